@@ -7,7 +7,7 @@ import { describeServices } from '../src/service/routes.ts'
 
 /**
  * `bun run page:types`: writes the types of what the pages show of answers, made like those of the typed client from the
- * three OpenAPI documents; with `--check` it tells whether they are current.
+ * three OpenAPI documents; with `--check` it fails unless they are current.
  */
 const FILE = join(import.meta.dir, '../src/dashboard/answers.d.ts')
 /** Names the operations whose answers the pages show, and which parts of them. */
@@ -26,7 +26,7 @@ interface Operation {
 /** Keys that lead to a part of an answer; of the items of a list the key is `number`. */
 type Path = readonly string[]
 
-function answersOf(text: string, shown: ReadonlyMap<string, readonly Path[]>): string[] {
+function listAnswers(text: string, shown: ReadonlyMap<string, readonly Path[]>): string[] {
   const { paths } = JSON.parse(text) as Document
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) => {
@@ -65,7 +65,7 @@ const shown = new Map<string, Path[]>()
 for (const [, name = '', keys = ''] of shapes.matchAll(/Answers\['(.+?)'\]((?:\[(?:'\w+'|number)\])*)/g)) {
   shown.set(name, [...(shown.get(name) ?? []), Array.from(keys.matchAll(/\w+/g), String)])
 }
-const types = [describeServices(config), operator, organization].flatMap((text) => answersOf(text, shown))
+const types = [describeServices(config), operator, organization].flatMap((text) => listAnswers(text, shown))
 const text = `// Written by \`bun run page:types\`: do not edit.
 
 /** Bodies of successes by operation: what the pages show of them. */

@@ -9,7 +9,7 @@ const PATIENCE_MS = 120_000
 const demo = Bun.spawn(['bun', join(import.meta.dir, '../test/devnet/demo.ts')], { stdout: 'pipe', stderr: 'ignore' })
 const { page } = await openPage({ viewport: VIEW })
 try {
-  const { key, url, wallet } = await shownBy(demo.stdout)
+  const { key, url, wallet } = await readShown(demo.stdout)
   page.setDefaultTimeout(PATIENCE_MS)
   await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${key}')`)
   await page.goto(`${url}#wallet=${wallet}`)
@@ -28,7 +28,7 @@ try {
 }
 
 /** What the demo prints: a key, its own address and a wallet with positions. */
-async function shownBy(lines: ReadableStream<Uint8Array>) {
+async function readShown(lines: ReadableStream<Uint8Array>) {
   let text = ''
   for await (const chunk of lines) {
     text += new TextDecoder().decode(chunk)

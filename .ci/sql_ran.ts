@@ -1,6 +1,6 @@
 /**
  * `bun .ci/sql_ran.ts LOG`: fails if a statement of `sql/queries`, or a function that the program calls by name, is not
- * in the log of a PostgreSQL server with `log_statement=all`. Whoever leaves out tests on that server leaves out none of
+ * in the log of a PostgreSQL server with `log_statement=all`. Tests skipped on that server must not include any of
  * its statements.
  */
 import { createReadStream } from 'node:fs'
@@ -12,7 +12,7 @@ const ELSEWHERE = ['standby_fence', 'standby_progress']
 
 const [path] = process.argv.slice(2)
 if (path === undefined) throw new Error('Cannot look for statements: the path of a log is missing')
-const ran = await statementsOf(path)
+const ran = await readStatements(path)
 
 const queries = sqlNames('queries').filter((name) => !ran.has(withoutComments(sqlText('queries', name))))
 const calls = [...ran].join('\n')
@@ -24,7 +24,7 @@ if (missing.length > 0) throw new Error(`No test of this run sent: ${missing.joi
 console.log(`all ${sqlNames('queries').length} queries ran, but ${ELSEWHERE.join(' and ')}`)
 
 /** Every statement once, without comments and line breaks. What creates a function is not a call of it. */
-async function statementsOf(log: string): Promise<ReadonlySet<string>> {
+async function readStatements(log: string): Promise<ReadonlySet<string>> {
   const statements = new Set<string>()
   let lines: string[] = []
   const end = () => {

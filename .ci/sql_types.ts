@@ -1,5 +1,5 @@
 /**
- * Writes what is generated of `sql`, or with `--check` tells whether it is current: `sql/files.ts`, `sql/functions.ts`
+ * Writes what is generated of `sql`, or with `--check` fails unless it is current: `sql/files.ts`, `sql/functions.ts`
  * and `sql/queries.ts`.
  */
 import { connect } from './sql/catalogue.ts'

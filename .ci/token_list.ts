@@ -1,6 +1,6 @@
 /**
  * `bun run tokens`: writes the built-in list of tokens from the lists of two packages, both under MIT; with `--check` it
- * tells whether the list is what they give. Addresses alone are kept: what a token calls itself is read on chain.
+ * checks that the list matches them. The list has only addresses; names and symbols are read on chain.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ function json(path: string): unknown {
 }
 
 /** `@eth-optimism/tokenlist 10.0.1770`, if it is under the one license that this program may carry. */
-function sourceOf(folder: string): string {
+function readSource(folder: string): string {
   const { name, version, license } = v.parse(
     v.object({ name: v.string(), version: v.string(), license: v.literal('MIT') }),
     json(join(folder, 'package.json')),
@@ -55,7 +55,7 @@ const chains = CHAINS.map(({ id }) => [String(id), addressesOn(id)] as const).fi
 const text = `${JSON.stringify(
   {
     date: newest.slice(0, 10),
-    sources: lists.map(({ folder }) => sourceOf(folder)),
+    sources: lists.map(({ folder }) => readSource(folder)),
     chains: Object.fromEntries(chains),
   },
   null,

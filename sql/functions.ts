@@ -7,7 +7,7 @@ export const gateAdmit = bindRows<
   { epoch: string; changed: readonly string[]; is_stale: boolean; requested_at_ms: string; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_us: readonly string[]; spent: readonly string[] }
 >('gate', { name: 'gate_admit', params: ['epoch', 'organizations', 'rateLimits', 'candidates', 'limited', 'scopes', 'daily'], columns: ['epoch', 'changed', 'is_stale', 'requested_at_ms', 'balances', 'used', 'admitted', 'resets_us', 'spent'] })
 
-/** Facts about keys that exist and work now and about organizations for which jobs work, what is switched off, as of the change `epoch`; and the organizations that changed after p_epoch. */
+/** Reads records of valid keys and of organizations with jobs, and the switches, as of the change `epoch`; and the organizations that changed after p_epoch. */
 export const gateFacts = bindRows<
   { epoch: string | number; hashes: readonly string[]; organizations: readonly string[] },
   { epoch: string; changed: readonly string[]; endpoints_off: readonly string[]; features_off: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[]; networks: readonly string[]; endpoints: readonly string[]; credits_per_day: readonly string[] }
@@ -19,73 +19,73 @@ export const gateSettle = bindRows<
   { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[]; scopes: readonly string[]; numbering: string; organization_nos: readonly number[]; caller_nos: readonly number[]; path_nos: readonly number[] }
 >('gate', { name: 'gate_settle', params: ['hour', 'lock', 'payers', 'dues', 'organizations', 'keys', 'paths', 'statuses', 'requests', 'sums', 'limitGroups', 'limitScopes', 'limitDaily', 'limitMosts', 'groups', 'requestedAtMs', 'settlements', 'requestIds', 'methods', 'asked', 'latenciesMs', 'credits', 'admitted', 'numbering', 'organizationNos', 'callerNos', 'pathNos'], columns: ['organization_ids', 'balances', 'unpaid', 'scopes', 'numbering', 'organization_nos', 'caller_nos', 'path_nos'] })
 
-/** Charges and logs requests as gate_settle does, and keeps their answers under the idempotency keys that they have claimed, all or nothing. */
+/** Charges and logs requests as gate_settle does, and stores their answers under their idempotency keys, all or nothing. */
 export const gateSettleIdempotent = bindRows<
   { headers: readonly string[]; bodies: readonly string[]; bytes: readonly number[]; hour: string | number; lock: number; payers: readonly string[]; dues: readonly string[] | readonly number[]; organizations: readonly string[]; keys: readonly string[]; paths: readonly string[]; statuses: readonly number[]; requests: readonly number[]; sums: readonly string[] | readonly number[]; limitGroups: readonly number[]; limitScopes: readonly string[]; limitDaily: readonly number[]; limitMosts: readonly string[] | readonly number[]; groups: readonly number[]; requestedAtMs: readonly string[] | readonly number[]; settlements: readonly string[]; requestIds: readonly string[]; methods: readonly string[]; asked: readonly string[]; latenciesMs: readonly number[]; credits: readonly number[]; admitted: readonly number[] },
   { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[]; scopes: readonly string[] }
 >('gate', { name: 'gate_settle_idempotent', params: ['headers', 'bodies', 'bytes', 'hour', 'lock', 'payers', 'dues', 'organizations', 'keys', 'paths', 'statuses', 'requests', 'sums', 'limitGroups', 'limitScopes', 'limitDaily', 'limitMosts', 'groups', 'requestedAtMs', 'settlements', 'requestIds', 'methods', 'asked', 'latenciesMs', 'credits', 'admitted'], columns: ['organization_ids', 'balances', 'unpaid', 'scopes'] })
 
-/** Ends requests whose settlement has an unknown outcome: refunds what was charged and sets the row to 503; if there is no row, inserts one, so that a settlement that arrives later finds its place taken. */
+/** Ends requests whose settlement has an unknown outcome: refunds the charge and sets the row to 503; if there is no row, inserts one, so that a settlement that arrives later conflicts with it. */
 export const gateVoid = bindRows<
   { organizations: readonly string[]; requestedAtMs: readonly string[] | readonly number[]; settlements: readonly string[]; requests: readonly string[]; keys: readonly string[]; methods: readonly string[]; paths: readonly string[]; asked: readonly string[]; latenciesMs: readonly number[]; admitted: readonly number[]; limitRequests: readonly number[]; limitScopes: readonly string[]; limitDaily: readonly number[] },
   { turned: number; left_behind: number; refunded: string }
 >('background', { name: 'gate_void', params: ['organizations', 'requestedAtMs', 'settlements', 'requests', 'keys', 'methods', 'paths', 'asked', 'latenciesMs', 'admitted', 'limitRequests', 'limitScopes', 'limitDaily'], columns: ['turned', 'left_behind', 'refunded'] })
 
-/** Takes a chain's anchor back to an older block and forgets what was stored after it. */
+/** Rolls a chain's anchor back to an older block and deletes the rows after it. */
 export const historyFallBack = bindValue<
   { chainId: string | number; epoch: string | number; number: string | number; hash: string; witnesses: number },
   boolean
 >('background', { name: 'history_fall_back', params: ['chainId', 'epoch', 'number', 'hash', 'witnesses'] })
 
-/** Forgets the rows and prices that are stored of a chain, its anchor, and that it was stopped, so that all of it is read anew; its epoch tells running processes. */
+/** Deletes a chain's rows, prices, anchor and stop, so that its history is read again; running processes see the new epoch. */
 export const historyForget = bindRows<
   { chainId: string | number },
   { rows: string; prices: string }
 >('background', { name: 'history_forget', params: ['chainId'], columns: ['rows', 'prices'] })
 
-/** Claims an idempotency key for a request, or says what became of the request that has it. */
+/** Claims an idempotency key for a request, or returns the state of the request that has it. */
 export const idempotencyClaim = bindRows<
   { organization: string; key: string; hash: string; settlement: string; claimSec: number; bytesMax: string | number },
   { state: string; headers: string | null; body: string | null }
 >('read', { name: 'idempotency_claim', params: ['organization', 'key', 'hash', 'settlement', 'claimSec', 'bytesMax'], columns: ['state', 'headers', 'body'] })
 
-/** Stores lending events and what is complete with them. */
+/** Stores lending events and their coverage. */
 export const lendingEventStore = bindValue<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; markets: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; legs: readonly number[]; kinds: readonly string[]; assets: readonly string[]; amounts: readonly string[]; counterparties: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; indexes: readonly string[]; epoch: string | number },
   boolean
 >('background', { name: 'lending_event_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'markets', 'blocks', 'logIndexes', 'legs', 'kinds', 'assets', 'amounts', 'counterparties', 'txHashes', 'times', 'indexes', 'epoch'] })
 
-/** Stores what wallets had in a market at a midnight and how many endpoints gave it, if the block that was read is still the one of that midnight; else nothing. */
+/** Stores wallets' snapshots in a market at a midnight with the number of endpoints that gave them, if the block that was read is still the one of that midnight; else nothing. */
 export const lendingSnapshotStore = bindValue<
   { chainId: string | number; contract: string; day: number; hash: string; wallets: readonly string[]; collaterals: readonly string[]; debts: readonly string[]; netWorths: readonly string[]; healthFactors: readonly string[]; witnesses: number },
   boolean
 >('read', { name: 'lending_snapshot_store', params: ['chainId', 'contract', 'day', 'hash', 'wallets', 'collaterals', 'debts', 'netWorths', 'healthFactors', 'witnesses'] })
 
-/** Stores changes of liquidity positions and what is complete with them. */
+/** Stores changes of liquidity positions and their coverage. */
 export const liquidityChangeStore = bindValue<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; tokenIds: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; pools: readonly string[]; ticksLower: readonly number[]; ticksUpper: readonly number[]; liquidities: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; epoch: string | number },
   boolean
 >('background', { name: 'liquidity_change_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'pools', 'ticksLower', 'ticksUpper', 'liquidities', 'txHashes', 'times', 'epoch'] })
 
-/** Takes up to p_most messages that are due, for p_lease_sec. */
+/** Claims up to p_most due messages for p_lease_sec. */
 export const messageClaim = bindRows<
   { most: number; each: number; leaseSec: number },
   { organization_id: string; no: string; id: string; body: string; tries: number; webhook_id: string; url: string; generation: number; is_overlapping: boolean }
 >('background', { name: 'message_claim', params: ['most', 'each', 'leaseSec'], columns: ['organization_id', 'no', 'id', 'body', 'tries', 'webhook_id', 'url', 'generation', 'is_overlapping'] })
 
-/** Notes how tries of messages ended. */
+/** Records delivery attempts. */
 export const messageMark = bindValue<
   { organizations: readonly string[]; nos: readonly string[] | readonly number[]; tries: readonly number[]; statuses: readonly number[]; failures: readonly string[]; latenciesMs: readonly number[]; pausesMs: readonly string[] | readonly number[]; stopSec: number },
   void
 >('background', { name: 'message_mark', params: ['organizations', 'nos', 'tries', 'statuses', 'failures', 'latenciesMs', 'pausesMs', 'stopSec'] })
 
-/** Adds a test message, due at once; gives its id, '' if the organization has had p_most within the hour. */
+/** Adds a test message, due at once; returns its id, '' if the organization has had p_most within the hour. */
 export const messageTest = bindValue<
   { organization: string; watch: string; webhook: string; body: string; most: number },
   string
 >('read', { name: 'message_test', params: ['organization', 'watch', 'webhook', 'body', 'most'] })
 
-/** Notes the last block at or before a midnight, and how many endpoints gave it. */
+/** Stores the last block at or before a midnight, and how many endpoints gave it. */
 export const midnightStore = bindValue<
   { chainId: string | number; day: number; block: string | number; hash: string; parentHash: string; time: string | number; isFinal: boolean; witnesses: number },
   boolean
@@ -97,19 +97,19 @@ export const organizationCreateFirst = bindValue<
   boolean
 >('background', { name: 'organization_create_first', params: ['organizationId', 'name', 'credits', 'grantId', 'apiKeyId', 'hash', 'last4'] })
 
-/** Stores what wallets were worth at a midnight and how many endpoints gave it, if the block that was read is still the one of that midnight; else nothing. */
+/** Stores wallets' portfolio snapshots at a midnight with the number of endpoints that gave them, if the block that was read is still the one of that midnight; else nothing. */
 export const portfolioSnapshotStore = bindValue<
   { chainId: string | number; name: string; day: number; hash: string; wallets: readonly string[]; netWorths: readonly string[]; assets: readonly string[]; debts: readonly string[]; held: readonly string[]; liquidity: readonly string[]; supplied: readonly string[]; unpriced: readonly number[]; rowCounts: readonly number[]; witnesses: number },
   boolean
 >('read', { name: 'portfolio_snapshot_store', params: ['chainId', 'name', 'day', 'hash', 'wallets', 'netWorths', 'assets', 'debts', 'held', 'liquidity', 'supplied', 'unpriced', 'rowCounts', 'witnesses'] })
 
-/** Stores flows of liquidity positions and what is complete with them. */
+/** Stores flows of liquidity positions and their coverage. */
 export const positionFlowStore = bindValue<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; tokenIds: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; kinds: readonly string[]; liquidities: readonly string[]; amounts0: readonly string[]; amounts1: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; epoch: string | number; rowSubjects: readonly string[]; subjectIds: readonly string[] },
   boolean
 >('background', { name: 'position_flow_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'kinds', 'liquidities', 'amounts0', 'amounts1', 'txHashes', 'times', 'epoch', 'rowSubjects', 'subjectIds'] })
 
-/** Makes missing windows of organizations, filled from the log. */
+/** Creates missing windows of organizations from the log. */
 export const rateWindowPrime = bindValue<
   { organizations: readonly string[] },
   void
@@ -121,73 +121,73 @@ export const requestLogDrop = bindRows<
   { dropped: string; requests: string; credits: string }
 >('background', { name: 'request_log_drop', params: ['days'], columns: ['dropped', 'requests', 'credits'] })
 
-/** Makes missing partitions of p_weeks weeks, from this week on, and moves into them rows that were logged before. */
+/** Creates missing partitions of p_weeks weeks, from this week on, and moves rows that were logged before into them. */
 export const requestLogExtend = bindValue<
   { weeks: number },
   number
 >('background', { name: 'request_log_extend', params: ['weeks'] })
 
-/** One page of an organization's log, newest first, and the number of all entries that match. */
+/** Reads one page of an organization's log, newest first, and the number of all entries that match. */
 export const requestLogPage = bindRows<
   { organizationId: string; fromMs: string | number; toMs: string | number; apiKeyId: string | null; path: string | null; statusMin: number; statusMax: number; offset: string | number; limit: number },
   { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: number | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
 >('copy', { name: 'request_log_page', params: ['organizationId', 'fromMs', 'toMs', 'apiKeyId', 'path', 'statusMin', 'statusMax', 'offset', 'limit'], columns: ['total', 'method', 'path', 'status', 'latency_ms', 'credits', 'requested_at', 'api_key_id', 'api_key_name'] })
 
-/** Counts what is pending into the rollups; one process at a time, the others do nothing. */
+/** Merges pending rows into the rollups; one process at a time, concurrent calls do nothing. */
 export const requestRollupFold = bindValue<
   Record<never, never>,
   void
 >('background', { name: 'request_rollup_fold', params: [] })
 
-/** Follows a wallet in a place from now on (a market, or all that a portfolio asks for), and notes the day of its first snapshot once that is known (null: not yet), and how many endpoints gave it. */
+/** Follows a wallet in a target from now on (a market, or a portfolio), and stores the day of its first snapshot once known (null: not yet), and how many endpoints gave it. */
 export const snapshotSeriesStore = bindValue<
   { chainId: string | number; name: string; wallet: string; firstDay: number | null; witnesses: number },
   void
 >('read', { name: 'snapshot_series_store', params: ['chainId', 'name', 'wallet', 'firstDay', 'witnesses'] })
 
-/** Says once that triggers of a line are not evaluated: to each webhook, or to the feed of an organization that has none, that has such triggers for longer than p_limit_sec. */
+/** Notifies owners once that triggers of a partition are not evaluated: by each webhook, or in the feed of an organization without one, after p_limit_sec. */
 export const triggerBlind = bindValue<
   { chainId: string | number; finality: string; shard: number; epoch: string | number; limitSec: number; chainName: string },
   number
 >('background', { name: 'trigger_blind', params: ['chainId', 'finality', 'shard', 'epoch', 'limitSec', 'chainName'] })
 
-/** Commits what a block of a line changed, whole or not at all: how far the line is evaluated, states, charges, messages. */
+/** Commits the evaluation of a block of a partition, all or nothing: progress, states, charges, messages. */
 export const triggerCommit = bindRows<
   { chainId: string | number; chainName: string; finality: string; shard: number; epoch: string | number; leaseSec: number; limitSec: number; before: string | number; beforeHash: string; block: string | number; blockHash: string; blockSec: string | number; fork: string | number; final: string | number; families: readonly string[]; nowMs: string | number; organizations: readonly string[]; ids: readonly string[]; editions: readonly number[]; numbers: readonly string[] | readonly number[]; phases: readonly string[]; held: readonly number[]; changes: readonly string[] | readonly number[]; values: readonly string[]; since: readonly string[] | readonly number[]; dues: readonly number[]; bodies: string; types: readonly string[]; messageStates: readonly number[]; messageChanges: readonly string[] | readonly number[]; toldStates: readonly number[]; toldChanges: readonly string[] | readonly number[]; toldBlocks: readonly string[] | readonly number[]; toldNames: readonly string[] },
   { done: boolean; failed: readonly number[] }
 >('background', { name: 'trigger_commit', params: ['chainId', 'chainName', 'finality', 'shard', 'epoch', 'leaseSec', 'limitSec', 'before', 'beforeHash', 'block', 'blockHash', 'blockSec', 'fork', 'final', 'families', 'nowMs', 'organizations', 'ids', 'editions', 'numbers', 'phases', 'held', 'changes', 'values', 'since', 'dues', 'bodies', 'types', 'messageStates', 'messageChanges', 'toldStates', 'toldChanges', 'toldBlocks', 'toldNames'], columns: ['done', 'failed'] })
 
-/** Charges the hour for the triggers of some organizations that it was not yet asked of, one credit each: those that are not paused, and older than their first hour, which was paid when they were made. */
+/** Charges the hour for triggers of some organizations not charged yet, one credit each: for triggers that are not paused, and older than their first hour, which was paid at their creation. */
 export const triggerHour = bindValue<
   { hour: string | number; limit: number },
   number
 >('background', { name: 'trigger_hour', params: ['hour', 'limit'] })
 
-/** Lines that have triggers, of whatever chains; none if the operator switched triggers off. */
+/** Lists partitions with triggers, of any chain; none if the operator switched triggers off. */
 export const triggerLines = bindRows<
   Record<never, never>,
   { chain_id: string; finality: string; shard: number }
 >('background', { name: 'trigger_lines', params: [], columns: ['chain_id', 'finality', 'shard'] })
 
-/** Makes a process the one that evaluates a line, or keeps it that for so long. */
+/** Takes or renews a process's lease on a partition. */
 export const triggerTake = bindRows<
   { chainId: string | number; finality: string; shard: number; holder: string; sec: number },
   { epoch: string; block: string; block_hash: string; block_sec: string }
 >('background', { name: 'trigger_take', params: ['chainId', 'finality', 'shard', 'holder', 'sec'], columns: ['epoch', 'block', 'block_hash', 'block_sec'] })
 
-/** Stores what wallets entered, and what is complete with that. */
+/** Stores entries of wallets and their coverage. */
 export const walletEntryStore = bindValue<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; entries: readonly string[]; blocks: readonly string[] | readonly number[]; epoch: string | number },
   boolean
 >('background', { name: 'wallet_entry_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'entries', 'blocks', 'epoch'] })
 
-/** Makes a trigger. */
+/** Creates a trigger. */
 export const watchCreate = bindValue<
   { organization: string; id: string; chainId: string | number; family: string; subject: string; clause: string; clear: string; forBlocks: number; finality: string; webhook: string; name: string; apiKey: string; expiresMs: string | number },
   string
 >('read', { name: 'watch_create', params: ['organization', 'id', 'chainId', 'family', 'subject', 'clause', 'clear', 'forBlocks', 'finality', 'webhook', 'name', 'apiKey', 'expiresMs'] })
 
-/** Makes a webhook, unless the organization has p_most. */
+/** Creates a webhook, unless the organization has p_most. */
 export const webhookCreate = bindValue<
   { organization: string; id: string; url: string; name: string; most: number },
   boolean

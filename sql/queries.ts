@@ -88,313 +88,313 @@ import webhookListSql from './queries/webhook_list.sql' with { type: 'text' }
 import webhookRotateSql from './queries/webhook_rotate.sql' with { type: 'text' }
 import webhookUpdateSql from './queries/webhook_update.sql' with { type: 'text' }
 
-/** How many keys an organization ever had. */
+/** Counts all keys of an organization, revoked ones too. */
 export const apiKeyCount = bindQuery<
   { organizationId: string },
   { total: number }
 >('read', { text: apiKeyCountSql, params: ['organizationId'] })
 
-/** A new key; no row for an absent, deleted or suspended organization. */
+/** Inserts a key; no row for an absent, deleted or suspended organization. */
 export const apiKeyInsert = bindQuery<
   { organizationId: string; id: string; name: string; hash: string; last4: string; expiresAt: Date | string | null; allowedNetworks: readonly string[] | null; allowedEndpoints: readonly string[] | null; creditsPerDay: string | number | null; actor: string; sessionId: string | null },
   { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
 >('read', { text: apiKeyInsertSql, params: ['organizationId', 'id', 'name', 'hash', 'last4', 'expiresAt', 'allowedNetworks', 'allowedEndpoints', 'creditsPerDay', 'actor', 'sessionId'] })
 
-/** Replaces a working key, which works on for the grace time, but never longer than it would have. */
+/** Replaces a valid key, which still works for the grace period, but never beyond its expiry. */
 export const apiKeyInsertReroll = bindQuery<
   { organizationId: string; id: string; graceSec: number; newId: string; hash: string; last4: string; actor: string; sessionId: string | null },
   { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
 >('read', { text: apiKeyInsertRerollSql, params: ['organizationId', 'id', 'graceSec', 'newId', 'hash', 'last4', 'actor', 'sessionId'] })
 
-/** One page of an organization's keys, revoked ones too, oldest first. */
+/** Lists one page of an organization's keys, revoked ones too, oldest first. */
 export const apiKeyList = bindQuery<
   { organizationId: string; offset: string | number; limit: string | number },
   { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
 >('read', { text: apiKeyListSql, params: ['organizationId', 'offset', 'limit'] })
 
-/** Revokes a key from its next request on; a second time keeps the first moment. */
+/** Revokes a key from its next request on; a repetition keeps the first time. */
 export const apiKeyUpdateRevoked = bindQuery<
   { organizationId: string; id: string; actor: string; sessionId: string | null },
   { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
 >('read', { text: apiKeyUpdateRevokedSql, params: ['organizationId', 'id', 'actor', 'sessionId'] })
 
-/** How many entries the audit list has. */
+/** Counts the entries of the audit list. */
 export const auditEntryCount = bindQuery<
   { organizationId: string | null },
   { total: number }
 >('read', { text: auditEntryCountSql, params: ['organizationId'] })
 
-/** One page of the audit list, newest first. */
+/** Lists one page of the audit list, newest first. */
 export const auditEntryList = bindQuery<
   { organizationId: string | null; offset: string | number; limit: string | number },
   { id: string; at: Date; actor: string; session_id: string | null; action: string; organization_id: string | null; subject: string; detail: unknown }
 >('read', { text: auditEntryListSql, params: ['organizationId', 'offset', 'limit'] })
 
-/** How many grants an organization ever had. */
+/** Counts the grants of an organization. */
 export const creditGrantCount = bindQuery<
   { organizationId: string },
   { total: number }
 >('read', { text: creditGrantCountSql, params: ['organizationId'] })
 
-/** Gives credits, or takes them back if they are below zero; no row if the balance would fall below zero, or the organization is absent or deleted. */
+/** Grants credits, or takes them back if negative; no row if the balance would fall below zero, or the organization is absent or deleted. */
 export const creditGrantInsert = bindQuery<
   { organizationId: string; credits: string | number; grantId: string; reason: string; actor: string; sessionId: string | null },
   { organization_id: string; balance: string; granted: string; granted_at: Date }
 >('read', { text: creditGrantInsertSql, params: ['organizationId', 'credits', 'grantId', 'reason', 'actor', 'sessionId'] })
 
-/** One page of an organization's grants, newest first. */
+/** Lists one page of an organization's grants, newest first. */
 export const creditGrantList = bindQuery<
   { organizationId: string; offset: string | number; limit: string | number },
   { id: string; credits: string; reason: string; granted_at: Date }
 >('read', { text: creditGrantListSql, params: ['organizationId', 'offset', 'limit'] })
 
-/** What the server is and how it is set, for the operator. */
+/** Reads the server's version and settings, for the operator. */
 export const databaseExamine = bindQuery<
   Record<never, never>,
   { version: string; version_no: number; is_standby: boolean; fsync: boolean; full_page_writes: boolean; synchronous_commit: string; connections_max: number; gives_up: boolean; now_ms: string; bytes: string }
 >('read', { text: databaseExamineSql, params: [] })
 
-/** Whether the operator switched a feature off. */
+/** Reads whether the operator switched a feature off. */
 export const featureDisabledFind = bindQuery<
   { feature: string },
   { is_off: boolean }
 >('read', { text: featureDisabledFindSql, params: ['feature'] })
 
-/** The newest block that a chain's history was built on, the one before it, and whether the history stopped there. */
+/** Reads a chain's anchor, the anchor before it, and whether the history stopped there. */
 export const historyChainFind = bindQuery<
   { chainId: string | number },
   { anchor_number: string | null; anchor_hash: string | null; anchor_witnesses: number; previous_number: string | null; previous_hash: string | null; stopped: boolean; epoch: string }
 >('read', { text: historyChainFindSql, params: ['chainId'] })
 
-/** Moves a chain's anchor to a newer final block, and keeps the one before it, unless its history is stopped or was taken back meanwhile. */
+/** Advances a chain's anchor to a newer final block, and keeps the one before it, unless its history is stopped or was rolled back meanwhile. */
 export const historyChainMove = bindQuery<
   { chainId: string | number; number: string | number; hash: string; witnesses: number; epoch: string | number },
   Record<never, never>
 >('read', { text: historyChainMoveSql, params: ['chainId', 'number', 'hash', 'witnesses', 'epoch'] })
 
-/** Resumes a chain's history: its endpoints have the anchor after all. */
+/** Resumes a chain's history, once its endpoints have the anchor again. */
 export const historyChainResume = bindQuery<
   { chainId: string | number; epoch: string | number },
   Record<never, never>
 >('read', { text: historyChainResumeSql, params: ['chainId', 'epoch'] })
 
-/** Stops a chain's history at an anchor that its endpoints do not have any more; nothing if the anchor moved meanwhile. */
+/** Stops a chain's history at an anchor that its endpoints no longer have, unless the anchor has changed meanwhile. */
 export const historyChainStop = bindQuery<
   { chainId: string | number; number: string | number; hash: string },
   Record<never, never>
 >('read', { text: historyChainStopSql, params: ['chainId', 'number', 'hash'] })
 
-/** Takes the work on some subjects, or keeps it: those are returned that no other process holds. */
+/** Leases subjects for a process, or renews its leases; returns the subjects that no other process holds. */
 export const historyCoverageLease = bindQuery<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; holder: string; sec: number; fromBlock: string | number; toBlock: string | number },
   { subject: string }
 >('background', { text: historyCoverageLeaseSql, params: ['chainId', 'contract', 'stream', 'subjects', 'holder', 'sec', 'fromBlock', 'toBlock'] })
 
-/** Which blocks of some subjects are stored and agreed on by two endpoints, and whether another process works on them or the chain's history stopped. */
+/** Lists the blocks of subjects that are stored, and those on which two endpoints agreed. */
 export const historyCoverageList = bindQuery<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; holder: string },
   { subject: string; first_blocks: readonly string[]; last_blocks: readonly string[]; first_agreed: readonly string[]; last_agreed: readonly string[]; checked_to: string | null; is_leased: boolean }
 >('read', { text: historyCoverageListSql, params: ['chainId', 'contract', 'stream', 'subjects', 'holder'] })
 
-/** Leaves the work on some subjects to others. */
+/** Releases the leases of a process on subjects. */
 export const historyCoverageRelease = bindQuery<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; holder: string },
   { released: boolean | null }
 >('background', { text: historyCoverageReleaseSql, params: ['chainId', 'contract', 'stream', 'subjects', 'holder'] })
 
-/** Notes up to which block a subject's rows agreed with the chain's state. */
+/** Records up to which block a subject's rows agree with the chain's state. */
 export const historyCoverageUpdateChecked = bindQuery<
   { chainId: string | number; contract: string; stream: string; subject: string; checkedTo: string | number },
   Record<never, never>
 >('background', { text: historyCoverageUpdateCheckedSql, params: ['chainId', 'contract', 'stream', 'subject', 'checkedTo'] })
 
-/** What is stored of every history that is followed, for the operator. */
+/** Lists the stored part of every followed history, for the operator. */
 export const historyProgressList = bindQuery<
   Record<never, never>,
   { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; wanted: string | null; missing: string | null; anchor_number: string | null; stopped: boolean }
 >('background', { text: historyProgressListSql, params: [] })
 
-/** Forgets idempotency keys a day after their first use, and counts what the others take up. */
+/** Deletes idempotency keys a day after their first use, and sums the size of the remaining ones. */
 export const idempotencyForget = bindQuery<
   Record<never, never>,
   Record<never, never>
 >('background', { text: idempotencyForgetSql, params: [] })
 
-/** Gives up the idempotency key that a request has claimed, if it has no answer. */
+/** Releases the idempotency key that a request has claimed, if it has no answer. */
 export const idempotencyRelease = bindQuery<
   { settlementId: string },
   Record<never, never>
 >('read', { text: idempotencyReleaseSql, params: ['settlementId'] })
 
-/** Makes a key the one that signs: if none does, or in place of the one that does. */
+/** Inserts the signing key, if there is none, or replaces it. */
 export const instanceKeyInsert = bindQuery<
   { id: string; publicKey: string; privateKey: string | null; replaced: string | null; actor: string },
   { id: string }
 >('read', { text: instanceKeyInsertSql, params: ['id', 'publicKey', 'privateKey', 'replaced', 'actor'] })
 
-/** Every key that ever signed, the one that signs first. */
+/** Lists every signing key with retired ones, the current key first. */
 export const instanceKeyList = bindQuery<
   Record<never, never>,
   { id: string; public_key: Uint8Array; private_key: Uint8Array | null; created_at: Date; retired_at: Date | null }
 >('read', { text: instanceKeyListSql, params: [] })
 
-/** The secret that all secrets of webhooks are derived from; this one if there is none yet. */
+/** Reads the secret from which all webhook secrets derive, and stores this one if there is none yet. */
 export const instanceSecretInsert = bindQuery<
   { secret: string },
   { secret: Uint8Array }
 >('read', { text: instanceSecretInsertSql, params: ['secret'] })
 
-/** Deletes leases that dead processes left and nobody took up for some days. */
+/** Deletes leases that expired some days ago, left by dead processes. */
 export const leaseDeleteExpired = bindQuery<
   { days: number },
   Record<never, never>
 >('background', { text: leaseDeleteExpiredSql, params: ['days'] })
 
-/** Id of this database's ledger, by which processes name what they store for it outside. */
+/** Reads the id of this database's ledger, by which processes name their files for it. */
 export const ledgerFind = bindQuery<
   Record<never, never>,
   { id: string }
 >('gate', { text: ledgerFindSql, params: [] })
 
-/** Credits over all organizations, with charges of dropped parts of the log; `odd` is the number of organizations whose credits do not add up: granted is not balance plus charged. */
+/** Sums credits over all organizations, with charges of dropped partitions of the log. */
 export const ledgerSum = bindQuery<
   Record<never, never>,
   { organizations: number; granted: string; balance: string; charged: string; odd: number }
 >('background', { text: ledgerSumSql, params: [] })
 
-/** One page of a wallet's lending events, newest first, with how many there are and whether all of them are here. */
+/** Lists one page of a wallet's lending events, newest first, with their total and whether all are stored. */
 export const lendingEventList = bindQuery<
   { chainId: string | number; contract: string; stream: string; wallet: string; fromBlock: string | number; toBlock: string | number; kinds: readonly string[]; market: string | null; max: string | number; skip: string | number },
   { covered: boolean; total: string; market: Uint8Array | null; block: string | null; log_index: number | null; leg: number | null; kind: string | null; asset: Uint8Array | null; amount: string | null; counterparty: Uint8Array | null; tx_hash: Uint8Array | null; time: string | null; index_ray: string | null }
 >('copy', { text: lendingEventListSql, params: ['chainId', 'contract', 'stream', 'wallet', 'fromBlock', 'toBlock', 'kinds', 'market', 'max', 'skip'] })
 
-/** A wallet's snapshots in a market, oldest first; null values if the market could not be valued at that midnight. */
+/** Lists a wallet's snapshots in a market, oldest first; null values if the market could not be valued at that midnight. */
 export const lendingSnapshotList = bindQuery<
   { chainId: string | number; contract: string; wallet: string; max: string | number },
   { day: number; collateral: string | null; debt: string | null; net_worth: string | null; health_factor: string | null; witnesses: number }
 >('copy', { text: lendingSnapshotListSql, params: ['chainId', 'contract', 'wallet', 'max'] })
 
-/** A page of the changes of a liquidity position, oldest first, with whether all of them are here. */
+/** Lists a page of the changes of a liquidity position, oldest first, with whether all are stored. */
 export const liquidityChangeList = bindQuery<
   { chainId: string | number; contract: string; stream: string; pool: string; tokenId: string; fromBlock: string | number; toBlock: string | number; max: string | number; afterBlock: string | number; afterLogIndex: number },
   { covered: boolean; block: string | null; log_index: number | null; tick_lower: number | null; tick_upper: number | null; liquidity: string | null; tx_hash: Uint8Array | null; time: string | null; amount0: string | null; amount1: string | null; fees0: string | null; fees1: string | null; sqrt_price: string | null; inside0: string | null; inside1: string | null; witnesses: number | null }
 >('copy', { text: liquidityChangeListSql, params: ['chainId', 'contract', 'stream', 'pool', 'tokenId', 'fromBlock', 'toBlock', 'max', 'afterBlock', 'afterLogIndex'] })
 
-/** Keeps what changes of a liquidity position were worth. */
+/** Stores the amounts of changes of a liquidity position. */
 export const liquidityChangeUpdateAmounts = bindQuery<
   { chainId: string | number; contract: string; tokenId: string; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; amounts0: readonly string[]; amounts1: readonly string[]; fees0: readonly string[]; fees1: readonly string[]; sqrtPrices: readonly string[]; insides0: readonly string[]; insides1: readonly string[]; witnesses: readonly number[] },
   Record<never, never>
 >('read', { text: liquidityChangeUpdateAmountsSql, params: ['chainId', 'contract', 'tokenId', 'blocks', 'logIndexes', 'amounts0', 'amounts1', 'fees0', 'fees1', 'sqrtPrices', 'insides0', 'insides1', 'witnesses'] })
 
-/** A link that opens one session; removes those that have expired. */
+/** Inserts a login link and deletes expired ones. */
 export const loginLinkInsert = bindQuery<
   { hash: string; organizationId: string | null; lifetimeSec: number; actor: string; sessionId: string | null },
   { expires_at: Date }
 >('read', { text: loginLinkInsertSql, params: ['hash', 'organizationId', 'lifetimeSec', 'actor', 'sessionId'] })
 
-/** How many messages these organizations ever had. */
+/** Counts all messages that organizations ever had. */
 export const messageCountList = bindQuery<
   { organizationIds: readonly string[] },
   { organization_id: string; count: string }
 >('read', { text: messageCountListSql, params: ['organizationIds'] })
 
-/** Forgets messages of so many days ago, some of each organization at a time. */
+/** Deletes messages older than some days, a few of each organization at a time. */
 export const messageDeleteOld = bindQuery<
   { days: number; each: string | number },
   { deleted: number }
 >('background', { text: messageDeleteOldSql, params: ['days', 'each'] })
 
-/** How many messages are due, counted no further than so many, and since when the first of them is, in seconds. */
+/** Counts due messages up to a maximum, and reads how long the oldest has been due, in seconds. */
 export const messageDueFind = bindQuery<
   { most: string | number },
   { due: number; oldest_sec: number | null }
 >('background', { text: messageDueFindSql, params: ['most'] })
 
-/** The number of a message of an organization, the id of the oldest that is kept, and how many there ever were. */
+/** Reads the number of a message of an organization, the id of the oldest stored one, and the count of all ever added. */
 export const messageFind = bindQuery<
   { organizationId: string; id: string | null },
   { no: string | null; oldest: string | null; count: string }
 >('read', { text: messageFindSql, params: ['organizationId', 'id'] })
 
-/** Messages of an organization after the one of this number, in order. */
+/** Lists messages of an organization after a number, in order. */
 export const messageListAfter = bindQuery<
   { organizationId: string; no: string | number; max: string | number },
   { id: string; no: string | null; body: string }
 >('read', { text: messageListAfterSql, params: ['organizationId', 'no', 'max'] })
 
-/** Messages of an organization whose tries are over without success, newest first, with their tries. */
+/** Lists undelivered messages of an organization without further attempts, newest first, with their attempts. */
 export const messageListDead = bindQuery<
   { organizationId: string; max: string | number; skip: string | number },
   { id: string; type: string; watch_id: string | null; change: string | null; created_at: Date; webhook_id: string | null; due_at: Date | null; outcome: string | null; total: string; tries: string }
 >('read', { text: messageListDeadSql, params: ['organizationId', 'max', 'skip'] })
 
-/** Messages about a trigger, newest first, with their tries. */
+/** Lists messages about a trigger, newest first, with their attempts. */
 export const messageListWatch = bindQuery<
   { organizationId: string; watchId: string; max: string | number; skip: string | number },
   { id: string; type: string; change: string | null; created_at: Date; webhook_id: string | null; due_at: Date | null; outcome: string | null; total: string; tries: string }
 >('read', { text: messageListWatchSql, params: ['organizationId', 'watchId', 'max', 'skip'] })
 
-/** Lets messages of a webhook be due again whose tries are over: those with these ids, or of this time, oldest first. */
+/** Makes failed messages of a webhook due again: those with these ids, or of a range of time, oldest first. */
 export const messageRedeliver = bindQuery<
   { organizationId: string; webhookId: string; ids: readonly string[] | null; from: Date | string | null; to: Date | string | null; after: string | null; max: string | number },
   { redelivered: number; last: string | null }
 >('read', { text: messageRedeliverSql, params: ['organizationId', 'webhookId', 'ids', 'from', 'to', 'after', 'max'] })
 
-/** Gives back messages that were taken and not tried. */
+/** Releases claimed messages that were not attempted. */
 export const messageRelease = bindQuery<
   { organizations: readonly string[]; nos: readonly string[] | readonly number[] },
   Record<never, never>
 >('background', { text: messageReleaseSql, params: ['organizations', 'nos'] })
 
-/** The blocks of a chain's midnights from one day to another, both included. */
+/** Lists the blocks of a chain's midnights from one day to another, both included. */
 export const midnightList = bindQuery<
   { chainId: string | number; fromDay: number; toDay: number },
   { day: number; block: string; hash: string; parent_hash: string; time: string; is_final: boolean; witnesses: number }
 >('read', { text: midnightListSql, params: ['chainId', 'fromDay', 'toDay'] })
 
-/** Midnights of a chain whose block is not final yet, oldest first. */
+/** Lists midnights of a chain whose block is not final yet, oldest first. */
 export const midnightListOpen = bindQuery<
   { chainId: string | number; max: string | number },
   { day: number; block: string }
 >('background', { text: midnightListOpenSql, params: ['chainId', 'max'] })
 
-/** The newest midnight of each chain whose block is known. */
+/** Lists the newest midnight of each chain with a known block. */
 export const midnightNewestList = bindQuery<
   Record<never, never>,
   { chain_id: string; day: number }
 >('background', { text: midnightNewestListSql, params: [] })
 
-/** How many organizations are not deleted. */
+/** Counts organizations that are not deleted. */
 export const organizationCount = bindQuery<
   Record<never, never>,
   { total: number }
 >('read', { text: organizationCountSql, params: [] })
 
-/** How many organizations have less left than they spent since a day began. */
+/** Counts organizations whose balance is less than their spending since a day. */
 export const organizationCountLow = bindQuery<
   { fromDay: number },
   { total: number }
 >('background', { text: organizationCountLowSql, params: ['fromDay'] })
 
-/** One organization that is not deleted, with its balance and grants. */
+/** Reads one organization that is not deleted, with its balance and grants. */
 export const organizationFind = bindQuery<
   { id: string },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null; balance: string; granted: string }
 >('read', { text: organizationFindSql, params: ['id'] })
 
-/** Ids of organizations of that name that are not deleted, oldest first. */
+/** Lists ids of organizations with a name that are not deleted, oldest first. */
 export const organizationFindNamed = bindQuery<
   { name: string; max: string | number },
   { id: string }
 >('read', { text: organizationFindNamedSql, params: ['name', 'max'] })
 
-/** A new organization with an empty balance. */
+/** Inserts an organization with an empty balance. */
 export const organizationInsert = bindQuery<
   { id: string; name: string; rateLimit: number; triggerLimit: number; actor: string; sessionId: string | null },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
 >('read', { text: organizationInsertSql, params: ['id', 'name', 'rateLimit', 'triggerLimit', 'actor', 'sessionId'] })
 
-/** One page of the organizations that are not deleted, oldest first, with their balances and grants. */
+/** Lists one page of the organizations that are not deleted, oldest first, with their balances and grants. */
 export const organizationList = bindQuery<
   { offset: string | number; limit: string | number },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null; balance: string; granted: string }
@@ -412,49 +412,49 @@ export const organizationUpdateState = bindQuery<
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
 >('read', { text: organizationUpdateStateSql, params: ['id', 'change', 'actor', 'sessionId'] })
 
-/** A wallet's snapshots of all that a portfolio asks for on a chain, oldest first. */
+/** Lists a wallet's portfolio snapshots on a chain, oldest first. */
 export const portfolioSnapshotList = bindQuery<
   { chainId: string | number; name: string; wallet: string; max: string | number },
   { day: number; net_worth: string; assets: string; debt: string; held: string; liquidity: string; supplied: string; unpriced: number; row_count: number; witnesses: number }
 >('copy', { text: portfolioSnapshotListSql, params: ['chainId', 'name', 'wallet', 'max'] })
 
-/** A page of the flows of a liquidity position, oldest first, with whether all of them are here. */
+/** Lists a page of the flows of a liquidity position, oldest first, with whether all are stored. */
 export const positionFlowList = bindQuery<
   { chainId: string | number; contract: string; stream: string; subject: string; tokenId: string; fromBlock: string | number; toBlock: string | number; max: string | number; afterBlock: string | number; afterLogIndex: number },
   { covered: boolean; block: string | null; log_index: number | null; kind: string | null; liquidity: string | null; amount0: string | null; amount1: string | null; tx_hash: Uint8Array | null; time: string | null }
 >('copy', { text: positionFlowListSql, params: ['chainId', 'contract', 'stream', 'subject', 'tokenId', 'fromBlock', 'toBlock', 'max', 'afterBlock', 'afterLogIndex'] })
 
-/** Drops prices that one endpoint alone gave and that several deny. */
+/** Deletes prices that came from a single endpoint and that several contradict. */
 export const priceAtDelete = bindQuery<
   { chainId: string | number; asker: string; tokens: readonly string[]; blocks: readonly string[] | readonly number[] },
   Record<never, never>
 >('read', { text: priceAtDeleteSql, params: ['chainId', 'asker', 'tokens', 'blocks'] })
 
-/** Keeps prices of tokens at final blocks. */
+/** Stores prices of tokens at final blocks. */
 export const priceAtInsert = bindQuery<
   { chainId: string | number; asker: string; tokens: readonly string[]; blocks: readonly string[] | readonly number[]; units: readonly string[]; scales: readonly number[]; sources: readonly string[]; evidences: readonly string[]; witnesses: readonly number[] },
   Record<never, never>
 >('read', { text: priceAtInsertSql, params: ['chainId', 'asker', 'tokens', 'blocks', 'units', 'scales', 'sources', 'evidences', 'witnesses'] })
 
-/** Prices of tokens at blocks that were found before. */
+/** Lists stored prices of tokens at blocks. */
 export const priceAtList = bindQuery<
   { chainId: string | number; asker: string; tokens: readonly string[]; blocks: readonly string[] | readonly number[] },
   { token: Uint8Array; block: string; units: string; scale: number; source: string; evidence: string; witnesses: number }
 >('read', { text: priceAtListSql, params: ['chainId', 'asker', 'tokens', 'blocks'] })
 
-/** How long an organization's latest requests took, by endpoint: the newest of a range, `max` at most. */
+/** Computes latency percentiles of an organization's requests by endpoint: of the newest of a range, `max` at most. */
 export const requestLogLatency = bindQuery<
   { organizationId: string; fromMs: string | number; toMs: string | number; max: string | number },
   { path: string; requests: number; p50_ms: number; p90_ms: number; p99_ms: number; max_ms: number }
 >('copy', { text: requestLogLatencySql, params: ['organizationId', 'fromMs', 'toMs', 'max'] })
 
-/** Credits that an organization was charged by day, newest first; as of the last time that the log was counted. */
+/** Lists the credits charged to an organization by day, newest first; as of the last roll-up of the log. */
 export const requestRollupCredits = bindQuery<
   { organizationId: string; fromDay: number; max: string | number },
   { day: number; requests: string; credits: string }
 >('copy', { text: requestRollupCreditsSql, params: ['organizationId', 'fromDay', 'max'] })
 
-/** Requests of one organization, or of all, counted by hour or by day, endpoint, key and status, newest first; as of the last time that the log was counted, a second ago or two. */
+/** Counts requests of one organization, or of all, by hour or day, endpoint, key and status, newest first. */
 export const requestRollupList = bindQuery<
   { organizationId: string | null; fromHour: string | number; toHour: string | number; stepHours: number; byPath: boolean; byKey: boolean; byStatus: boolean; byOrganization: boolean; max: string | number },
   { hour: string; organization_id: string | null; path: string | null; api_key_id: string | null; status: number | null; requests: string }
@@ -472,55 +472,55 @@ export const sessionDeleteAll = bindQuery<
   { ended: number }
 >('read', { text: sessionDeleteAllSql, params: ['organizationId', 'actor', 'sessionId'] })
 
-/** A session that has not ended, by its cookie; none of a deleted organization. */
+/** Finds a session that has not ended by its cookie; none of a deleted organization. */
 export const sessionFind = bindQuery<
   { hash: string },
   { id: string; organization_id: string | null; expires_at: Date; page_hash: string }
 >('read', { text: sessionFindSql, params: ['hash'] })
 
-/** Opens the session of a login link and removes the link, so that of many who use it one gets a session. */
+/** Opens the session of a login link and deletes the link, so that of concurrent uses one gets a session. */
 export const sessionInsert = bindQuery<
   { linkHash: string; id: string; hash: string; pageHash: string; operatorSec: number; organizationSec: number },
   { organization_id: string | null; expires_at: Date }
 >('read', { text: sessionInsertSql, params: ['linkHash', 'id', 'hash', 'pageHash', 'operatorSec', 'organizationSec'] })
 
-/** Takes wallets of a place whose next midnight nobody takes yet, for a while, unless snapshots are switched off. */
+/** Leases wallets of a target whose next midnight no process has leased, unless snapshots are switched off. */
 export const snapshotSeriesClaim = bindQuery<
   { chainId: string | number; name: string; day: number; holder: string; sec: number; max: string | number },
   { wallet: string }
 >('background', { text: snapshotSeriesClaimSql, params: ['chainId', 'name', 'day', 'holder', 'sec', 'max'] })
 
-/** Notes that a midnight was taken for wallets of a place that are still leased, bytes in hexadecimal without prefix. */
+/** Records a midnight as taken for wallets of a target that are still leased, bytes in hexadecimal without prefix. */
 export const snapshotSeriesDone = bindQuery<
   { chainId: string | number; name: string; wallets: readonly string[]; holder: string; day: number },
   Record<never, never>
 >('background', { text: snapshotSeriesDoneSql, params: ['chainId', 'name', 'wallets', 'holder', 'day'] })
 
-/** A wallet that is followed in a place, bytes in hexadecimal without prefix; no row if nobody asked about it. */
+/** Finds a followed wallet of a target, bytes in hexadecimal without prefix; no row if it was never requested. */
 export const snapshotSeriesFind = bindQuery<
   { chainId: string | number; name: string; wallet: string },
   { first_day: number | null; witnesses: number }
 >('copy', { text: snapshotSeriesFindSql, params: ['chainId', 'name', 'wallet'] })
 
-/** Forgets days of keys and sessions from which nothing was spent for some days. */
+/** Deletes spending of keys' days and sessions without a charge for some days. */
 export const spendingLimitForget = bindQuery<
   { days: number },
   Record<never, never>
 >('background', { text: spendingLimitForgetSql, params: ['days'] })
 
-/** How far this primary has written what is durable, on which timeline of which cluster: a standby that has replayed as much shows all that anybody was shown here before. */
+/** Reads the primary's durable WAL position with its timeline and cluster: a standby that has replayed as much has all data that this primary has shown before. */
 export const standbyFence = bindQuery<
   Record<never, never>,
   { lsn: string; timeline: string; cluster: string }
 >('read', { text: standbyFenceSql, params: [] })
 
-/** How far this standby is behind what a primary has written, in bytes (0 or less: not at all) and in seconds since the last change that it has replayed; is_copy is false if it is not a standby of that primary's cluster and timeline. */
+/** Reads the standby's replay lag behind a WAL position of the primary, in bytes (0 or less: none) and in seconds since the last replayed change. */
 export const standbyProgress = bindQuery<
   { lsn: string; timeline: string; cluster: string },
   { is_copy: boolean; behind_bytes: number; replayed_sec: number | null }
 >('read', { text: standbyProgressSql, params: ['lsn', 'timeline', 'cluster'] })
 
-/** Endpoints and features that are switched off, and since when. */
+/** Lists endpoints and features that are switched off, and since when. */
 export const switchList = bindQuery<
   { max: string | number },
   { kind: string; name: string; off_at: Date }
@@ -532,19 +532,19 @@ export const switchUpdate = bindQuery<
   { changed: number }
 >('read', { text: switchUpdateSql, params: ['kind', 'name', 'isOn', 'actor', 'sessionId'] })
 
-/** Columns of these tables except generated ones, as the catalogue has them, with the last numbers of their sequences; no rows for an absent table, and for one that others inherit those of the others. */
+/** Lists the columns of tables except generated ones, from the catalogue, with the last numbers of their sequences. */
 export const tableColumnList = bindQuery<
   { tables: readonly string[] },
   { table_name: string; name: string; type: string; sequence: string | null; reached: string | null }
 >('background', { text: tableColumnListSql, params: ['tables'] })
 
-/** What wallets entered of a place up to a block, such as markets, with whether all of it is here, or any of their history. */
+/** Lists entries of wallets in a target up to a block, such as markets, with whether all or any of them are stored. */
 export const walletEntryList = bindQuery<
   { chainId: string | number; contract: string; stream: string; wallets: readonly string[]; fromBlock: string | number; toBlocks: readonly string[] | readonly number[] },
   { no: number; covered: boolean; begun: boolean; entry: Uint8Array | null }
 >('copy', { text: walletEntryListSql, params: ['chainId', 'contract', 'stream', 'wallets', 'fromBlock', 'toBlocks'] })
 
-/** The newest blocks that a line was evaluated at. */
+/** Lists the newest evaluated blocks of a partition. */
 export const watchBlockList = bindQuery<
   { chainId: string | number; finality: string; shard: number },
   { number: string; hash: string }
@@ -556,49 +556,49 @@ export const watchDelete = bindQuery<
   { id: string }
 >('read', { text: watchDeleteSql, params: ['organizationId', 'id'] })
 
-/** Lines that have triggers to evaluate: which process evaluates them, how far they are, and since when somebody knows that they are not evaluated. */
+/** Lists partitions with triggers: the evaluating process, the last evaluated block, and since when owners are notified that they are not evaluated. */
 export const watchLineReport = bindQuery<
   Record<never, never>,
   { chain_id: string; finality: string; holder: string | null; block: string | null; age_sec: number | null; blind_since: Date | null }
 >('read', { text: watchLineReportSql, params: [] })
 
-/** Triggers of an organization, newest first. */
+/** Lists triggers of an organization, newest first. */
 export const watchList = bindQuery<
   { organizationId: string; id: string | null; chainId: string | number | null; family: string | null; subject: string | null; state: string | null; max: string | number; skip: string | number },
   { id: string; chain_id: string; family: string; subject: string; clause: string; clear: string | null; for_blocks: number; finality: string; webhook_id: string | null; name: string | null; paused_for: string | null; expires_at: Date | null; created_at: Date; value: string | null; changes: string; since_block: string | null; state: string; total: string }
 >('read', { text: watchListSql, params: ['organizationId', 'id', 'chainId', 'family', 'subject', 'state', 'max', 'skip'] })
 
-/** Triggers of a line that transactions changed that may not have been seen at an earlier look, one page in the order of their ids; and from which transaction on the next look must look. */
+/** Lists triggers of a partition changed by transactions that an earlier list may have missed, one page in the order of their ids, and the transaction from which the next list must start. */
 export const watchListChanged = bindQuery<
   { chainId: string | number; finality: string; shard: number; seen: string; afterOrganization: string; afterId: string; max: string | number },
   { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
 >('background', { text: watchListChangedSql, params: ['chainId', 'finality', 'shard', 'seen', 'afterOrganization', 'afterId', 'max'] })
 
-/** All triggers of a line, one page in the order of their ids; and from which transaction on a later look for what changed must look. */
+/** Lists all triggers of a partition, one page in the order of their ids, and the transaction from which a later list of changes must start. */
 export const watchListLine = bindQuery<
   { chainId: string | number; finality: string; shard: number; afterOrganization: string; afterId: string; max: string | number },
   { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
 >('background', { text: watchListLineSql, params: ['chainId', 'finality', 'shard', 'afterOrganization', 'afterId', 'max'] })
 
-/** Changes a trigger, and arms it anew if asked to, or if it had expired: what was found for it before counts no more. */
+/** Changes a trigger, and re-arms it if requested or if it had expired: its previous state is discarded. */
 export const watchUpdate = bindQuery<
   { organizationId: string; id: string; clause: string | null; setsClear: boolean; clear: string | null; forBlocks: number | null; finality: string | null; setsWebhook: boolean; webhookId: string | null; setsName: boolean; name: string | null; setsExpiry: boolean; expiresAt: Date | string | null; pauses: boolean | null; arms: boolean },
   { id: string }
 >('read', { text: watchUpdateSql, params: ['organizationId', 'id', 'clause', 'setsClear', 'clear', 'forBlocks', 'finality', 'setsWebhook', 'webhookId', 'setsName', 'name', 'setsExpiry', 'expiresAt', 'pauses', 'arms'] })
 
-/** Deletes a webhook that no trigger uses; `triggers` of a row that is not deleted says how many do. */
+/** Deletes a webhook that no trigger uses; `triggers` of a row that is not deleted is their number. */
 export const webhookDelete = bindQuery<
   { organizationId: string; id: string },
   { triggers: number }
 >('read', { text: webhookDeleteSql, params: ['organizationId', 'id'] })
 
-/** Webhooks of an organization, or one of them, oldest first. */
+/** Lists webhooks of an organization, or one of them, oldest first. */
 export const webhookList = bindQuery<
   { organizationId: string; id: string | null },
   { id: string; url: string; name: string; status: string; generation: number; overlap_until: Date | null; failing_since: Date | null; created_at: Date }
 >('read', { text: webhookListSql, params: ['organizationId', 'id'] })
 
-/** Gives a webhook its next secret; the one before stays valid for some seconds. */
+/** Rotates a webhook's secret; the previous one stays valid for some seconds. */
 export const webhookRotate = bindQuery<
   { organizationId: string; id: string; overlapSec: number },
   { id: string }

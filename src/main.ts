@@ -39,10 +39,10 @@ const COMMANDS: readonly Command[] = [
   ...loginCommands,
 ]
 
-/** How long a stopping process waits for a slow reader of its output. */
+/** Longest wait of a stopping process for a slow reader of its output. */
 const FLUSH_MS = 500
 
-/** Exit statuses: 0 done, 1 failed, 2 wrong usage, others as a command says. Every failure is one line on standard error. */
+/** Runs one command. Exit statuses: 0 done, 1 failed, 2 wrong usage, others by command. A failure prints one line. */
 async function main(stop: AbortController): Promise<number> {
   const io: CommandIo = {
     out: (text) => process.stdout.write(`${text}\n`),
@@ -66,40 +66,40 @@ async function main(stop: AbortController): Promise<number> {
     io.out(invocation.text)
     return 0
   } catch (error) {
-    io.err(oneLine(error))
+    io.err(formatError(error))
     return error instanceof UsageError ? 2 : 1
   }
 }
 
-/** Waits until all output has been read: exiting would lose what the pipe does not hold. */
-async function flushed(stop: AbortSignal): Promise<void> {
+/** Waits until all output has been read: an exit would lose output that does not fit into the pipe. */
+async function flushOutput(stop: AbortSignal): Promise<void> {
   const ended = [process.stdout, process.stderr].map((stream) => new Promise<void>((done) => stream.end(() => done())))
-  const patienceEnds = new Promise<void>((done) => {
-    const leave = () => setTimeout(done, FLUSH_MS)
-    if (stop.aborted) leave()
-    else stop.addEventListener('abort', leave)
+  const timeout = new Promise<void>((done) => {
+    const startTimer = () => setTimeout(done, FLUSH_MS)
+    if (stop.aborted) startTimer()
+    else stop.addEventListener('abort', startTimer)
   })
-  await Promise.race([Promise.all(ended), patienceEnds])
+  await Promise.race([Promise.all(ended), timeout])
 }
 
-function oneLine(error: unknown): string {
+function formatError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return `walletscope: ${message.replaceAll('\n', ' ')}`
 }
 
-// The state cannot be trusted any more: exit, and let a supervisor start again.
+// The state is undefined after an unexpected error: exit, so that a supervisor restarts the process.
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error) => {
-    process.stderr.write(`${oneLine(error)} (${event})\n`)
+    process.stderr.write(`${formatError(error)} (${event})\n`)
     process.exit(1)
   })
 }
 
-// A reader of the output may go away, such as `head` or a log collector; serving goes on.
+// A reader of the output, such as `head` or a log collector, may exit; the process continues.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 const stop = new AbortController()
 main(stop).then(async (status) => {
-  await flushed(stop.signal)
+  await flushOutput(stop.signal)
   process.exit(status)
 })

@@ -9,8 +9,8 @@ import { nodeFork } from './service/process/fork_node.ts'
 import { serve } from './service/serve/serve.ts'
 
 /**
- * The same service on Node. It needs a `DATABASE_URL` that the executable's `migrate` has migrated. Of the other commands
- * it has `verify`, which needs nothing. Gives the exit status.
+ * Runs the service on Node, or the command `verify`; other commands need the executable. The service needs a
+ * `DATABASE_URL` of a database that the executable's `migrate` has migrated. Returns the exit status.
  */
 async function main(): Promise<number> {
   const stop = new AbortController()
@@ -46,7 +46,7 @@ function fail(error: unknown): never {
   process.exit(error instanceof UsageError ? 2 : 1)
 }
 
-// A reader of the output may go away, such as `head` or a log collector; serving goes on.
+// A reader of the output, such as `head` or a log collector, may exit; the process continues.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 process.on('uncaughtException', fail)

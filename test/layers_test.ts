@@ -76,7 +76,7 @@ function room(file: string): string {
 }
 
 /** The folder of a file; `mod.ts` is above its own. */
-function folderOf(file: string): string {
+function getFolder(file: string): string {
   return basename(file) === 'mod.ts' ? file : dirname(file)
 }
 
@@ -125,7 +125,7 @@ test('a room imports only from the rooms that the table allows it', () => {
   ).toEqual([])
 })
 
-test('what families share asks a chain only where prices, tokens, events, lives and series are read', () => {
+test('shared family code reads chains only for prices, tokens, events, position histories and series', () => {
   const asking = [
     ...new Set(IMPORTS.filter((each) => room(each.from) === 'finance' && asksChain(each)).map(({ from }) => from)),
   ]
@@ -148,12 +148,12 @@ test('files never import each other in a circle', () => {
 test('folders never import each other in a circle', () => {
   const next = new Map<string, Set<string>>()
   for (const { from, to } of IMPORTS)
-    next.set(folderOf(from), (next.get(folderOf(from)) ?? new Set()).add(folderOf(to)))
+    next.set(getFolder(from), (next.get(getFolder(from)) ?? new Set()).add(getFolder(to)))
   const reaches = (folder: string, wanted: string, seen = new Set<string>()): boolean =>
     folder === wanted ||
     [...(next.get(folder) ?? [])].some((each) => !seen.has(each) && reaches(each, wanted, seen.add(each)))
   expect(
-    violations(({ from, to }) => folderOf(from) !== folderOf(to) && reaches(folderOf(to), folderOf(from))),
+    violations(({ from, to }) => getFolder(from) !== getFolder(to) && reaches(getFolder(to), getFolder(from))),
   ).toEqual([])
 })
 
@@ -185,7 +185,7 @@ test('a family has one shape: tables, reading, mathematics, presentation, routes
   expect(files.filter((name) => !shape.test(name))).toEqual([])
 })
 
-test('inside a family only read, holdings, mod and routes reach, however far, what asks a chain', () => {
+test('inside a family only read, holdings, mod and routes reach chain reads, even indirectly', () => {
   const asking = new Set(IMPORTS.filter(asksChain).map(({ from }) => from))
   expect(
     FAMILY_FILES.filter((file) => /^(table|event|math|present)/.test(familyFile(file)?.name ?? '')).flatMap((file) =>
@@ -194,7 +194,7 @@ test('inside a family only read, holdings, mod and routes reach, however far, wh
   ).toEqual([])
 })
 
-test('routes of a family ask a chain by its readers alone', () => {
+test('routes of a family read a chain only through its readers', () => {
   expect(
     violations((each) => asksChain(each) && !/^(read|holdings$|mod$)/.test(familyFile(each.from)?.name ?? 'mod')),
   ).toEqual([])

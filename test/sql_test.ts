@@ -62,7 +62,7 @@ test('every function is called: by a query, another function, a trigger, or by i
   }
 })
 
-test('no query only calls a function, which has a generated name', () => {
+test('no query only calls a function, because functions have generated bindings', () => {
   const only = /^select [\w\s,.]*(?:from )?\b(\w+)\([$\d, ]*\)\s*(?:as )?\w*;?$/
   const found = sqlNames('queries').filter((name) => {
     const called = only.exec(
@@ -79,7 +79,7 @@ test('no migration opens or ends a transaction of its own', () => {
   for (const { text } of MIGRATIONS) expect(text).not.toMatch(/^\s*(begin|commit|rollback)\s*;/im)
 })
 
-test('what is generated of sql says what its files and PostgreSQL say', async () => {
+test('the files generated from sql match its files and PostgreSQL', async () => {
   for (const [path, text] of await generateAll(database.url)) {
     expect([path, readFileSync(path, 'utf8') === text]).toEqual([path, true])
   }
@@ -96,11 +96,11 @@ test.each(sqlNames('queries'))('%s is called by its generated name in src', (nam
   expect(isImported(name, 'queries')).toBe(true)
 })
 
-test('src imports no .sql file, which has a generated name', () => {
+test('src imports no .sql file, because queries have generated bindings', () => {
   expect(sources.filter(({ text }) => text.includes(".sql'")).map(({ name }) => name)).toEqual([])
 })
 
-test('src never calls what the driver does wrongly over a connection that drops', () => {
+test('src never uses features of the driver that fail when a connection drops', () => {
   const calls = sources.flatMap(({ name, text }) =>
     [...text.matchAll(/\bsql\.begin\b|\.reserve\(|\.savepoint\(|\.begin\(/g)].map(([call]) => `${name}: ${call}`),
   )

@@ -3,7 +3,7 @@ import { sqlNames, sqlText } from './files.ts'
 
 /** The comment that a `.sql` file begins with. */
 export interface Header {
-  /** Its first sentence, which says why the statement exists. */
+  /** Its first sentence: why the statement exists. */
   readonly title: string
   readonly lane: string
   /** What follows the lane: parameters of a query, and which parameters and columns may be null; without `-- `. */
@@ -19,7 +19,7 @@ interface Call {
   readonly result: string
   /** What makes the call: a function of `src/db/query.ts`. */
   readonly maker: string
-  /** What the maker is told of the statement first: its text, or the function's name. */
+  /** First argument of the binding: the statement's text, or the function's name. */
   readonly source: string
   readonly columns?: readonly { readonly name: string }[]
 }
@@ -53,13 +53,13 @@ export function readHeader(text: string): Header | undefined {
   const found = /^((?:--.*\n)+)-- lane (gate|read|copy|background)\n((?:--.*\n)*)/.exec(text)
   if (found === null) return undefined
   const [, prose = '', lane = '', declared = ''] = found
-  const [title = ''] = linesOf(prose)
+  const [title = ''] = toLines(prose)
     .join(' ')
     .split(/(?<=\.)\s/)
-  return { title, lane, declared: linesOf(declared) }
+  return { title, lane, declared: toLines(declared) }
 }
 
-function linesOf(comment: string): string[] {
+function toLines(comment: string): string[] {
   return [...comment.matchAll(/^-- ?(.*)$/gm)].map(([, line = '']) => line)
 }
 
@@ -70,7 +70,7 @@ export function writeCall({ title, lane }: Header, { name, params, result, maker
   return [
     `/** ${title} */`,
     `export const ${camelCase(name)} = ${maker}<`,
-    `  ${typeOf(named)},`,
+    `  ${formatType(named)},`,
     `  ${result}`,
     `>('${lane}', { ${source}, params: ${quoted(named)}${rest} })`,
     '',
@@ -78,7 +78,7 @@ export function writeCall({ title, lane }: Header, { name, params, result, maker
 }
 
 /** Type of an object with these fields. */
-export function typeOf(fields: readonly Field[]): string {
+export function formatType(fields: readonly Field[]): string {
   const texts = fields.map(({ name, type }) => `${name}: ${type}`)
   return texts.length === 0 ? 'Record<never, never>' : `{ ${texts.join('; ')} }`
 }

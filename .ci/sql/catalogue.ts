@@ -1,4 +1,4 @@
-/** What PostgreSQL's catalogue says about types, as the program sends and gets them. */
+/** Types of PostgreSQL's catalogue, as the program sends and receives them. */
 import postgres from 'postgres'
 import { parseDatabaseUrl } from '../../src/db/address.ts'
 import { DECODED_TYPES } from '../../src/db/codec.ts'

@@ -1,10 +1,10 @@
 /**
  * Writes `sql/functions.ts`: one typed call for each function of the database that the program calls, as the catalogue
- * of a migrated database has it. The header of such a function says in which lane it runs, `-- lane gate`, and which of
+ * of a migrated database has it. The header of such a function names its lane, `-- lane gate`, and which of
  * its parameters and columns may be null, `-- null p_path, method`.
  */
 import { join } from 'node:path'
-import { type Field, type Header, ofEach, readHeader, typeOf, writeCall } from './call.ts'
+import { type Field, formatType, type Header, ofEach, readHeader, writeCall } from './call.ts'
 import { columnType, paramType, type Sql } from './catalogue.ts'
 import { SQL } from './files.ts'
 
@@ -28,7 +28,7 @@ export async function generateFunctions(sql: Sql): Promise<string> {
   const calls = await ofEach('functions', async (name, text) => {
     const header = readHeader(text)
     // Without a lane only SQL calls it.
-    return header === undefined ? [] : [await callOf(sql, { header, entry: await readEntry(sql, name) })]
+    return header === undefined ? [] : [await createCall(sql, { header, entry: await readEntry(sql, name) })]
   })
   return [HEADER, ...calls.flat()].join('\n')
 }
@@ -49,7 +49,7 @@ async function readEntry(sql: Sql, name: string): Promise<Entry> {
   return { name, params, returns: row['is_set'] ? columns : Number(row['value']) }
 }
 
-async function callOf(
+async function createCall(
   sql: Sql,
   { header, entry }: { readonly header: Header; readonly entry: Entry },
 ): Promise<string> {
@@ -73,7 +73,9 @@ async function callOf(
     const result = returns === VOID ? 'void' : columnType(returns)
     return writeCall(header, { name, params, result, maker: 'bindValue', source })
   }
-  const result = typeOf(returns.map((each) => ({ name: each.name, type: columnType(each.oid) + orNull(each.name) })))
+  const result = formatType(
+    returns.map((each) => ({ name: each.name, type: columnType(each.oid) + orNull(each.name) })),
+  )
   return writeCall(header, { name, params, result, maker: 'bindRows', source, columns: returns })
 }
 

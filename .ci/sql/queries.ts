@@ -5,7 +5,7 @@
  * be wrong (outer joins).
  */
 import { join } from 'node:path'
-import { camelCase, type Field, type Header, ofEach, readHeader, typeOf, writeCall } from './call.ts'
+import { camelCase, type Field, formatType, type Header, ofEach, readHeader, writeCall } from './call.ts'
 import { columnType, paramType, type Sql } from './catalogue.ts'
 import { SQL, sqlNames } from './files.ts'
 
@@ -17,7 +17,7 @@ export async function generateQueries(sql: Sql): Promise<string> {
   const imports = sqlNames('queries').map(
     (name) => `import ${variable(name)} from './queries/${name}.sql' with { type: 'text' }`,
   )
-  const calls = await ofEach('queries', (name, text) => callOf(sql, { name, text }))
+  const calls = await ofEach('queries', (name, text) => createCall(sql, { name, text }))
   return [HEADER, ...imports, '', ...calls].join('\n')
 }
 
@@ -50,7 +50,7 @@ function readDeclared({ declared }: Header): Declared {
   return { params, columns }
 }
 
-async function callOf(sql: Sql, { name, text }: { readonly name: string; readonly text: string }): Promise<string> {
+async function createCall(sql: Sql, { name, text }: { readonly name: string; readonly text: string }): Promise<string> {
   const header = readHeader(text)
   if (header === undefined) throw new Error('expected a sentence, then "-- lane gate", read, copy or background')
   const declared = readDeclared(header)
@@ -65,12 +65,12 @@ async function callOf(sql: Sql, { name, text }: { readonly name: string; readonl
     params.push({ name: param.name, type: `${type}${param.nullable ? ' | null' : ''}` })
   }
   const fields: Field[] = []
-  for (const column of columns ?? []) fields.push(await fieldOf(sql, { column, overrides: declared.columns }))
+  for (const column of columns ?? []) fields.push(await readField(sql, { column, overrides: declared.columns }))
   checkColumns(declared, columns ?? [])
   return writeCall(header, {
     name,
     params,
-    result: typeOf(fields),
+    result: formatType(fields),
     maker: 'bindQuery',
     source: `text: ${variable(name)}`,
   })
@@ -96,7 +96,7 @@ function checkColumns({ columns }: Declared, described: readonly DescribedColumn
   if (twice !== undefined) throw new Error(`column "${twice}" is selected twice`)
 }
 
-async function fieldOf(
+async function readField(
   sql: Sql,
   options: { readonly column: DescribedColumn; readonly overrides: ReadonlyMap<string, boolean> },
 ): Promise<Field> {

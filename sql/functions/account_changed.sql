@@ -1,5 +1,5 @@
--- Numbers a change of what processes remember about keys. The row of '' is locked until the commit, so a reader of its
--- number sees every change up to it. Numbers are at least the time in microseconds, so none is given twice, even if a
+-- Numbers a change of key records, which processes cache. The row of '' is locked until the commit, so a reader of its
+-- number sees every change up to it. Numbers are at least the time in microseconds, so none is repeated, even if a
 -- standby that lacks the latest takes over.
 create or replace function account_changed() returns trigger language plpgsql as $$
 declare
@@ -15,7 +15,7 @@ begin
 end
 $$;
 
--- No process remembers anything of new organizations and keys.
+-- New organizations and keys are in no cache.
 create or replace trigger organization_changed after update or delete on organization
   for each row execute function account_changed('id');
 create or replace trigger api_key_changed after update or delete on api_key

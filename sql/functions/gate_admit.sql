@@ -1,7 +1,7 @@
 -- Admits or refuses requests of organizations. Arrays have an element per organization, in byte order of their ids: its
--- remembered rate limit, and how many requests ask for a place. The limits were true as of the change p_epoch: if an
+-- cached rate limit, and the number of requests for a slot. The limits were true as of the change p_epoch: if an
 -- organization changed since, is_stale is true and nothing is decided; `epoch` and `changed` report changes in any
--- case. If a window is missing, no row comes back: prime it and call again. `spent` is what was spent of other limits
+-- case. If a window is missing, no row comes back: prime it and call again. `spent` is the spending of other limits
 -- than the balance, -1 for one without a row: those with p_scopes of the organizations p_limited, today (UTC) where
 -- p_daily is 1, ever where it is 0.
 --
@@ -50,7 +50,7 @@ begin
     return;
   end if;
 
-  -- Time and state are read after the last lock, the state in its own statement, so that it is as others left it.
+  -- Time and state are read after the last lock, the state in its own statement, so that it includes prior commits.
   v_now := clock_timestamp();
   v_era := floor(date_part('epoch', v_now) / 2)::integer;
   -- A statement of its own, because most batches have no such limit.
@@ -140,7 +140,7 @@ begin
   select v_epoch, v_changed, false, floor(extract(epoch from v_now) * 1000)::bigint,
     array_agg(coalesce(b.balance, 0) order by d.no), array_agg(d.used order by d.no),
     array_agg(d.admitted order by d.no),
-    -- As a float, which is exact to the microsecond for centuries: decimals would take longer than all the rest.
+    -- As a float, which is exact to the microsecond for centuries: decimals would take longer than all other work.
     array_agg((date_part('epoch', coalesce(d.at[d.oldest] + interval '1 second', v_now)) * 1000000)::bigint order by d.no),
     v_spent
   from decided d

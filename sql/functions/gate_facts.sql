@@ -1,5 +1,5 @@
--- Facts about keys that exist and work now and about organizations for which jobs work, what is switched off, as of the
--- change `epoch`; and the organizations that changed after p_epoch. One row of arrays with an element for each key and
+-- Reads records of valid keys and of organizations with jobs, and the switches, as of the change `epoch`; and the
+-- organizations that changed after p_epoch. One row of arrays with an element for each key and
 -- organization that was found, numbered in this order; networks and endpoints are lines, '' for all of them, and
 -- credits_per_day is 0 for no limit.
 -- lane gate

@@ -1,19 +1,19 @@
 -- Charges and logs the requests of one batch, durably, in order of arrival and all of one hour. Parameters:
--- * p_payers, p_dues: who pays how much for the batch, in byte order of their ids. p_lock must be 1 if an organization
---   pays nothing or may lack credits, and if there are other limits; if it is 0 and one lacks credits, WS402 is raised
---   and nothing is done.
+-- * p_payers, p_dues: payers and their dues for the batch, in byte order of their ids. p_lock must be 1 if an
+--   organization pays nothing or may lack credits, and if there are other limits; if it is 0 and one lacks credits,
+--   WS402 is raised and nothing is done.
 -- * p_organizations to p_sums: each combination of organization, key, path (as in the rollups), status and limits once,
 --   with the number of its requests and their credits.
 -- * p_limit_groups to p_limit_mosts: limits besides the balance, and the number of the combination that they bind:
 --   p_limit_daily is 1 for a limit of one day (UTC), 0 for one that does not end. One that has no row yet gets it.
--- * p_groups to p_admitted: the requests. p_groups is the number of the combination; p_request_ids has '' for `req_` and
---   the settlement's id; p_asked has the path that was asked for if it has no endpoint, otherwise ''.
+-- * p_groups to p_admitted: the requests. p_groups is the number of the combination; p_request_ids has '' for `req_`
+--   and the settlement's id; p_asked has the path that was asked for if it has no endpoint, otherwise ''.
 -- * p_organization_nos to p_path_nos: the log's numbers of each combination, as the tables gave them that p_numbering
 --   names. If the tables are others, as after a failover or a restore, the numbers are looked up.
 -- A request that one of its limits cannot pay becomes 402 and is charged to none. Returns the organizations and their
--- balances afterwards, the numbers of the requests that could not be paid with the scope of the limit that refused, what
--- names the tables, and the log's numbers if they were looked up.
--- If a request is in the log already, the whole statement fails with unique_violation.
+-- balances afterwards, the numbers of the requests that could not be paid with the scope of the limit that refused,
+-- what names the tables, and the log's numbers if they were looked up. If a request is in the log already, the whole
+-- statement fails with unique_violation.
 -- lane gate
 create or replace function gate_settle(
   p_hour bigint, p_lock integer, p_payers text[], p_dues bigint[],
@@ -66,7 +66,7 @@ declare
 begin
   unpaid := '{}';
   scopes := '{}';
-  -- Another server, another database and a table that was filled anew have another name.
+  -- Another server, another database and a refilled table have another name.
   numbering := pg_postmaster_start_time() || ' ' || pg_relation_filepath('request_caller');
   organization_nos := '{}';
   caller_nos := '{}';
@@ -85,7 +85,7 @@ begin
 
   if p_lock = 1 then
     -- Balances are locked in one order, which prevents deadlocks. If all can pay, charging locks them in that order.
-    -- Whoever holds a balance alone changes the organization's other limits.
+    -- Only the holder of a balance's lock changes the organization's other limits.
     select coalesce(array_agg(l.organization_id), '{}'), coalesce(array_agg(l.balance), '{}')
     into v_locked, v_balances
     from (
@@ -242,7 +242,7 @@ begin
       unnest(p_latencies_ms) as latency_ms, unnest(p_credits) as credits, unnest(p_admitted) as admitted
   ) r;
 
-  -- Counted into the rollups later: changing a row of each organization here would cost more than all the rest.
+  -- Counted into the rollups later: changing a row of each organization here would cost more than all other work.
   insert into request_rollup_pending (hour, organizations, callers, paths, statuses, requests, credits)
   values (p_hour, v_organizations, v_callers, v_paths, p_statuses, p_requests, p_sums);
   return next;

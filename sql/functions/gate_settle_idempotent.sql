@@ -1,6 +1,6 @@
--- Charges and logs requests as gate_settle does, and keeps their answers under the idempotency keys that they have
--- claimed, all or nothing. Raises WS409 and does nothing if one no longer has its key. p_bodies has '' for an answer that
--- is too large to be kept, and p_bytes what the record takes up. A request that cannot be paid gives its key up.
+-- Charges and logs requests as gate_settle does, and stores their answers under their idempotency keys, all or nothing.
+-- Raises WS409 and does nothing if a request no longer has its key. p_bodies has '' for an answer that is too large to
+-- be stored, and p_bytes the size of the record. A request that cannot be paid releases its key.
 -- lane gate
 create or replace function gate_settle_idempotent(
   p_headers text[], p_bodies text[], p_bytes integer[],
@@ -34,7 +34,7 @@ begin
 
   delete from idempotency_record r
   where r.settlement_id = any (array(select p_settlements[u.no] from unnest(unpaid) u (no)));
-  -- Whoever holds the balances, which are locked by now, changes these rows.
+  -- Only the holder of the balances' locks, taken by now, changes these rows.
   insert into idempotency_use as u (organization_id, bytes)
   select p_organizations[k.group_no], sum(k.bytes)
   from unnest(p_groups, p_bytes) with ordinality k (group_no, bytes, no)

@@ -1,8 +1,7 @@
--- Ends requests whose settlement has an unknown outcome: refunds what was charged and sets the row to 503; if there is
--- no row, inserts one, so that a settlement that arrives later finds its place taken. Their idempotency keys are free
--- again. Idempotent. Paths, request ids and
--- limits as for gate_settle, but p_limit_requests has the number of the request that a limit bound. Returns how many rows
--- were turned to 503, how many were inserted, and the credits refunded.
+-- Ends requests whose settlement has an unknown outcome: refunds the charge and sets the row to 503; if there is no
+-- row, inserts one, so that a settlement that arrives later conflicts with it. Releases their idempotency keys.
+-- Idempotent. Paths, request ids and limits as for gate_settle, but p_limit_requests has the number of the request that
+-- a limit bound. Returns the number of rows set to 503, the number of inserted rows, and the credits refunded.
 -- lane background
 create or replace function gate_void(
   p_organizations text[], p_requested_at_ms bigint[], p_settlements text[], p_requests text[], p_keys text[],
@@ -15,7 +14,7 @@ declare
   v_organizations integer[];
   v_callers integer[];
   v_paths integer[];
-  -- What is counted out, and in again as 503.
+  -- Counts to subtract, and to add again as 503.
   v_requested_at_ms bigint[];
   v_counted_organizations integer[];
   v_counted_callers integer[];
@@ -23,7 +22,7 @@ declare
   v_statuses integer[];
   v_credits integer[];
 begin
-  -- First, because whoever settles locks the record before the balance. Without it a late original charges nothing.
+  -- First, because a settlement locks the record before the balance. Otherwise a late original charges nothing.
   delete from idempotency_record r where r.settlement_id = any (p_settlements);
   select n.organizations, n.callers, n.paths into v_organizations, v_callers, v_paths
   from request_log_numbers(p_organizations, p_keys, p_paths) n;
@@ -49,7 +48,7 @@ begin
       and l.settlement_id = f.settlement_id
     returning f.organization_id, f.organization_no, f.at_ms, f.caller_no, f.path_no, f.status, f.credits, f.no
   ),
-  -- Given back to the limits that they were charged to: the balance and those that bound the request besides.
+  -- Refunds the limits that were charged: the balance and the other limits of the request.
   refunds as (
     update spending_limit s set spent = s.spent - o.credits
     from (

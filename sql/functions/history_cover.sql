@@ -1,7 +1,7 @@
--- Notes that all rows of the subjects in blocks p_from to p_to are stored, and whether two endpoints agreed on them; the
--- caller stores the rows in the same statement. Gives the place's short name, or null if nothing may be stored: the
--- chain's history is stopped, or was taken back since this was read. `is_doubted`: rows of these blocks may be there on
--- one endpoint's word, and these replace them.
+-- Records that all rows of the subjects in blocks p_from to p_to are stored, and whether two endpoints agreed on them;
+-- the caller stores the rows in the same statement. Returns the target's short name, or null if nothing may be stored:
+-- the chain's history is stopped, or was rolled back since the rows were read. `is_doubted`: stored rows of these
+-- blocks may come from a single endpoint, and the new rows replace them.
 create or replace function history_cover(
   p_chain_id bigint, p_contract bytea, p_stream text, p_subjects bytea[], p_from bigint, p_to bigint,
   p_witnesses integer, p_epoch bigint, out place integer, out is_doubted boolean
@@ -11,7 +11,7 @@ declare
   v_range int8range := int8range(p_from, p_to, '[]');
   v_agreed int8multirange := case when p_witnesses >= 2 then int8multirange(v_range) else '{}' end;
 begin
-  -- Whoever takes history back waits until this is stored; if it came first, this sees its epoch.
+  -- A roll-back of the history waits until this is stored; after one, this sees its epoch.
   lock table history_coverage in row exclusive mode;
   if exists (select from history_chain c where c.chain_id = p_chain_id and c.stopped_at is not null)
     or p_epoch <> coalesce((select c.epoch from history_chain c where c.chain_id = p_chain_id), 0)

@@ -1,4 +1,4 @@
--- Forgets the rows and prices of a chain in blocks after p_number. Gives how many of each were forgotten.
+-- Deletes the rows and prices of a chain in blocks after p_number. Returns how many of each were deleted.
 create or replace function history_cut(p_chain_id bigint, p_number bigint)
 returns table (rows bigint, prices bigint)
 language plpgsql as $$

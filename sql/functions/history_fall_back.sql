@@ -1,4 +1,4 @@
--- Takes a chain's anchor back to an older block and forgets what was stored after it. False if the history was taken back
+-- Rolls a chain's anchor back to an older block and deletes the rows after it. False if the history was rolled back
 -- meanwhile.
 -- lane background
 create or replace function history_fall_back(

@@ -1,12 +1,11 @@
--- Forgets the rows and prices that are stored of a chain, its anchor, and that it was stopped, so that all of
--- it is read anew; its epoch tells running processes. Its daily snapshots stay: those of past days may be lost to every
--- endpoint.
+-- Deletes a chain's rows, prices, anchor and stop, so that its history is read again; running processes see the new
+-- epoch. Daily snapshots stay, because endpoints may no longer have the state of past days.
 -- lane background
 create or replace function history_forget(p_chain_id bigint)
 returns table (rows bigint, prices bigint)
 language plpgsql as $$
 begin
-  -- Whoever stores rows notes it there first: what is being stored is waited for, what comes next waits for us.
+  -- Every store of rows locks this row first: this waits for those under way, and later ones wait for this.
   lock table history_coverage in exclusive mode;
   insert into history_chain as c (chain_id, epoch)
   values (p_chain_id, 1)

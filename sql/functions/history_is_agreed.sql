@@ -1,4 +1,4 @@
--- True if two endpoints agreed on a block of a subject, or of everybody: one endpoint's word changes nothing there.
+-- True if two endpoints agreed on a block of a subject, or of all subjects: a single endpoint cannot change it.
 create or replace function history_is_agreed(p_place integer, p_stream text, p_subject bytea, p_block bigint)
 returns boolean
 language sql stable as $$

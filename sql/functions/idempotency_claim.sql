@@ -1,10 +1,10 @@
--- Claims an idempotency key for a request, or says what became of the request that has it. `state` is
+-- Claims an idempotency key for a request, or returns the state of the request that has it. `state` is
 -- * claimed: the key was free, and p_settlement answers it;
--- * answered: the same was asked before; `headers` and `body` are its answer, null if that is too large to be kept;
--- * busy: the same is being answered;
--- * other: something else was asked with this key;
+-- * answered: the same request was answered before; `headers` and `body` are its answer, null if it was too large;
+-- * busy: the same request is under way;
+-- * other: another request has used this key;
 -- * full: the organization's records take up p_bytes_max.
--- A key is free again a day after its first use, and p_claim_sec after a request that has no answer by then.
+-- A key is free again a day after its first use, and p_claim_sec after a claim that has no answer by then.
 -- lane read
 -- null headers, body
 create or replace function idempotency_claim(
@@ -12,10 +12,10 @@ create or replace function idempotency_claim(
 ) returns table (state text, headers text, body text) language plpgsql as $$
 #variable_conflict use_column
 begin
-  -- A claim that a crash of the server takes back is one that nobody has.
+  -- A crash of the server releases a claim.
   perform set_config('synchronous_commit', 'off', true);
 
-  -- Again if the key is given up between the two statements.
+  -- Repeats if the key is released between the two statements.
   loop
     insert into idempotency_record as r (organization_id, idempotency_key, request_hash, settlement_id)
     select p_organization, p_key, p_hash, p_settlement

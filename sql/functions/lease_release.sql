@@ -1,5 +1,5 @@
--- Leaves a piece of work to others. False if it is not the holder's any more, because its time was over and another
--- process took it: that it was done is then for the other one to note.
+-- Releases a lease. False if the holder no longer has it, because it expired and another process took it: then the
+-- other process records the work as done.
 create or replace function lease_release(p_job text, p_subject text, p_holder text) returns boolean
 language plpgsql as $$
 begin

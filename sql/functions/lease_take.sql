@@ -1,5 +1,4 @@
--- Takes a piece of work for some seconds, or keeps it for so long; false if another process has it. Whoever takes several
--- takes them in one order.
+-- Takes or renews a lease for some seconds; false if another process has it. Callers take several leases in one order.
 create or replace function lease_take(p_job text, p_subject text, p_holder text, p_sec integer) returns boolean
 language plpgsql as $$
 begin

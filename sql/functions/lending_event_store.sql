@@ -1,6 +1,6 @@
--- Stores lending events and what is complete with them. Events that are there already stay as they are, but what two
--- endpoints agreed on replaces what one said. False if the chain's history is stopped or was taken back; nothing is
--- stored then. Bytes come in hexadecimal without prefix, the subject '' for everybody; '' and -1 stand for none.
+-- Stores lending events and their coverage. Stored events stay, but events on which two endpoints agreed replace those
+-- of a single endpoint. False if the chain's history is stopped or was rolled back; then nothing is stored. Bytes are
+-- in hexadecimal without prefix, the subject '' for all subjects; '' and -1 stand for none.
 -- lane background
 create or replace function lending_event_store(
   p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,

@@ -1,6 +1,6 @@
--- Stores what wallets had in a market at a midnight and how many endpoints gave it, if the block that was read is still
--- the one of that midnight; else nothing. Rows that are there already stay as they are, unless fewer endpoints gave them.
--- Returns whether it was that block. Bytes come in hexadecimal without prefix; '' stands for a value that is missing.
+-- Stores wallets' snapshots in a market at a midnight with the number of endpoints that gave them, if the block that
+-- was read is still the one of that midnight; else nothing. Stored rows stay, unless fewer endpoints gave them. Returns
+-- whether it was that block. Bytes are in hexadecimal without prefix; '' stands for a missing value.
 -- lane read
 create or replace function lending_snapshot_store(
   p_chain_id bigint, p_contract text, p_day integer, p_hash text, p_wallets text[], p_collaterals text[],

@@ -1,7 +1,7 @@
--- Stores changes of liquidity positions and what is complete with them. Changes that are there already stay as they are,
--- but what two endpoints agreed on replaces what one said. False if the chain's history is stopped or was taken back;
--- nothing is stored then. Bytes come in hexadecimal without prefix; a subject is the id of a pool or '' for everybody. A
--- time of -1 stands for none.
+-- Stores changes of liquidity positions and their coverage. Stored changes stay, but changes on which two endpoints
+-- agreed replace those of a single endpoint. False if the chain's history is stopped or was rolled back; then nothing
+-- is stored. Bytes are in hexadecimal without prefix; a subject is the id of a pool or '' for all subjects. A time of
+-- -1 stands for none.
 -- lane background
 create or replace function liquidity_change_store(
   p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,
@@ -24,7 +24,7 @@ begin
     delete from liquidity_change c
     where c.place = v_place and c.block between p_from and p_to
       and (v_subjects = array[''::bytea] or c.pool = any (v_subjects))
-      -- What is found again as it was keeps its amounts.
+      -- A row that is stored again unchanged keeps its amounts.
       and not exists (
         select from unnest(p_token_ids, p_blocks, p_log_indexes, p_pools, p_liquidities, p_tx_hashes)
           u (token_id, block, log_index, pool, liquidity, tx_hash)

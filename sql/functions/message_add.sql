@@ -1,7 +1,7 @@
 -- Adds messages, each the next of its organization. Arrays have an element per message: its trigger, '' if it is about
--- none, and the change that it tells, 0 if it tells none; the webhook, '' for the feed only, null if the message is not to
--- be added. Returns the ids of those that were added, in order.
--- Whoever calls it from another function locks nothing afterwards: the counts are locked until the commit, in one order.
+-- none, and its change, 0 for none; the webhook, '' for the feed only, null if the message is not to be added. Returns
+-- the ids of the added messages, in order.
+-- A calling function must lock nothing afterwards: the counts are locked until the commit, in one order.
 create or replace function message_add(
   p_organizations text[], p_watches text[], p_changes bigint[], p_types text[], p_bodies text[], p_webhooks text[]
 ) returns uuid[] language plpgsql
@@ -21,7 +21,7 @@ begin
     on conflict (organization_id) do update set count = c.count + excluded.count
     returning c.organization_id, c.count
   ),
-  -- Without bodies: what is sorted here stays small.
+  -- Without bodies, so that the sort stays small.
   numbered as (
     select w.*, row_number() over (partition by w.organization_id order by w.no desc) as before_last,
       -- A UUID of version 7: 48 bits of time, its version, and the random bits of one of version 4.

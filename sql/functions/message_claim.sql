@@ -1,6 +1,6 @@
--- Takes up to p_most messages that are due, for p_lease_sec. A webhook has p_each under way at most, by whichever
--- process, and one while it fails; of many webhooks each gets its first message before any gets its second. Messages of a
--- webhook that is stopped or gone are dead.
+-- Claims up to p_most due messages for p_lease_sec. A webhook has at most p_each under way over all processes, and one
+-- while it fails; of many webhooks each gets its first message before any gets its second. Messages of a stopped or
+-- deleted webhook are dead.
 -- lane background
 create or replace function message_claim(p_most integer, p_each integer, p_lease_sec integer) returns table (
   organization_id text, no bigint, id text, body text, tries integer, webhook_id text, url text, generation integer,
@@ -15,9 +15,9 @@ declare
   v_open_webhooks text[];
   v_shares integer[];
 begin
-  -- Whoever loses a claim with the server takes it again, as if its lease had ended.
+  -- A claim that a crash of the server loses can be taken again, as if its lease had ended.
   perform set_config('synchronous_commit', 'off', true);
-  -- The first due message of each webhook, by one look at the index each.
+  -- The first due message of each webhook, by one index look-up each.
   with recursive pending as (
     (
       select m.organization_id, m.webhook_id, m.due_at from message m where m.due_at is not null
@@ -54,8 +54,7 @@ begin
   ) d
   where m.organization_id = d.organization_id and m.no = d.no;
 
-  -- Whoever holds a webhook's row is the only one to take messages of it, and then sees in a new statement what others
-  -- took before.
+  -- Only the holder of a webhook row's lock claims its messages, and sees earlier claims in a new statement.
   select array_agg(l.organization_id), array_agg(l.id), array_agg(case l.status when 'failing' then 1 else p_each end)
   into v_open_organizations, v_open_webhooks, v_shares
   from (
@@ -71,7 +70,7 @@ begin
     select f.organization_id, f.no, f.turn
     from unnest(v_open_organizations, v_open_webhooks, v_shares) u (organization_id, webhook_id, share)
     cross join lateral (
-      -- What is under way was due before what is not, so it is among the first.
+      -- Messages under way were due before others, so they are among the first.
       select x.organization_id, x.no, x.is_under_way, x.due_at,
         count(*) filter (where x.is_under_way) over ()
           + row_number() over (partition by x.is_under_way order by x.due_at, x.no) as turn
@@ -92,7 +91,7 @@ begin
       select f.organization_id, f.no
       from free f
       cross join lateral (
-        -- Never waits: others may have some of a webhook that was started again meanwhile, and wait for these.
+        -- Never waits: another claim may hold messages of a webhook restarted meanwhile, and wait for these.
         select from message x
         where x.organization_id = f.organization_id and x.no = f.no and x.due_at is not null
           and (x.lease_until is null or x.lease_until <= now())

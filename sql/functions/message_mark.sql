@@ -1,7 +1,7 @@
--- Notes how tries of messages ended. p_tries: the number of the try since the message was last due anew; p_statuses: 0 if
--- there was no answer, p_failures then says why; p_pauses_ms: until the next try, -1 if none follows. A try that another
--- process has noted meanwhile changes nothing, unless it is the one that arrived. A webhook fails from its first failed
--- try until one arrives; it stops if its receiver says that it is gone (410), or p_stop_sec after it began to fail.
+-- Records delivery attempts. p_tries: the number of the attempt since the message was last made due; p_statuses: 0 if
+-- there was no response, p_failures then has the reason; p_pauses_ms: until the next attempt, -1 if none follows. An
+-- attempt that another process has recorded meanwhile changes nothing, unless it succeeded. A webhook fails from its
+-- first failed attempt until one succeeds; it stops if its receiver answers 410, or p_stop_sec after its first failure.
 -- lane background
 create or replace function message_mark(
   p_organizations text[], p_nos bigint[], p_tries integer[], p_statuses integer[], p_failures text[],
@@ -24,7 +24,7 @@ begin
       select g.*, g.status between 200 and 299 as arrived
       from unnest(p_organizations, p_nos, p_tries, p_statuses, p_failures, p_latencies_ms, p_pauses_ms)
         g (organization_id, no, try, status, failure, latency_ms, pause_ms)
-      -- In one order, because another process may note the same after a lease has ended.
+      -- In one order, because another process may record the same attempts after a lease has ended.
       order by g.organization_id collate "C", g.no
       offset 0
     ) u
@@ -42,7 +42,7 @@ begin
       order by x.no desc limit 1
     ) t on true
   )
-  -- In one order: others change the same webhooks at the same time.
+  -- In one order, because concurrent calls change the same webhooks.
   select array_agg(g.organization_id), array_agg(g.webhook_id), array_agg(g.arrived), array_agg(g.is_gone)
   into v_organizations, v_webhooks, v_arrived, v_gone
   from (

@@ -1,16 +1,16 @@
--- Adds a test message, due at once; gives its id, '' if the organization has had p_most within the hour. p_watch: '' if it
--- is about none; p_webhook: '' for the feed only.
+-- Adds a test message, due at once; returns its id, '' if the organization has had p_most within the hour. p_watch: ''
+-- for no trigger; p_webhook: '' for the feed only.
 -- lane read
 create or replace function message_test(
   p_organization text, p_watch text, p_webhook text, p_body text, p_most integer
 ) returns text language plpgsql as $$
 begin
-  -- One at a time: whoever comes second counts what the first has added.
+  -- One at a time, so that the second call counts the message of the first.
   perform from organization o where o.id = p_organization for no key update;
   if (
     select count(*) from message m
     where m.organization_id = p_organization and m.type = 'webhook.test' and m.created_at > now() - interval '1 hour'
-      -- So that none older is read.
+      -- Bounds the scan: older messages are not read.
       and m.id >= message_id_floor(now() - interval '1 hour')
   ) >= p_most then
     return '';

@@ -1,7 +1,7 @@
--- Notes the last block at or before a midnight, and how many endpoints gave it. A final block takes the place of one that
--- was not, and of one that fewer endpoints gave if several give this one; so does the newest found while none is final.
--- What was read at the block that goes is dropped. True if the block is now the one of that midnight. Bytes come in
--- hexadecimal without prefix.
+-- Stores the last block at or before a midnight, and how many endpoints gave it. A final block replaces one that was
+-- not final, and one that fewer endpoints gave if several give the new one; while none is final, the newest replaces
+-- others. Deletes snapshots that were read at the replaced block. True if the block is now the one of that midnight.
+-- Bytes are in hexadecimal without prefix.
 -- lane read
 create or replace function midnight_store(
   p_chain_id bigint, p_day integer, p_block bigint, p_hash text, p_parent_hash text, p_time bigint,

@@ -1,5 +1,5 @@
 -- Creates an organization with credits and one key in an empty database. False if any organization exists; of two
--- processes that start together, one gets true. The hash comes in hexadecimal.
+-- processes that start together, one gets true. The hash is in hexadecimal.
 -- lane background
 create or replace function organization_create_first(
   p_organization_id text, p_name text, p_credits bigint, p_grant_id text, p_api_key_id text, p_hash text, p_last4 text

@@ -1,6 +1,6 @@
--- Stores flows of liquidity positions and what is complete with them. Flows that are there already stay as they are, but
--- what two endpoints agreed on replaces what one said. False if the chain's history is stopped or was taken back; nothing
--- is stored then. Bytes come in hexadecimal without prefix; a subject is a token id in 32 bytes or '' for everybody, and
+-- Stores flows of liquidity positions and their coverage. Stored flows stay, but flows on which two endpoints agreed
+-- replace those of a single endpoint. False if the chain's history is stopped or was rolled back; then nothing is
+-- stored. Bytes are in hexadecimal without prefix; a subject is a token id in 32 bytes or '' for all subjects, and
 -- p_subject_ids are the subjects as numbers. A time of -1 stands for none.
 -- lane background
 create or replace function position_flow_store(

@@ -1,6 +1,6 @@
--- Makes missing windows of organizations, filled from the log. Entries are moved to the end of their 10 ms, which errs
--- on the strict side. A crash may admit as many requests more in one second as were in flight. Only the process that
--- makes a window fills it: others may have admitted requests with it already.
+-- Creates missing windows of organizations from the log. Entries move to the end of their 10 ms, which errs on the
+-- strict side. After a crash as many additional requests may be admitted in one second as were in flight. Only the
+-- process that creates a window fills it: afterwards other processes may have admitted requests with it.
 -- lane gate
 create or replace function rate_window_prime(p_organizations text[]) returns void language sql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$

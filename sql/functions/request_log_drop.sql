@@ -1,6 +1,6 @@
 -- Drops the log's oldest partition, a whole week, with its rollups if all of it is older than p_days, and records what
 -- it charged. Holds the table's lock only for the drop itself, and gives up on it before requests behind it time out.
--- Returns what was dropped; no row if nothing is old enough.
+-- Returns the dropped partition; no row if none is old enough.
 -- lane background
 create or replace function request_log_drop(p_days integer)
 returns table (dropped text, requests bigint, credits bigint) language plpgsql
@@ -31,7 +31,7 @@ begin
   end if;
 
   perform pg_advisory_xact_lock(hashtext('request_rollup'));
-  -- The first pass is the long one; the second, under the lock, takes what was voided meanwhile.
+  -- The first pass is the long one; the second, under the lock, includes rows that were voided meanwhile.
   for v_pass in 1 .. 2 loop
     if v_pass = 2 then
       lock table request_log in access exclusive mode;

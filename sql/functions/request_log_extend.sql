@@ -1,5 +1,5 @@
--- Makes missing partitions of p_weeks weeks, from this week on, and moves into them rows that were logged before. Gives
--- up on a lock before requests behind it time out. Returns how many it made.
+-- Creates missing partitions of p_weeks weeks, from this week on, and moves rows that were logged before into them.
+-- Gives up on a lock before requests behind it time out. Returns the number of created partitions.
 -- lane background
 create or replace function request_log_extend(p_weeks integer) returns integer language plpgsql
 set lock_timeout = '200ms' as $$

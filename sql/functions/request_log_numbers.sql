@@ -1,5 +1,5 @@
--- Numbers under which the log knows callers and paths; arrays have an element per combination. Names that are new get
--- theirs. To be called before any balance is locked: whoever gives out numbers may wait for others who do. The caller's
+-- Returns the log's numbers of callers and paths, and assigns numbers to new names; arrays have an element per
+-- combination. To be called before any balance is locked: assigning numbers may wait for concurrent calls. The caller's
 -- settings make it use the indexes.
 create or replace function request_log_numbers(
   p_organizations text[], p_keys text[], p_paths text[],

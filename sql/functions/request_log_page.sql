@@ -1,5 +1,5 @@
--- One page of an organization's log, newest first, and the number of all entries that match. Whole days and hours are
--- counted from the rollups and what is pending for them, the two hours at the edges from the log; only hours with
+-- Reads one page of an organization's log, newest first, and the number of all entries that match. Whole days and hours
+-- are counted from the rollups and what is pending for them, the two hours at the edges from the log; only hours with
 -- entries of the page are read, so page 40,000 costs what page 1 costs. p_path is a path as in the rollups. Bounds are
 -- milliseconds since the epoch, the upper one exclusive. At least one row comes back: only the total if the page is
 -- empty.
@@ -33,7 +33,7 @@ declare
     select c.no from request_caller c where c.organization_id = p_organization_id and c.api_key_id = p_api_key_id), -1) end;
   v_path_no integer := case when p_path is not null then coalesce((
     select x.no from request_path x where x.path = p_path), -1) end;
-  -- What is pending, hour by hour.
+  -- Pending rows, by hour.
   v_pending_hours bigint[];
   v_pending_requests integer[];
 begin
@@ -58,7 +58,7 @@ begin
     where e.low < e.high
     order by e.low
   loop
-    -- The shorter side of the hour is read: the part itself, or what the hour has besides it.
+    -- Reads the shorter side of the hour: the part itself, or the remainder of the hour.
     v_is_short := (v_edge.high - v_edge.low) * 2 <= c_hour;
     select coalesce(sum(c.requests), 0)
     into v_rest

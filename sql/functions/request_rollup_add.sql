@@ -1,4 +1,4 @@
--- Adds requests to what the rollups count next, or subtracts them with p_sign -1.
+-- Adds requests to the pending rollups, or subtracts them with p_sign -1.
 create or replace function request_rollup_add(
   p_organizations integer[], p_requested_at_ms bigint[], p_callers integer[], p_paths integer[], p_statuses integer[],
   p_credits integer[], p_sign integer

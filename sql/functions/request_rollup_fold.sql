@@ -1,4 +1,4 @@
--- Counts what is pending into the rollups; one process at a time, the others do nothing.
+-- Merges pending rows into the rollups; one process at a time, concurrent calls do nothing.
 -- lane background
 create or replace function request_rollup_fold() returns void language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
@@ -6,7 +6,7 @@ declare
   v_hour bigint;
   v_slot integer;
   v_since xid8;
-  -- All that older transactions wrote is visible to the statements below, or was rolled back.
+  -- Rows of older transactions are visible to the statements below, or were rolled back.
   v_floor xid8 := pg_snapshot_xmin(pg_current_snapshot());
 begin
   if not pg_try_advisory_xact_lock(hashtext('request_rollup')) then

@@ -1,6 +1,6 @@
--- Follows a wallet in a place from now on (a market, or all that a portfolio asks for), and notes the day of its first
--- snapshot once that is known (null: not yet), and how many endpoints gave it. A day that more of them give takes its
--- place; snapshots of a market before it go.
+-- Follows a wallet in a target from now on (a market, or a portfolio), and stores the day of its first snapshot once
+-- known (null: not yet), and how many endpoints gave it. A day that more endpoints give replaces it, and deletes
+-- snapshots of a market before the new day.
 -- lane read
 -- null p_first_day
 create or replace function snapshot_series_store(

@@ -1,5 +1,5 @@
--- Says once that triggers of a line are not evaluated: to each webhook, or to the feed of an organization that has none,
--- that has such triggers for longer than p_limit_sec. Returns how many messages that were.
+-- Notifies owners once that triggers of a partition are not evaluated: by each webhook, or in the feed of an
+-- organization without one, after p_limit_sec. Returns the number of messages.
 -- lane background
 create or replace function trigger_blind(
   p_chain_id bigint, p_finality text, p_shard integer, p_epoch bigint, p_limit_sec integer, p_chain_name text

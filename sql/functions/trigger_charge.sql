@@ -1,5 +1,5 @@
 -- Charges organizations for their triggers, one row of the log each, by gate_settle. Arrays have an element per row:
--- organizations, keys, what it costs and the settlement's id. Returns the numbers of the rows that could not be paid.
+-- organizations, keys, prices and settlement ids. Returns the numbers of the rows that could not be paid.
 create or replace function trigger_charge(
   p_path text, p_at_ms bigint, p_organizations text[], p_keys text[], p_credits integer[], p_settlements text[]
 ) returns integer[] language plpgsql
@@ -44,7 +44,7 @@ begin
   from gate_settle(
     p_at_ms / 3600000, 1, v_payers, v_dues, v_organizations, v_keys,
     array_fill(p_path, array[cardinality(v_keys)]), array_fill(200, array[cardinality(v_keys)]), v_requests, v_sums,
-    -- What a key may spend in a day counts its triggers, but does not stop them: that is for the balance.
+    -- Triggers count towards a key's daily limit, but only an empty balance stops them.
     v_limited,
     (select coalesce(array_agg(v_keys[l.no] order by l.at), '{}') from unnest(v_limited) with ordinality l (no, at)),
     array_fill(1, array[cardinality(v_limited)]), array_fill(9223372036854775807, array[cardinality(v_limited)]),

@@ -1,17 +1,17 @@
--- Commits what a block of a line changed, whole or not at all: how far the line is evaluated, states, charges, messages.
--- Nothing happens unless p_epoch holds the lease and the line is still at the block before; `done` is then false. Bytes
--- come in hexadecimal without prefix.
--- * p_before, p_before_hash: the block evaluated before, -1 and '' if there is none. p_fork: what was evaluated from
---   this block on was replaced, -1 if nothing was. p_final: older blocks are final, and forgotten.
--- * p_families: those that were evaluated.
--- * p_organizations to p_since: each state that changes once. It must have its edition and p_numbers changes, and then
---   gets the rest: p_values '' for none, p_since -1 for none. p_dues: what its messages cost.
--- * p_bodies to p_message_changes: messages about changes, with the number of the state. Bodies are JSON, one a line: as
---   an array they would be escaped here and there.
--- * p_told_states to p_told_names: changes that are told and may still be replaced. One with '' for its name is reverted;
---   one that is known gets its new block.
--- `failed` has the numbers of states to which nothing happened: others changed them, or credits do not pay for them. The
--- triggers of who cannot pay pause.
+-- Commits the evaluation of a block of a partition, all or nothing: progress, states, charges, messages. Changes
+-- nothing unless p_epoch holds the lease and the partition is still at the block before; `done` is then false. Bytes
+-- are in hexadecimal without prefix.
+-- * p_before, p_before_hash: the block evaluated before, -1 and '' for none. p_fork: the first replaced block, -1 for
+--   none. p_final: older blocks are final, and deleted.
+-- * p_families: the evaluated families.
+-- * p_organizations to p_since: each changed state once. It must have its edition and p_numbers changes, and then gets
+--   the remaining values: p_values '' for none, p_since -1 for none. p_dues: the price of its messages.
+-- * p_bodies to p_message_changes: messages about changes, with the number of the state. Bodies are JSON, one a line:
+--   as an array they would be escaped here and there.
+-- * p_told_states to p_told_names: notified changes that may still be replaced. A change with '' for its name is
+--   reverted; a known change gets its new block.
+-- `failed` has the numbers of unchanged states: another transaction changed them, or the credits do not suffice.
+-- Triggers of an organization out of credits pause.
 -- lane background
 create or replace function trigger_commit(
   p_chain_id bigint, p_chain_name text, p_finality text, p_shard integer, p_epoch bigint, p_lease_sec integer,
@@ -133,7 +133,7 @@ begin
       (select array_agg(v_webhooks[m.no]) from unnest(p_message_states) m (no)));
   end if;
 
-  -- Last, and without those that others have: whoever deletes a trigger has its state first, and then waits for these.
+  -- Last, and skipping locked rows: the deletion of a trigger locks its state first, and then waits for these.
   delete from watch_told t
   where t.ctid = any (array(
     select x.ctid from watch_told x

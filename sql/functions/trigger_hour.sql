@@ -1,7 +1,6 @@
--- Charges the hour for the triggers of some organizations that it was not yet asked of, one credit each: those that are
--- not paused, and older than their first hour, which was paid when they were made. Triggers that were paused for want of
--- credits resume if all can be paid, however old they are, and those that cannot be paid pause. Returns how many
--- organizations were asked.
+-- Charges the hour for triggers of some organizations not charged yet, one credit each: for triggers that are not
+-- paused, and older than their first hour, which was paid at their creation. Triggers paused when out of credits resume
+-- if all can be paid, at any age, and triggers that cannot be paid pause. Returns the number of organizations.
 -- lane background
 create or replace function trigger_hour(p_hour bigint, p_limit integer) returns integer language plpgsql as $$
 declare
@@ -12,9 +11,9 @@ declare
   v_asked text[];
   v_unpaid integer[];
 begin
-  -- One at a time: whoever comes second finds the hour taken.
+  -- One at a time, so that a second call finds the hour charged.
   perform pg_advisory_xact_lock(hashtext('trigger_hour'));
-  -- Apart, so that it sees what was committed while it waited.
+  -- A separate statement, so that it sees rows committed while it waited.
   select array_agg(o.id) into v_asked
   from (
     select distinct w.organization_id as id
@@ -46,7 +45,7 @@ begin
     group by w.organization_id
   ) c
   join spending_limit s on s.organization_id = c.organization_id and s.scope = '' and s.period = 0
-  -- Who still cannot pay is not told again.
+  -- Organizations that still cannot pay are not notified again.
   where not c.was_paused or s.most - s.spent >= c.triggers;
   if v_organizations is null then
     return cardinality(v_asked);

@@ -1,5 +1,5 @@
--- Lines that have triggers, of whatever chains; none if the operator switched triggers off. One look at the index for
--- each, however many triggers it has.
+-- Lists partitions with triggers, of any chain; none if the operator switched triggers off. One index look-up for each,
+-- regardless of the number of triggers.
 -- lane background
 create or replace function trigger_lines() returns table (chain_id bigint, finality text, shard integer)
 language sql stable as $$

@@ -1,5 +1,5 @@
--- Pauses the triggers of organizations whose credits do not pay for them, and says so once to each of their webhooks, or
--- in the feed if they have none. Those that are paused already stay as they are.
+-- Pauses the triggers of organizations out of credits, and notifies each of their webhooks once, or the feed if they
+-- have none. Paused triggers stay as they are.
 create or replace function trigger_pause(p_organizations text[]) returns void language plpgsql as $$
 declare
   v_organizations text[];

@@ -1,5 +1,5 @@
--- Says once that triggers of a line are evaluated again, to those who were told that they were not and have none left
--- that is not.
+-- Notifies owners once that triggers of a partition are evaluated again, if they were notified before and no trigger of
+-- theirs is blind any more.
 create or replace function trigger_sighted(
   p_chain_id bigint, p_finality text, p_shard integer, p_block bigint, p_limit_sec integer, p_chain_name text
 ) returns void language plpgsql as $$

@@ -1,5 +1,5 @@
--- Makes a process the one that evaluates a line, or keeps it that for so long. Returns nothing if another one is it, else
--- the epoch and how far the line is evaluated: -1, '' and 0 if it is not yet.
+-- Takes or renews a process's lease on a partition. Returns no row if another process has it, else the epoch and the
+-- last evaluated block of the partition: -1, '' and 0 before the first.
 -- lane background
 create or replace function trigger_take(
   p_chain_id bigint, p_finality text, p_shard integer, p_holder text, p_sec integer

@@ -1,5 +1,5 @@
--- Stores what wallets entered, and what is complete with that. False if the chain's history is stopped or was
--- taken back; nothing is stored then. Bytes come in hexadecimal without prefix, the subject '' for everybody.
+-- Stores entries of wallets and their coverage. False if the chain's history is stopped or was rolled back; then
+-- nothing is stored. Bytes are in hexadecimal without prefix, the subject '' for all subjects.
 -- lane background
 create or replace function wallet_entry_store(
   p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,
@@ -21,7 +21,7 @@ begin
   select decode(u.wallet, 'hex'), v_place, decode(u.entry, 'hex'), min(u.block)
   from unnest(p_wallets, p_entries, p_blocks) u (wallet, entry, block)
   group by u.wallet, u.entry
-  -- In one order, so that two who store the same rows do not wait for each other.
+  -- In one order, so that concurrent calls with the same rows do not deadlock.
   order by u.wallet collate "C", u.entry collate "C"
   on conflict (wallet, place, entry) do update set block = excluded.block where excluded.block < e.block;
   return true;

@@ -1,4 +1,4 @@
--- Makes a trigger. Answers 'made', or what is in the way: 'limit', the organization has as many as it may; 'webhook', it
+-- Creates a trigger. Returns 'made', or the obstacle: 'limit', the organization has reached its limit; 'webhook', it
 -- has no such webhook. p_clear, p_webhook, p_name: '' for none; p_expires_ms: 0 for never.
 -- lane read
 create or replace function watch_create(
@@ -8,7 +8,7 @@ create or replace function watch_create(
 declare
   v_most integer;
 begin
-  -- One at a time: whoever comes second counts what the first has made.
+  -- One at a time, so that the second call counts the trigger of the first.
   select o.trigger_limit into v_most from organization o where o.id = p_organization for no key update;
   if (select count(*) from watch w where w.organization_id = p_organization) >= v_most then
     return 'limit';

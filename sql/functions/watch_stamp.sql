@@ -1,5 +1,5 @@
--- Notes which transaction changed a trigger last. A loop that read all changes of transactions before the oldest one that
--- was running then misses none.
+-- Records the last transaction that changed a trigger. A loop that repeats all transactions since the oldest one
+-- running at its last list misses no change.
 create or replace function watch_stamp() returns trigger language plpgsql as $$
 begin
   new.changed := pg_current_xact_id();

@@ -1,9 +1,9 @@
--- Makes a webhook, unless the organization has p_most.
+-- Creates a webhook, unless the organization has p_most.
 -- lane read
 create or replace function webhook_create(p_organization text, p_id text, p_url text, p_name text, p_most integer)
 returns boolean language plpgsql as $$
 begin
-  -- One at a time: whoever comes second counts what the first has made.
+  -- One at a time, so that the second call counts the webhook of the first.
   perform from organization o where o.id = p_organization for no key update;
   insert into webhook (organization_id, id, url, name)
   select p_organization, p_id, p_url, p_name

@@ -1,4 +1,4 @@
--- How many keys an organization ever had.
+-- Counts all keys of an organization, revoked ones too.
 -- lane read
 -- $1 organization_id text
 -- not null total

@@ -1,4 +1,4 @@
--- A new key; no row for an absent, deleted or suspended organization.
+-- Inserts a key; no row for an absent, deleted or suspended organization.
 -- lane read
 -- $1 organization_id text
 -- $2 id text

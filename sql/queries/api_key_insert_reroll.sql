@@ -1,5 +1,5 @@
--- Replaces a working key, which works on for the grace time, but never longer than it would have. The new one has the
--- same limits.
+-- Replaces a valid key, which still works for the grace period, but never beyond its expiry. The new key has the same
+-- limits.
 -- lane read
 -- $1 organization_id text
 -- $2 id text, of the old key

@@ -1,4 +1,4 @@
--- One page of an organization's keys, revoked ones too, oldest first.
+-- Lists one page of an organization's keys, revoked ones too, oldest first.
 -- lane read
 -- $1 organization_id text
 -- $2 offset bigint

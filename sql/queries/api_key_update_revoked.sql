@@ -1,4 +1,4 @@
--- Revokes a key from its next request on; a second time keeps the first moment.
+-- Revokes a key from its next request on; a repetition keeps the first time.
 -- lane read
 -- $1 organization_id text
 -- $2 id text

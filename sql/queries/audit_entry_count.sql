@@ -1,4 +1,4 @@
--- How many entries the audit list has.
+-- Counts the entries of the audit list.
 -- lane read
 -- $1 organization_id text | null, null for all
 -- not null total

@@ -1,4 +1,4 @@
--- One page of the audit list, newest first.
+-- Lists one page of the audit list, newest first.
 -- lane read
 -- $1 organization_id text | null, null for all
 -- $2 offset bigint

@@ -1,4 +1,4 @@
--- How many grants an organization ever had.
+-- Counts the grants of an organization.
 -- lane read
 -- $1 organization_id text
 -- not null total

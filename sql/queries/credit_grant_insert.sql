@@ -1,5 +1,5 @@
--- Gives credits, or takes them back if they are below zero; no row if the balance would fall below zero, or the
--- organization is absent or deleted.
+-- Grants credits, or takes them back if negative; no row if the balance would fall below zero, or the organization is
+-- absent or deleted.
 -- lane read
 -- $1 organization_id text
 -- $2 credits bigint

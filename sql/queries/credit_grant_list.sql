@@ -1,4 +1,4 @@
--- One page of an organization's grants, newest first.
+-- Lists one page of an organization's grants, newest first.
 -- lane read
 -- $1 organization_id text
 -- $2 offset bigint

@@ -1,4 +1,4 @@
--- What the server is and how it is set, for the operator.
+-- Reads the server's version and settings, for the operator.
 -- lane read
 -- not null version, version_no, is_standby, fsync, full_page_writes, synchronous_commit, connections_max, gives_up
 -- not null now_ms, bytes

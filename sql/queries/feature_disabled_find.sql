@@ -1,4 +1,4 @@
--- Whether the operator switched a feature off.
+-- Reads whether the operator switched a feature off.
 -- lane read
 -- $1 feature text
 -- not null is_off

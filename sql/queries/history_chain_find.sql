@@ -1,4 +1,4 @@
--- The newest block that a chain's history was built on, the one before it, and whether the history stopped there.
+-- Reads a chain's anchor, the anchor before it, and whether the history stopped there.
 -- lane read
 -- $1 chain_id bigint
 -- not null stopped

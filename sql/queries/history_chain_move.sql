@@ -1,5 +1,5 @@
--- Moves a chain's anchor to a newer final block, and keeps the one before it, unless its history is stopped or was taken
--- back meanwhile.
+-- Advances a chain's anchor to a newer final block, and keeps the one before it, unless its history is stopped or was
+-- rolled back meanwhile.
 -- lane read
 -- $1 chain_id bigint
 -- $2 number bigint

@@ -1,4 +1,4 @@
--- Resumes a chain's history: its endpoints have the anchor after all.
+-- Resumes a chain's history, once its endpoints have the anchor again.
 -- lane read
 -- $1 chain_id bigint
 -- $2 epoch bigint

@@ -1,4 +1,4 @@
--- Stops a chain's history at an anchor that its endpoints do not have any more; nothing if the anchor moved meanwhile.
+-- Stops a chain's history at an anchor that its endpoints no longer have, unless the anchor has changed meanwhile.
 -- lane read
 -- $1 chain_id bigint
 -- $2 number bigint

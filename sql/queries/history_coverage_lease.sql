@@ -1,4 +1,4 @@
--- Takes the work on some subjects, or keeps it: those are returned that no other process holds.
+-- Leases subjects for a process, or renews its leases; returns the subjects that no other process holds.
 -- lane background
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here

@@ -1,4 +1,5 @@
--- Which blocks of some subjects are stored and agreed on by two endpoints, and whether another process works on them or the chain's history stopped.
+-- Lists the blocks of subjects that are stored, and those on which two endpoints agreed. Also reads whether another
+-- process has leased them, and whether the chain's history is stopped.
 -- lane read
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here

@@ -1,4 +1,4 @@
--- Leaves the work on some subjects to others.
+-- Releases the leases of a process on subjects.
 -- lane background
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here

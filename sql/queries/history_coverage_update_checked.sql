@@ -1,4 +1,4 @@
--- Notes up to which block a subject's rows agreed with the chain's state.
+-- Records up to which block a subject's rows agree with the chain's state.
 -- lane background
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here

@@ -1,4 +1,4 @@
--- What is stored of every history that is followed, for the operator.
+-- Lists the stored part of every followed history, for the operator.
 -- lane background
 -- not null contract, subjects, first_blocks, last_blocks, stopped
 select

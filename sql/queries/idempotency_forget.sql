@@ -1,4 +1,4 @@
--- Forgets idempotency keys a day after their first use, and counts what the others take up.
+-- Deletes idempotency keys a day after their first use, and sums the size of the remaining ones.
 -- lane background
 with gone as (
   delete from idempotency_record where begun_at <= now() - interval '24 hours'

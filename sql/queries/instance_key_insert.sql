@@ -1,5 +1,5 @@
--- Makes a key the one that signs: if none does, or in place of the one that does. Of many who do so at the same time one
--- wins, and nobody else's is kept.
+-- Inserts the signing key, if there is none, or replaces it. Of concurrent inserts one succeeds, and the other keys are
+-- not stored.
 -- lane read
 -- $1 id text
 -- $2 public_key text, hexadecimal digits
@@ -14,7 +14,7 @@ with retired as (
 made as (
   insert into instance_key (id, public_key, private_key)
   select $1, decode($2, 'hex'), decode($3, 'hex')
-  -- Counted first, so that the retired key is out of the way.
+  -- Counted first, so that the old key is retired before the insert.
   from (select count(*) as retired from retired) done
   where $4::text is null or done.retired = 1
   on conflict do nothing

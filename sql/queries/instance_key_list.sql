@@ -1,4 +1,4 @@
--- Every key that ever signed, the one that signs first.
+-- Lists every signing key with retired ones, the current key first.
 -- lane read
 select id, public_key, private_key, created_at, retired_at
 from instance_key

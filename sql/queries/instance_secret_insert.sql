@@ -1,5 +1,5 @@
--- The secret that all secrets of webhooks are derived from; this one if there is none yet. No row if another process has
--- just made one: ask again.
+-- Reads the secret from which all webhook secrets derive, and stores this one if there is none yet. No row if another
+-- process has just stored one: call again.
 -- lane read
 -- $1 secret text, hexadecimal digits
 -- not null secret

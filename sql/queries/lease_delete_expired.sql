@@ -1,4 +1,4 @@
--- Deletes leases that dead processes left and nobody took up for some days.
+-- Deletes leases that expired some days ago, left by dead processes.
 -- lane background
 -- $1 days integer
 delete from lease l

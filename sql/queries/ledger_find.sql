@@ -1,4 +1,4 @@
--- Id of this database's ledger, by which processes name what they store for it outside.
+-- Reads the id of this database's ledger, by which processes name their files for it.
 -- lane gate
 -- not null id
 select id::text as id from ledger

@@ -1,5 +1,5 @@
--- Credits over all organizations, with charges of dropped parts of the log; `odd` is the number of organizations whose
--- credits do not add up: granted is not balance plus charged.
+-- Sums credits over all organizations, with charges of dropped partitions of the log. `odd` is the number of
+-- organizations whose credits do not add up: granted is not balance plus charged.
 -- lane background
 -- not null organizations, granted, balance, charged, odd
 select count(b.organization_id)::integer as organizations,

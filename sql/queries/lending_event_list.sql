@@ -1,4 +1,4 @@
--- One page of a wallet's lending events, newest first, with how many there are and whether all of them are here.
+-- Lists one page of a wallet's lending events, newest first, with their total and whether all are stored.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here

@@ -1,4 +1,4 @@
--- A wallet's snapshots in a market, oldest first; null values if the market could not be valued at that midnight.
+-- Lists a wallet's snapshots in a market, oldest first; null values if the market could not be valued at that midnight.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as the wallet

@@ -1,4 +1,4 @@
--- Keeps what changes of a liquidity position were worth. What more endpoints gave takes the place of what fewer did.
+-- Stores the amounts of changes of a liquidity position. Amounts confirmed by more endpoints replace others.
 -- lane read
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix

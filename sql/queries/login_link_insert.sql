@@ -1,4 +1,4 @@
--- A link that opens one session; removes those that have expired. No row for an absent or deleted organization.
+-- Inserts a login link and deletes expired ones. No row for an absent or deleted organization.
 -- lane read
 -- $1 hash text, hexadecimal digits
 -- $2 organization_id text | null, null for the operator

@@ -1,4 +1,4 @@
--- How many messages these organizations ever had.
+-- Counts all messages that organizations ever had.
 -- lane read
 -- $1 organization_ids text[]
 -- not null count

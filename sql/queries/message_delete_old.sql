@@ -1,5 +1,5 @@
--- Forgets messages of so many days ago, some of each organization at a time. Numbers rise with time, so the oldest of an
--- organization come first.
+-- Deletes messages older than some days, a few of each organization at a time. Numbers rise with time, so the oldest of
+-- an organization come first.
 -- lane background
 -- $1 days integer
 -- $2 each bigint, most of an organization

@@ -1,4 +1,4 @@
--- How many messages are due, counted no further than so many, and since when the first of them is, in seconds.
+-- Counts due messages up to a maximum, and reads how long the oldest has been due, in seconds.
 -- lane background
 -- $1 most bigint
 -- not null due

@@ -1,4 +1,4 @@
--- The number of a message of an organization, the id of the oldest that is kept, and how many there ever were.
+-- Reads the number of a message of an organization, the id of the oldest stored one, and the count of all ever added.
 -- lane read
 -- $1 organization_id text
 -- $2 id uuid | null

@@ -1,4 +1,4 @@
--- Messages of an organization after the one of this number, in order.
+-- Lists messages of an organization after a number, in order.
 -- lane read
 -- $1 organization_id text
 -- $2 no bigint

@@ -1,4 +1,4 @@
--- Messages of an organization whose tries are over without success, newest first, with their tries.
+-- Lists undelivered messages of an organization without further attempts, newest first, with their attempts.
 -- lane read
 -- $1 organization_id text
 -- $2 max bigint

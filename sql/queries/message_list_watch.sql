@@ -1,4 +1,4 @@
--- Messages about a trigger, newest first, with their tries.
+-- Lists messages about a trigger, newest first, with their attempts.
 -- lane read
 -- $1 organization_id text
 -- $2 watch_id text

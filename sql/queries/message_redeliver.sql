@@ -1,6 +1,6 @@
--- Lets messages of a webhook be due again whose tries are over: those with these ids, or of this time, oldest first. They
--- are found by their ids, which begin with the time at which they were made, so that no others are read. `last` is the
--- last of them; those of a time can be asked for after it.
+-- Makes failed messages of a webhook due again: those with these ids, or of a range of time, oldest first. Ids begin
+-- with the time of creation, so that the look-up reads no other messages. `last` is the last of them, after which the
+-- next call for a range can continue.
 -- lane read
 -- $1 organization_id text
 -- $2 webhook_id text
@@ -23,7 +23,7 @@ with chosen as (
     where m.organization_id = $1 and m.webhook_id = $2 and m.due_at is null
       and m.id >= message_id_floor($4::timestamptz) and m.created_at >= $4
       and m.id > coalesce($6::text::uuid, '00000000-0000-0000-0000-000000000000')
-      -- Made within the statement that added it.
+      -- Created within the statement that added the message.
       and m.id < message_id_floor($5::timestamptz + interval '1 hour') and m.created_at < $5
     order by m.id limit $7
   )

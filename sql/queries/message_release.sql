@@ -1,4 +1,4 @@
--- Gives back messages that were taken and not tried.
+-- Releases claimed messages that were not attempted.
 -- lane background
 -- $1 organizations text[]
 -- $2 nos bigint[]

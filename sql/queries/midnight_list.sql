@@ -1,4 +1,4 @@
--- The blocks of a chain's midnights from one day to another, both included.
+-- Lists the blocks of a chain's midnights from one day to another, both included.
 -- lane read
 -- $1 chain_id bigint
 -- $2 from_day integer

@@ -1,4 +1,4 @@
--- Midnights of a chain whose block is not final yet, oldest first.
+-- Lists midnights of a chain whose block is not final yet, oldest first.
 -- lane background
 -- $1 chain_id bigint
 -- $2 max bigint

@@ -1,4 +1,4 @@
--- How many organizations have less left than they spent since a day began.
+-- Counts organizations whose balance is less than their spending since a day.
 -- lane background
 -- $1 from_day integer, whole days since the epoch
 -- not null total

@@ -1,4 +1,4 @@
--- One organization that is not deleted, with its balance and grants.
+-- Reads one organization that is not deleted, with its balance and grants.
 -- lane read
 -- $1 id text
 -- not null balance, granted

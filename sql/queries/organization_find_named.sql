@@ -1,4 +1,4 @@
--- Ids of organizations of that name that are not deleted, oldest first.
+-- Lists ids of organizations with a name that are not deleted, oldest first.
 -- lane read
 -- $1 name text
 -- $2 max bigint

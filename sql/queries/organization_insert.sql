@@ -1,4 +1,4 @@
--- A new organization with an empty balance.
+-- Inserts an organization with an empty balance.
 -- lane read
 -- $1 id text
 -- $2 name text

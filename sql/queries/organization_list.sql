@@ -1,4 +1,4 @@
--- One page of the organizations that are not deleted, oldest first, with their balances and grants.
+-- Lists one page of the organizations that are not deleted, oldest first, with their balances and grants.
 -- lane read
 -- $1 offset bigint
 -- $2 limit bigint

@@ -1,5 +1,6 @@
 -- Renames an organization that is not deleted, or sets its limits, from the next request on. Null keeps a value. The
--- lock lets others refer to it: whoever replaces a key has counted a change before that, and this waits to count its own.
+-- lock allows references to the row: the replacement of a key counts its change first and then refers to the
+-- organization, while this statement waits to count its own.
 -- lane read
 -- $1 id text
 -- $2 name text | null

@@ -1,5 +1,6 @@
--- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are. The lock lets
--- others refer to it: whoever replaces a key has counted a change before that, and this waits to count its own.
+-- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are. The lock allows
+-- references to the row: the replacement of a key counts its change first and then refers to the organization, while
+-- this statement waits to count its own.
 -- lane read
 -- $1 id text
 -- $2 change text

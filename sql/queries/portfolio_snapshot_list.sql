@@ -1,4 +1,4 @@
--- A wallet's snapshots of all that a portfolio asks for on a chain, oldest first.
+-- Lists a wallet's portfolio snapshots on a chain, oldest first.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 name text, hexadecimal without prefix as the wallet

@@ -1,4 +1,4 @@
--- A page of the flows of a liquidity position, oldest first, with whether all of them are here.
+-- Lists a page of the flows of a liquidity position, oldest first, with whether all are stored.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here

@@ -1,4 +1,4 @@
--- Drops prices that one endpoint alone gave and that several deny.
+-- Deletes prices that came from a single endpoint and that several contradict.
 -- lane read
 -- $1 chain_id bigint
 -- $2 asker text

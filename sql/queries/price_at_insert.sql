@@ -1,4 +1,4 @@
--- Keeps prices of tokens at final blocks. One that is there already stays as it is, unless more endpoints gave this one.
+-- Stores prices of tokens at final blocks. A stored price stays, unless more endpoints gave the new one.
 -- lane read
 -- $1 chain_id bigint
 -- $2 asker text

@@ -1,4 +1,4 @@
--- Prices of tokens at blocks that were found before.
+-- Lists stored prices of tokens at blocks.
 -- lane read
 -- $1 chain_id bigint
 -- $2 asker text

@@ -1,4 +1,4 @@
--- How long an organization's latest requests took, by endpoint: the newest of a range, `max` at most.
+-- Computes latency percentiles of an organization's requests by endpoint: of the newest of a range, `max` at most.
 -- lane copy
 -- $1 organization_id text
 -- $2 from_ms bigint

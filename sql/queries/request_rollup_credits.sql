@@ -1,4 +1,4 @@
--- Credits that an organization was charged by day, newest first; as of the last time that the log was counted.
+-- Lists the credits charged to an organization by day, newest first; as of the last roll-up of the log.
 -- lane copy
 -- $1 organization_id text
 -- $2 from_day integer, whole days since the epoch

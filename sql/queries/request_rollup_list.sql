@@ -1,5 +1,5 @@
--- Requests of one organization, or of all, counted by hour or by day, endpoint, key and status, newest first; as of the
--- last time that the log was counted, a second ago or two. `path` is '' for all paths that lead nowhere.
+-- Counts requests of one organization, or of all, by hour or day, endpoint, key and status, newest first. As of the
+-- last roll-up of the log, one or two seconds ago. `path` is '' for all paths without an endpoint.
 -- lane copy
 -- $1 organization_id text | null, null for all
 -- $2 from_hour bigint, whole hours since the epoch

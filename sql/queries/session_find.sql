@@ -1,4 +1,5 @@
--- A session that has not ended, by its cookie; none of a deleted organization. Its other secret is still to be compared.
+-- Finds a session that has not ended by its cookie; none of a deleted organization. The caller compares the second
+-- secret.
 -- lane read
 -- $1 hash text, hexadecimal digits
 -- not null page_hash

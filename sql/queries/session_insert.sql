@@ -1,4 +1,4 @@
--- Opens the session of a login link and removes the link, so that of many who use it one gets a session.
+-- Opens the session of a login link and deletes the link, so that of concurrent uses one gets a session.
 -- lane read
 -- $1 link_hash text, hexadecimal digits
 -- $2 id text

@@ -1,4 +1,4 @@
--- Takes wallets of a place whose next midnight nobody takes yet, for a while, unless snapshots are switched off.
+-- Leases wallets of a target whose next midnight no process has leased, unless snapshots are switched off.
 -- lane background
 -- $1 chain_id bigint
 -- $2 name text, hexadecimal without prefix
@@ -19,5 +19,5 @@ with due as materialized (
   where not exists (select from lease l where l.job = 'snapshot_series' and l.subject = d.subject and l.until > now())
   order by d.wallet
 )
--- Of these only as many are taken as are given.
+-- The limit applies to the leases that succeed.
 select d.wallet from due d where lease_take('snapshot_series', d.subject, $4, $5) limit $6

@@ -1,4 +1,4 @@
--- Notes that a midnight was taken for wallets of a place that are still leased, bytes in hexadecimal without prefix.
+-- Records a midnight as taken for wallets of a target that are still leased, bytes in hexadecimal without prefix.
 -- lane background
 -- $1 chain_id bigint
 -- $2 name text

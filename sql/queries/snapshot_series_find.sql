@@ -1,4 +1,4 @@
--- A wallet that is followed in a place, bytes in hexadecimal without prefix; no row if nobody asked about it.
+-- Finds a followed wallet of a target, bytes in hexadecimal without prefix; no row if it was never requested.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 name text

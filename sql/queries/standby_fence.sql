@@ -1,5 +1,5 @@
--- How far this primary has written what is durable, on which timeline of which cluster: a standby that has replayed as
--- much shows all that anybody was shown here before.
+-- Reads the primary's durable WAL position with its timeline and cluster: a standby that has replayed as much has all
+-- data that this primary has shown before.
 -- lane read
 -- not null lsn, timeline, cluster
 select

@@ -1,5 +1,5 @@
--- How far this standby is behind what a primary has written, in bytes (0 or less: not at all) and in seconds since the
--- last change that it has replayed; is_copy is false if it is not a standby of that primary's cluster and timeline.
+-- Reads the standby's replay lag behind a WAL position of the primary, in bytes (0 or less: none) and in seconds since
+-- the last replayed change. is_copy is false if it is not a standby of that primary's cluster and timeline.
 -- lane read
 -- $1 lsn text
 -- $2 timeline text

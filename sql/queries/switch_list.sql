@@ -1,4 +1,4 @@
--- Endpoints and features that are switched off, and since when.
+-- Lists endpoints and features that are switched off, and since when.
 -- lane read
 -- $1 max bigint
 -- not null kind, name, off_at

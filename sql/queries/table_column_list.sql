@@ -1,5 +1,5 @@
--- Columns of these tables except generated ones, as the catalogue has them, with the last numbers of their sequences;
--- no rows for an absent table, and for one that others inherit those of the others.
+-- Lists the columns of tables except generated ones, from the catalogue, with the last numbers of their sequences. No
+-- rows for an absent table; for a parent table, those of its children.
 -- lane background
 -- $1 tables text[]
 -- not null table_name, name, type

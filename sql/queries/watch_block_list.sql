@@ -1,4 +1,4 @@
--- The newest blocks that a line was evaluated at.
+-- Lists the newest evaluated blocks of a partition.
 -- lane background
 -- $1 chain_id bigint
 -- $2 finality text

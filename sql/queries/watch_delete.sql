@@ -1,5 +1,5 @@
--- Deletes a trigger. What was said about it stays in the feed. Its state is locked first, as by whoever commits a block: a
--- commit that has it refers to the trigger later.
+-- Deletes a trigger. Its past messages stay in the feed. Locks its state first, as the commit of a block does, because
+-- a commit refers to the trigger after locking its state.
 -- lane read
 -- $1 organization_id text
 -- $2 id text

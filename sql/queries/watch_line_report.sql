@@ -1,4 +1,4 @@
--- Lines that have triggers to evaluate: which process evaluates them, how far they are, and since when somebody knows
+-- Lists partitions with triggers: the evaluating process, the last evaluated block, and since when owners are notified
 -- that they are not evaluated.
 -- lane read
 -- not null chain_id, finality

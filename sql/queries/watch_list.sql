@@ -1,4 +1,4 @@
--- Triggers of an organization, newest first.
+-- Lists triggers of an organization, newest first.
 -- lane read
 -- $1 organization_id text
 -- $2 id text | null

@@ -1,6 +1,6 @@
--- Triggers of a line that transactions changed that may not have been seen at an earlier look, one page in the order of
--- their ids; and from which transaction on the next look must look. Rows beyond the newest transaction came with a dump.
--- Those of other finality are listed, too, but not active: one may have been moved there from this line.
+-- Lists triggers of a partition changed by transactions that an earlier list may have missed, one page in the order of
+-- their ids, and the transaction from which the next list must start. Rows beyond the newest transaction came with a
+-- dump. Triggers of another finality are listed as inactive, because they may have moved there from this partition.
 -- lane background
 -- $1 chain_id bigint
 -- $2 finality text
@@ -33,7 +33,7 @@ left join lateral (
     order by x.organization_id, x.id
     limit $7
   ) w
-  -- Looked up row by row, however few rows the planner thinks there are.
+  -- Looked up row by row, even if the planner expects few rows.
   cross join lateral (
     select x.* from watch_state x where x.organization_id = w.organization_id and x.id = w.id offset 0
   ) s

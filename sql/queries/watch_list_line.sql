@@ -1,5 +1,5 @@
--- All triggers of a line, one page in the order of their ids; and from which transaction on a later look for what changed
--- must look.
+-- Lists all triggers of a partition, one page in the order of their ids, and the transaction from which a later list of
+-- changes must start.
 -- lane background
 -- $1 chain_id bigint
 -- $2 finality text
@@ -30,7 +30,7 @@ left join lateral (
     order by x.organization_id, x.id
     limit $6
   ) w
-  -- Looked up row by row, however few rows the planner thinks there are.
+  -- Looked up row by row, even if the planner expects few rows.
   cross join lateral (
     select x.* from watch_state x where x.organization_id = w.organization_id and x.id = w.id offset 0
   ) s

@@ -1,7 +1,7 @@
--- Changes a trigger, and arms it anew if asked to, or if it had expired: what was found for it before counts no more. One
--- that goes on, or is moved to another line, is to be evaluated from now on: it is not blind at once if nothing was
--- evaluated there for long, and what happened meanwhile does not concern it. Its state is locked first, as by whoever
--- commits a block and may then pause the trigger.
+-- Changes a trigger, and re-arms it if requested or if it had expired: its previous state is discarded. A trigger that
+-- resumes, or moves to another partition, is evaluated from now on: it is not blind at once, even if the partition was
+-- not evaluated for long, and earlier events do not concern it. Locks its state first, as the commit of a block does,
+-- which may then pause the trigger.
 -- lane read
 -- $1 organization_id text
 -- $2 id text

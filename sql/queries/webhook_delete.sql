@@ -1,4 +1,4 @@
--- Deletes a webhook that no trigger uses; `triggers` of a row that is not deleted says how many do.
+-- Deletes a webhook that no trigger uses; `triggers` of a row that is not deleted is their number.
 -- lane read
 -- $1 organization_id text
 -- $2 id text

@@ -1,4 +1,4 @@
--- Webhooks of an organization, or one of them, oldest first.
+-- Lists webhooks of an organization, or one of them, oldest first.
 -- lane read
 -- $1 organization_id text
 -- $2 id text | null

@@ -1,4 +1,4 @@
--- Gives a webhook its next secret; the one before stays valid for some seconds.
+-- Rotates a webhook's secret; the previous one stays valid for some seconds.
 -- lane read
 -- $1 organization_id text
 -- $2 id text

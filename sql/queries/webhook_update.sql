@@ -1,4 +1,4 @@
--- Changes a webhook. One that is started again begins without failures.
+-- Changes a webhook. A restarted webhook begins without failures.
 -- lane read
 -- $1 organization_id text
 -- $2 id text

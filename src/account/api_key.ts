@@ -8,27 +8,27 @@ import { mintKey } from './key.ts'
 import { readOrganization } from './organization.ts'
 import { type ListPage, type PageQuery, validateInteger, validateLabel } from './validation.ts'
 
-/** A key as it may be shown, without the secret. A list of null limits nothing, nor does null for credits a day. */
+/** A key without its secret. Null as a list of networks or endpoints, or as credits per day, means no limit. */
 export type ApiKey = Awaited<ReturnType<typeof apiKeyList>>[number]
 
-/** What a key may do; it keeps that for its life, and a key that replaces it has the same. */
+/** Limits of a key: they never change, and a key that replaces it has the same. */
 export interface KeyLimits {
-  /** Networks from which it works, such as `10.0.0.0/8` or `2001:db8::/32`; null for all. */
+  /** Networks from which the key works, such as `10.0.0.0/8` or `2001:db8::/32`; null for all. */
   readonly networks: readonly string[] | null
-  /** Endpoints for which it works, named as in OpenAPI; null for all. */
+  /** Endpoints for which the key works, named as in OpenAPI; null for all. */
   readonly endpoints: readonly string[] | null
-  /** Most credits that it may spend in one day (UTC); null for no limit. */
+  /** Most credits that the key may spend in one day (UTC); null for no limit. */
   readonly creditsPerDay: number | null
 }
 
-/** A new key: `key` is shown this once and stored nowhere. */
+/** A new key: `key` is returned once and never stored. */
 export type NewApiKey = ApiKey & { readonly key: string }
 
-/** How long a rerolled key goes on working: by default, and at most. */
+/** Seconds for which a replaced key still works: by default, and at most. */
 export const GRACE_DEFAULT_SEC = 86_400
 export const GRACE_MAX_SEC = 30 * 86_400
 
-/** Most networks or endpoints of one key, and the highest limit of a day. */
+/** Most networks or endpoints of one key, and the highest daily limit. */
 export const KEY_LIST_MAX = 32
 export const CREDITS_PER_DAY_MAX = 1_000_000_000_000
 const ENDPOINT = /^(?:GET|POST) \/[\x21-\x7e]{1,150}$/
@@ -37,7 +37,7 @@ const EXAMPLE: Readonly<Record<string, string>> = {
   endpoints: 'each such as GET /v1/lending/aave-v3',
 }
 
-/** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad value. */
+/** Creates a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED or INVALID_PARAMETER. */
 export async function createKey(
   db: Database,
   options: {
@@ -50,7 +50,7 @@ export async function createKey(
 ): Promise<NewApiKey> {
   const { organizationId, expiresAt = null, by } = options
   const name = validateLabel(options.name, 'name')
-  const limits = checkedLimits(options.limits)
+  const limits = validateLimits(options.limits)
   const { key, hash, last4 } = mintKey()
   const [row] = await apiKeyInsert(db, {
     organizationId,
@@ -67,26 +67,26 @@ export async function createKey(
   })
   if (row !== undefined) return { ...row, key }
   await readOrganization(db, organizationId)
-  throw suspended()
+  throw suspendedError()
 }
 
 /**
- * One page of an organization's keys, revoked ones too, oldest first, and how many it ever had. Throws `CodedError`
+ * Lists one page of an organization's keys with revoked ones, oldest first, and their total. Throws `CodedError`
  * ORGANIZATION_NOT_FOUND.
  */
 export async function listKeys(
   db: Database,
   { organizationId, page, limit }: PageQuery & { readonly organizationId: string },
 ): Promise<ListPage<ApiKey>> {
-  const [, [counted], items] = await Promise.all([
+  const [, [countRow], items] = await Promise.all([
     readOrganization(db, organizationId),
     apiKeyCount(db, { organizationId }),
     apiKeyList(db, { organizationId, offset: (page - 1) * limit, limit }),
   ])
-  return { items, total: counted?.total ?? 0 }
+  return { items, total: countRow?.total ?? 0 }
 }
 
-/** From its next request on the key answers 401. Idempotent. Throws `CodedError` NOT_FOUND. */
+/** Revokes a key: its next request is answered 401. Idempotent. Throws `CodedError` NOT_FOUND. */
 export async function revokeKey(
   db: Database,
   options: { readonly organizationId: string; readonly keyId: string; readonly by: Actor },
@@ -94,13 +94,13 @@ export async function revokeKey(
   const { organizationId, keyId } = options
   const { kind: actor, sessionId } = options.by
   const [row] = await apiKeyUpdateRevoked(db, { organizationId, id: keyId, actor, sessionId })
-  if (row === undefined) throw keyNotFound(keyId)
+  if (row === undefined) throw keyNotFoundError(keyId)
   return row
 }
 
 /**
- * Replaces a working key; the old one works on for `graceSec`, 24 hours by default. Throws `CodedError` NOT_FOUND if
- * the old one no longer works, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
+ * Replaces a valid key; the old key works for another `graceSec` seconds, 24 hours by default. Throws `CodedError`
+ * NOT_FOUND if the old key no longer works, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
  */
 export async function rerollKey(
   db: Database,
@@ -127,24 +127,24 @@ export async function rerollKey(
   })
   if (row !== undefined) return { ...row, key }
   const organization = await readOrganization(db, organizationId)
-  throw organization.suspended_at === null ? keyNotFound(keyId) : suspended()
+  throw organization.suspended_at === null ? keyNotFoundError(keyId) : suspendedError()
 }
 
-/** Limits as they are stored: each list without repetitions. Throws `CodedError` INVALID_PARAMETER. */
-function checkedLimits(limits: Partial<KeyLimits> = {}): KeyLimits {
+/** Validates limits and removes repetitions from lists. Throws `CodedError` INVALID_PARAMETER. */
+function validateLimits(limits: Partial<KeyLimits> = {}): KeyLimits {
   const { networks = null, endpoints = null, creditsPerDay = null } = limits
-  const list = (items: readonly string[] | null, what: string, isRight: (text: string) => boolean) => {
+  const validateList = (items: readonly string[] | null, what: string, isValid: (text: string) => boolean) => {
     if (items === null) return null
-    const different = [...new Set(items)]
-    if (different.length >= 1 && different.length <= KEY_LIST_MAX && different.every(isRight)) return different
+    const unique = [...new Set(items)]
+    if (unique.length >= 1 && unique.length <= KEY_LIST_MAX && unique.every(isValid)) return unique
     throw new CodedError(
       'INVALID_PARAMETER',
       `Cannot use these ${what}: expected 1 to ${KEY_LIST_MAX} of them, ${EXAMPLE[what]}`,
     )
   }
   return {
-    networks: list(networks, 'networks', (text) => parseNetwork(text) !== undefined),
-    endpoints: list(endpoints, 'endpoints', (text) => ENDPOINT.test(text)),
+    networks: validateList(networks, 'networks', (text) => parseNetwork(text) !== undefined),
+    endpoints: validateList(endpoints, 'endpoints', (text) => ENDPOINT.test(text)),
     creditsPerDay:
       creditsPerDay === null
         ? null
@@ -152,10 +152,10 @@ function checkedLimits(limits: Partial<KeyLimits> = {}): KeyLimits {
   }
 }
 
-function keyNotFound(keyId: string): CodedError {
+function keyNotFoundError(keyId: string): CodedError {
   return new CodedError('NOT_FOUND', `Cannot find a working key "${keyId.slice(0, 64)}" in this organization`)
 }
 
-function suspended(): CodedError {
-  return new CodedError('ACCOUNT_SUSPENDED', 'Cannot make a key: the organization is suspended')
+function suspendedError(): CodedError {
+  return new CodedError('ACCOUNT_SUSPENDED', 'Cannot create a key: the organization is suspended')
 }

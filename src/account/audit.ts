@@ -2,29 +2,29 @@ import { auditEntryCount, auditEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import type { ListPage, PageQuery } from './validation.ts'
 
-/** Who makes a change, as the audit list names it. */
+/** The author of a change, as the audit list names it. */
 export interface Actor {
   readonly kind: 'cli' | 'token' | 'operator session' | 'organization session' | 'first start'
-  /** Id of the session, if it is made in one. */
+  /** Id of the session in which the change is made; null outside of one. */
   readonly sessionId: string | null
 }
 
-/** The command line: whoever can run it on the database. */
+/** The command line, run with access to the database. */
 export const CLI_ACTOR: Actor = { kind: 'cli', sessionId: null }
 /** The service itself, when it starts on an empty database. */
 export const FIRST_START_ACTOR: Actor = { kind: 'first start', sessionId: null }
 
-/** One change, as the statement that made it recorded it. */
+/** One change, recorded by the statement that made it. */
 type AuditEntry = Awaited<ReturnType<typeof auditEntryList>>[number]
 
-/** One page of the audit list, newest first; of one organization, or of all for null. */
+/** Lists one page of the audit list, newest first: of one organization, or of all for null. */
 export async function listAudit(
   db: Database,
   { organizationId, page, limit }: PageQuery & { readonly organizationId: string | null },
 ): Promise<ListPage<AuditEntry>> {
-  const [[counted], items] = await Promise.all([
+  const [[countRow], items] = await Promise.all([
     auditEntryCount(db, { organizationId }),
     auditEntryList(db, { organizationId, offset: (page - 1) * limit, limit }),
   ])
-  return { items, total: counted?.total ?? 0 }
+  return { items, total: countRow?.total ?? 0 }
 }

@@ -6,25 +6,25 @@ import { newId } from './id.ts'
 import { readOrganization } from './organization.ts'
 import { type ListPage, type PageQuery, validateInteger, validateLabel } from './validation.ts'
 
-/** An organization's balance and the sum of its grants, in digits; the difference is what its log charged. */
+/** An organization's balance and the sum of its grants, in decimal digits; the difference is the sum of its charges. */
 interface Credits {
   readonly organization_id: string
   readonly balance: string
   readonly granted: string
 }
 
-/** Credits given by an operator, in digits; below zero if they were taken back. */
+/** Credits granted by an operator, in decimal digits; negative if they were taken back. */
 type CreditGrant = Awaited<ReturnType<typeof creditGrantList>>[number]
 
-/** Most credits of one grant, either way. */
+/** Most credits that one grant gives or takes back. */
 export const GRANT_MAX = 1_000_000_000_000
 export const REASON_LENGTH_MAX = 200
 const OUT_OF_RANGE = '22003'
 
 /**
- * Gives credits, or takes them back if `credits` is below zero; the balance never falls below zero. Returns what the
- * organization has afterwards, and the grant. Throws `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER if that
- * many cannot be given or taken.
+ * Grants credits, or takes them back if `credits` is negative; the balance never falls below zero. Returns the
+ * organization's credits after the grant, and the grant. Throws `CodedError` ORGANIZATION_NOT_FOUND, or
+ * INVALID_PARAMETER if the number is out of range or exceeds the balance.
  */
 export async function grantCredits(
   db: Database,
@@ -34,7 +34,7 @@ export async function grantCredits(
   const { kind: actor, sessionId } = options.by
   const reason = validateLabel(options.reason, 'reason', REASON_LENGTH_MAX)
   const credits = validateInteger(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
-  if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
+  if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: expected a non-zero number')
   const grantId = newId('grant')
   const inserted = creditGrantInsert(db, { organizationId, credits, grantId, reason, actor, sessionId })
   const [row] = await inserted.catch((error: unknown) => {
@@ -52,21 +52,21 @@ export async function grantCredits(
   )
 }
 
-/** Balance of an organization. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+/** Reads the balance of an organization. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readCredits(db: Database, organizationId: string): Promise<Credits> {
   const { id, balance, granted } = await readOrganization(db, organizationId)
   return { organization_id: id, balance, granted }
 }
 
-/** One page of an organization's grants, newest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+/** Lists one page of an organization's grants, newest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function listGrants(
   db: Database,
   { organizationId, page, limit }: PageQuery & { readonly organizationId: string },
 ): Promise<ListPage<CreditGrant>> {
-  const [, [counted], items] = await Promise.all([
+  const [, [countRow], items] = await Promise.all([
     readOrganization(db, organizationId),
     creditGrantCount(db, { organizationId }),
     creditGrantList(db, { organizationId, offset: (page - 1) * limit, limit }),
   ])
-  return { items, total: counted?.total ?? 0 }
+  return { items, total: countRow?.total ?? 0 }
 }

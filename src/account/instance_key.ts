@@ -3,13 +3,13 @@ import type { Database } from '../db/database.ts'
 import type { Actor } from './audit.ts'
 
 /**
- * A key with which the instance signs, or once did. Its id is the first 16 digits of the SHA-256 of the public key, which
- * is 32 bytes of Ed25519. The private key, PKCS #8, is a secret: null if it is in a file, and once it is retired.
- * `retired_at` is null for the one that signs.
+ * A present or former signing key of the instance. Its id is the first 16 hexadecimal digits of the SHA-256 of the
+ * public key, 32 bytes of Ed25519. The private key, PKCS #8, is a secret: null if it is in a file, and once it is
+ * retired. `retired_at` is null for the current key.
  */
 export type InstanceKey = Awaited<ReturnType<typeof instanceKeyList>>[number]
 
-/** Makes a key the one that signs, in place of `replaced`, null if none does. False if somebody else was quicker. */
+/** Makes a key the current one instead of `replaced`, null for none. Returns false if another process was first. */
 export async function insertInstanceKey(
   db: Database,
   key: Pick<InstanceKey, 'id' | 'public_key' | 'private_key'> & { readonly replaced: string | null },
@@ -27,7 +27,7 @@ export async function insertInstanceKey(
   return rows.length > 0
 }
 
-/** The secret of the instance that others are derived from: the given one if there is none yet. 32 bytes. */
+/** Returns the instance's master secret, 32 bytes; stores `fresh` if there is none yet. */
 export async function ensureInstanceSecret(db: Database, fresh: Uint8Array): Promise<Uint8Array> {
   for (;;) {
     const [row] = await instanceSecretInsert(db, { secret: Buffer.from(fresh).toString('hex') })

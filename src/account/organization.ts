@@ -20,52 +20,52 @@ export const RATE_LIMIT_MAX = 100_000
 export const TRIGGER_LIMIT_DEFAULT = 1_000
 export const TRIGGER_LIMIT_MAX = 100_000
 const FIRST_CREDITS = 1_000_000
-/** Long, for a slow disk: a key that is made after the deadline would never be shown. */
+/** Long enough for a slow disk: a key created after the deadline would never be shown. */
 const FIRST_DEADLINE_MS = 60_000
 
 /**
- * The account that pays: keys, credits, the rate limit (requests admitted in any one second, over all keys and processes)
- * and suspension belong to it.
+ * The account that pays. It has keys, credits, a rate limit (requests admitted in any one second, over all keys and
+ * processes) and can be suspended.
  */
 export type Organization = Awaited<ReturnType<typeof organizationInsert>>[number]
 
 interface Limits {
   /** Requests admitted in any one second. */
   readonly rateLimit?: number | undefined
-  /** Triggers that it may have; those beyond it stay. */
+  /** Most triggers; existing triggers above a lower limit stay. */
   readonly triggerLimit?: number | undefined
 }
 
 /** An organization with its balance and the sum of its grants. */
 type FundedOrganization = Awaited<ReturnType<typeof organizationList>>[number]
 
-/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or a limit is bad. */
+/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER. */
 export async function createOrganization(
   db: Database,
   options: Limits & { readonly name: string; readonly by: Actor },
 ): Promise<Organization> {
   const name = validateLabel(options.name, 'name')
-  const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
-  const triggerLimit = checkedTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
+  const rateLimit = validateRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
+  const triggerLimit = validateTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
   const { kind: actor, sessionId } = options.by
   const [row] = await organizationInsert(db, { id: newId('org'), name, rateLimit, triggerLimit, actor, sessionId })
-  if (row === undefined) throw new Error('Cannot create an organization: the database answered no row')
+  if (row === undefined) throw new Error('Cannot create an organization: the database returned no row')
   return row
 }
 
-/** One page of the organizations that are not deleted, oldest first, and how many there are. */
+/** Lists one page of the organizations that are not deleted, oldest first, and their total. */
 export async function listOrganizations(
   db: Database,
   { page, limit }: PageQuery,
 ): Promise<ListPage<FundedOrganization>> {
-  const [[counted], items] = await Promise.all([
+  const [[countRow], items] = await Promise.all([
     organizationCount(db, {}),
     organizationList(db, { offset: (page - 1) * limit, limit }),
   ])
-  return { items, total: counted?.total ?? 0 }
+  return { items, total: countRow?.total ?? 0 }
 }
 
-/** One organization that is not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+/** Reads one organization that is not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readOrganization(db: Database, id: string): Promise<FundedOrganization> {
   const [row] = await organizationFind(db, { id })
   if (row === undefined) throw organizationNotFoundError(id)
@@ -76,29 +76,32 @@ const NAMESAKES_MAX = 5
 const ORGANIZATION_ID = /^org_[0-9A-Za-z]+$/
 
 /**
- * The id that is meant by an id, which is not looked up, or by a name. Throws `CodedError` ORGANIZATION_NOT_FOUND, and
- * INVALID_PARAMETER with the ids if several have the name.
+ * Returns the id of an organization from its name; an id is returned without a look-up. Throws `CodedError`
+ * ORGANIZATION_NOT_FOUND, and INVALID_PARAMETER with the ids if several organizations have the name.
  */
 export async function resolveOrganizationId(db: Database, text: string): Promise<string> {
   if (ORGANIZATION_ID.test(text)) return text
-  const [only, ...others] = await organizationFindNamed(db, { name: text, max: NAMESAKES_MAX })
-  if (only === undefined) throw organizationNotFoundError(text)
-  if (others.length === 0) return only.id
-  const ids = [only, ...others].map(({ id }) => id).join(', ')
-  throw new CodedError('INVALID_PARAMETER', `Several organizations are called "${text}": give the id, one of ${ids}`)
+  const [first, ...duplicates] = await organizationFindNamed(db, { name: text, max: NAMESAKES_MAX })
+  if (first === undefined) throw organizationNotFoundError(text)
+  if (duplicates.length === 0) return first.id
+  const ids = [first, ...duplicates].map(({ id }) => id).join(', ')
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot choose an organization: several are called "${text}"; give the id, one of ${ids}`,
+  )
 }
 
 /**
- * Changes what an organization may do. `suspend`: from the next request on, calls answer 403 ACCOUNT_SUSPENDED.
- * `restore`: the same keys and credits work again. `delete` is final: its keys answer 404 ORGANIZATION_NOT_FOUND, its log
- * stays. Throws `CodedError` ORGANIZATION_NOT_FOUND.
+ * Suspends, restores or deletes an organization. `suspend`: from the next request on, calls answer 403
+ * ACCOUNT_SUSPENDED. `restore`: the same keys and credits work again. `delete` is final: its keys answer 404
+ * ORGANIZATION_NOT_FOUND, its log stays. Throws `CodedError` ORGANIZATION_NOT_FOUND.
  */
 export async function setOrganizationState(
   db: Database,
-  to: 'suspend' | 'restore' | 'delete',
+  change: 'suspend' | 'restore' | 'delete',
   { id, by }: { readonly id: string; readonly by: Actor },
 ): Promise<Organization> {
-  const [row] = await organizationUpdateState(db, { id, change: to, actor: by.kind, sessionId: by.sessionId })
+  const [row] = await organizationUpdateState(db, { id, change, actor: by.kind, sessionId: by.sessionId })
   if (row === undefined) throw organizationNotFoundError(id)
   return row
 }
@@ -111,16 +114,16 @@ export async function updateOrganization(
   const { id } = options
   const { kind: actor, sessionId } = options.by
   const name = options.name === undefined ? null : validateLabel(options.name, 'name')
-  const rateLimit = options.rateLimit === undefined ? null : checkedRateLimit(options.rateLimit)
-  const triggerLimit = options.triggerLimit === undefined ? null : checkedTriggerLimit(options.triggerLimit)
+  const rateLimit = options.rateLimit === undefined ? null : validateRateLimit(options.rateLimit)
+  const triggerLimit = options.triggerLimit === undefined ? null : validateTriggerLimit(options.triggerLimit)
   const [row] = await organizationUpdate(db, { id, name, rateLimit, triggerLimit, actor, sessionId })
   if (row === undefined) throw organizationNotFoundError(id)
   return row
 }
 
 /**
- * If the database has no organization, creates `default` with 1,000,000 credits and one key, which is returned this
- * once. Of several processes that start together, one gets the key.
+ * If the database has no organization, creates `default` with 1,000,000 credits and one key, which is returned only
+ * here. Of several processes that start together, one gets the key.
  */
 export async function ensureDefaultOrganization(
   db: Database,
@@ -142,10 +145,10 @@ export function organizationNotFoundError(id: string): CodedError {
   return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
 }
 
-function checkedRateLimit(value: number): number {
+function validateRateLimit(value: number): number {
   return validateInteger(value, { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX })
 }
 
-function checkedTriggerLimit(value: number): number {
+function validateTriggerLimit(value: number): number {
   return validateInteger(value, { what: 'trigger limit', min: 0, max: TRIGGER_LIMIT_MAX })
 }

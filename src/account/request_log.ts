@@ -1,10 +1,10 @@
 import { requestLogPage } from '../../sql/functions.ts'
 import type { Database } from '../db/database.ts'
 
-/** Stands for all paths without an endpoint: they are counted together, because callers invent them. */
+/** Represents all paths without an endpoint: they are counted together, because callers can invent any number. */
 export const NO_ENDPOINT = ''
 
-/** Which entries of an organization's log to read. Bounds are milliseconds since the epoch. */
+/** Selects entries of an organization's log. Bounds are milliseconds since the epoch. */
 export interface RequestLogFilter {
   readonly organizationId: string
   readonly fromMs: number
@@ -20,8 +20,8 @@ export interface RequestLogFilter {
 const STATUS_RANGES = { all: [100, 599], success: [100, 399], errors: [400, 599] } as const
 
 /**
- * Reads one page of the log, newest first, and the exact number of entries that match. A key of another organization
- * matches nothing. Throws `UnavailableError`.
+ * Reads one page of the log, newest first, and the exact number of matching entries. A key of another organization
+ * matches no entry. Throws `UnavailableError`.
  */
 export async function readRequestLog(
   db: Database,
@@ -48,7 +48,7 @@ export async function readRequestLog(
 
 type Row = Awaited<ReturnType<typeof requestLogPage>>[number]
 
-/** Of an empty page, a row has the total alone. */
+/** True for an entry: an empty page has one row with the total alone. */
 function isEntry(row: Row): row is { [Name in keyof Row]: NonNullable<Row[Name]> } {
   return row.method !== null
 }

@@ -35,7 +35,7 @@ const usageInput = v.pipe(
     range: v.optional(
       v.pipe(
         choice(['5m', '1h', '24h', '7d', '30d']),
-        v.description('How far back, in place of from and to; absent: 24h.'),
+        v.description('How far back, instead of from and to; absent: 24h.'),
       ),
     ),
     from: v.optional(instantFrom),
@@ -49,7 +49,8 @@ const usageInput = v.pipe(
         documented({
           type: 'string',
           maxLength: PARAMETER_LENGTH_MAX,
-          description: 'Template of an endpoint, or a path that leads to it; any other: all that led nowhere.',
+          description:
+            'Template of an endpoint, or a path that leads to it; any other value: requests without a route.',
           examples: ['/v1/usage/logs'],
         }),
       ),
@@ -93,40 +94,40 @@ const usageOutput = listOutput(
   }),
 )
 
-type UsagePage = Awaited<ReturnType<typeof readRequestLog>> & ReturnType<typeof boundsOf>
+type UsagePage = Awaited<ReturnType<typeof readRequestLog>> & ReturnType<typeof toBounds>
 
-/** A page of an organization's log, however it is asked for: parameters, reading, and how it is shown. */
+/** A page of an organization's log, for the API and the dashboard: parameters, reading and presentation. */
 export const logPage = {
   input: usageInput,
   output: usageOutput,
-  /** `templateOf` finds the endpoint of a path; undefined if it has none. */
+  /** Reads a page. `getTemplate` returns the endpoint's template of a path; undefined if it has none. */
   async read(
     db: Database,
     input: UsageInput,
     options: {
       readonly organizationId: string
       readonly requestedAtMs: number
-      readonly templateOf: (path: string) => string | undefined
+      readonly getTemplate: (path: string) => string | undefined
     },
   ) {
-    const { organizationId, requestedAtMs, templateOf } = options
-    const { fromMs, toMs } = boundsOf(input, requestedAtMs)
-    const found = await readRequestLog(db, {
+    const { organizationId, requestedAtMs, getTemplate } = options
+    const { fromMs, toMs } = toBounds(input, requestedAtMs)
+    const result = await readRequestLog(db, {
       organizationId,
       fromMs,
       toMs,
       apiKeyId: input.api_key_id,
-      path: input.path === undefined ? undefined : (templateOf(input.path) ?? NO_ENDPOINT),
+      path: input.path === undefined ? undefined : (getTemplate(input.path) ?? NO_ENDPOINT),
       statusCode: input.status_code,
       errors: input.errors,
       page: input.page,
       limit: input.limit,
     })
-    return { ...found, fromMs, toMs }
+    return { ...result, fromMs, toMs }
   },
-  /** The bounds are repeated by the links of a page: milliseconds since the epoch, `toMs` exclusive. */
+  /** Presents a page, whose links repeat its bounds: milliseconds since the epoch, `toMs` exclusive. */
   present({ entries, total, fromMs, toMs }: UsagePage, input: UsageInput, url: URL) {
-    // The list grows with every call: links repeat this page's bounds.
+    // The list grows with every call, so links repeat this page's bounds.
     const pinned = new URL(url.href)
     pinned.searchParams.delete('range')
     return {
@@ -143,13 +144,14 @@ export const logPage = {
 }
 
 /**
- * `GET /v1/usage/logs`: the caller's own requests. `templateOf` finds the endpoint of a path; undefined if it has none.
+ * `GET /v1/usage/logs`: the caller's own requests. `getTemplate` returns the endpoint's template of a path; undefined
+ * if it has none.
  */
 export function usageRoutes(options: {
   readonly db: () => Database
-  readonly templateOf: (path: string) => string | undefined
+  readonly getTemplate: (path: string) => string | undefined
 }): readonly Route[] {
-  const { db, templateOf } = options
+  const { db, getTemplate } = options
   const logs = defineRoute({
     method: 'GET',
     path: '/v1/usage/logs',
@@ -160,17 +162,17 @@ export function usageRoutes(options: {
     asOf: false,
     charge: CHARGE,
     read: (input, { organizationId, requestedAtMs }) =>
-      logPage.read(db(), input, { organizationId, requestedAtMs, templateOf }),
-    present: (found, input, { url }) => logPage.present(found, input, url),
+      logPage.read(db(), input, { organizationId, requestedAtMs, getTemplate }),
+    present: (result, input, { url }) => logPage.present(result, input, url),
   })
   return [logs]
 }
 
 /**
- * The range that is asked for; it ends before the call itself. `from` without `to` reaches until now, `to` without
- * `from` goes back by the default range. Throws `CodedError` if it would begin before 1970.
+ * Computes the requested range, which ends before the call itself. `from` without `to` ends now, `to` without `from`
+ * begins one default range earlier. Throws `CodedError` if the range begins before 1970.
  */
-function boundsOf(input: UsageInput, requestedAtMs: number): { fromMs: number; toMs: number } {
+function toBounds(input: UsageInput, requestedAtMs: number): { fromMs: number; toMs: number } {
   const { range, from, to } = input
   const toMs = to === undefined ? requestedAtMs : Math.min(requestedAtMs, to.getTime() + 1)
   const fromMs = from?.getTime() ?? toMs - RANGE_MS[range ?? RANGE_DEFAULT]

@@ -7,12 +7,12 @@ import { newId } from './id.ts'
 import { hashKey } from './key.ts'
 import { organizationNotFoundError } from './organization.ts'
 
-/** How long a link waits to be used, and how long a session lasts. */
+/** Lifetimes of a login link and of a session, seconds. */
 export const LOGIN_LINK_SEC = 900
 const OPERATOR_SESSION_SEC = 12 * 3_600
 const ORGANIZATION_SESSION_SEC = 7 * 86_400
 
-/** 190 bits: neither can be guessed, so fast hashes are stored. */
+/** 190 bits: secrets cannot be guessed, so a fast hash suffices for storage. */
 const SECRET_LENGTH = 32
 const LINK = /^ws_login_[0-9A-Za-z]{32}$/
 const COOKIE = /^ws_session_[0-9A-Za-z]{32}$/
@@ -25,17 +25,17 @@ interface Session {
   readonly expiresAt: Date
 }
 
-/** What a browser holds of a session; one is nothing without the other. */
+/** The two secrets of a session in a browser; both are required. */
 interface SessionSecrets {
-  /** Sent by the browser itself, to every port of the host. */
+  /** Sent by the browser with each request, to every port of the host. */
   readonly cookie: string
-  /** Kept by a tab for pages of one origin, port included, and sent by them. */
+  /** Stored by a tab for one origin, port included, and sent by its pages. */
   readonly page: string
 }
 
 /**
- * Makes a secret that opens one session of the operator, or of an organization, within 15 minutes. Throws `CodedError`
- * ORGANIZATION_NOT_FOUND.
+ * Creates a secret that opens one session of the operator (`organizationId` null) or of an organization within
+ * 15 minutes. Throws `CodedError` ORGANIZATION_NOT_FOUND.
  */
 export async function createLoginLink(
   db: Database,
@@ -54,8 +54,8 @@ export async function createLoginLink(
 }
 
 /**
- * Opens the session of a link, which then is used up: of several who use it at once, one gets a session. Undefined if
- * the link is unknown, used or too old. The secrets are new in any case, never any that the caller brought.
+ * Opens the session of a link, which works once: of several concurrent uses, one gets a session. Returns undefined if
+ * the link is unknown, used or expired. The secrets are always generated, never taken from the request.
  */
 export async function openSession(db: Database, secret: string): Promise<(Session & SessionSecrets) | undefined> {
   if (!LINK.test(secret)) return undefined
@@ -73,7 +73,7 @@ export async function openSession(db: Database, secret: string): Promise<(Sessio
   return row && { id, cookie, page, organizationId: row.organization_id, expiresAt: row.expires_at }
 }
 
-/** The session of both secrets, undefined if it has ended; a deleted organization has none. */
+/** Finds the session of both secrets; undefined if it has ended or its organization is deleted. */
 export async function findSession(db: Database, { cookie, page }: SessionSecrets): Promise<Session | undefined> {
   if (!COOKIE.test(cookie) || !PAGE.test(page)) return undefined
   const [row] = await sessionFind(db, { hash: hashKey(cookie) })

@@ -13,7 +13,7 @@ export interface ListPage<Item> {
   readonly total: number
 }
 
-/** A trimmed name or reason of 1 to `max` characters, all of which are seen. Throws `CodedError` INVALID_PARAMETER. */
+/** Trims a name or reason and requires 1 to `max` visible characters. Throws `CodedError` INVALID_PARAMETER. */
 export function validateLabel(text: string, what: string, max = 100): string {
   const trimmed = text.trim()
   const length = [...trimmed].length
@@ -23,7 +23,7 @@ export function validateLabel(text: string, what: string, max = 100): string {
   return trimmed
 }
 
-/** A whole number within bounds. Throws `CodedError` INVALID_PARAMETER. */
+/** Requires an integer from `min` to `max`, and returns it. Throws `CodedError` INVALID_PARAMETER. */
 export function validateInteger(
   value: number,
   options: { readonly what: string; readonly min: number; readonly max: number },

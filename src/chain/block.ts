@@ -1,27 +1,27 @@
 import type { Hex } from 'viem'
 
-/** One block of an EVM chain, from its header or from the call that read at it. */
+/** One block of an EVM chain, from its header or from a call at that block. */
 export interface Block {
   readonly chainId: number
   readonly number: bigint
   readonly timestampSec: bigint
-  /** Hash of the block before. */
+  /** Hash of the previous block. */
   readonly parentHash: Hex
   /** Known from its header only: a call cannot know the hash of its own block. */
   readonly hash?: Hex
 }
 
-/** A block that further calls can be pinned to by its hash, so that they never see another one of the same height. */
+/** A block with its hash, to which calls can be pinned so that they never see another block of the same height. */
 export interface PinnedBlock extends Block {
   readonly hash: Hex
 }
 
-/** What a call shows of the block it saw, compared with one that it was pinned to: some chains hide the parent's hash. */
+/** True if a call saw the block it was pinned to. Parent hashes are not compared: some chains hide them from calls. */
 export function matchesBlock(seen: Block, { chainId, number, timestampSec }: Block): boolean {
   return seen.chainId === chainId && seen.number === number && seen.timestampSec === timestampSec
 }
 
-/** True if no call could tell the two blocks apart. */
+/** True if calls cannot distinguish the two blocks. */
 export function isSameBlock(a: Block, b: Block): boolean {
   return matchesBlock(a, b) && a.parentHash === b.parentHash
 }

@@ -2,11 +2,11 @@ import { UpstreamError } from '../lib/error.ts'
 import type { Block } from './block.ts'
 import type { Chain } from './chain.ts'
 
-/** The larger of the two is how far the newest block may be from the wall clock if the chain's row does not say. */
+/** The larger of the two is the default distance of the newest block from the wall clock. */
 const AGE_SEC_MIN = 60
 const AGE_BLOCKS = 20
 
-/** How far the newest block of a chain may be from the wall clock, seconds; 60 if its block time is unknown. */
+/** Maximum distance of a chain's newest block from the wall clock, seconds; 60 if its block time is unknown. */
 export function blockAgeMaxSec({
   blockTimeMs = 0,
   maxBlockAgeSec,
@@ -14,10 +14,10 @@ export function blockAgeMaxSec({
   return maxBlockAgeSec ?? Math.max(AGE_SEC_MIN, (AGE_BLOCKS * blockTimeMs) / 1_000)
 }
 
-/** Final blocks of chains that name them follow another chain, or a vote, by up to an hour. */
+/** Finality by tag depends on another chain or a vote and lags by up to an hour. */
 const FINAL_LAG_SEC = 3_600
 
-/** How old the newest final block of a chain may be by the wall clock, seconds. */
+/** Maximum age of a chain's newest final block by the wall clock, seconds. */
 export function finalAgeMaxSec(chain: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSec' | 'finality'>): number {
   const { finality, blockTimeMs = 0 } = chain
   const lagSec = 'depth' in finality ? (finality.depth * blockTimeMs) / 1_000 : FINAL_LAG_SEC
@@ -25,9 +25,9 @@ export function finalAgeMaxSec(chain: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSe
 }
 
 /**
- * Throws `UpstreamError` if what an endpoint calls its newest block is further from the wall clock (`nowMs`) than the
- * chain allows. An old block means that the endpoint, or the chain, has stopped. A block of the future is as wrong:
- * interest would accrue that nobody owes, and fresh prices would look stale.
+ * Throws `UpstreamError` if an endpoint's newest block is further from the wall clock (`nowMs`) than the chain allows.
+ * An old block means that the endpoint, or the chain, has stopped. A block in the future is as wrong: interest would
+ * accrue that is not owed, and fresh prices would look stale.
  */
 export function checkBlockAge(
   block: Pick<Block, 'number' | 'timestampSec'>,

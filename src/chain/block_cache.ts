@@ -5,19 +5,19 @@ import type { Chain } from './chain.ts'
 
 interface BlockRead<T> {
   readonly chain: Chain
-  /** What is read, with all that it depends on; the chain is added. */
+  /** Identifies the read and its inputs; the chain id is added. */
   readonly key: string
   readonly read: (signal: AbortSignal) => Promise<T>
-  /** True if all who ask in one turn of the event loop share a read even if nothing is reused. @default {false} */
+  /** True if callers in one turn of the event loop share a read even if results are not reused. @default {false} */
   readonly nextTurn?: boolean
 }
 
-/** A reading, and until when its block is the newest, milliseconds of the monotonic clock. */
+/** A result and when its block stops being the newest, milliseconds of the monotonic clock. */
 export type WithExpiry<T> = T & { readonly untilMs: number }
 
 /**
- * Results of reads, each kept until the chain has its next block: at most `entriesMax`, and at most `bytesMax` bytes if
- * `bytesOf` gives a result's size.
+ * Creates a cache of read results, each cached until the chain has its next block: at most `entriesMax`, and at most
+ * `bytesMax` bytes if `bytesOf` gives a result's size.
  */
 export function createBlockCache<T extends { readonly block: Pick<Block, 'timestampSec'> }>(options: {
   readonly clock: Clock
@@ -30,9 +30,9 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
 
   return {
     /**
-     * The result of `read`, shared by all callers that ask for the same key meanwhile. It is reused while its block is
+     * Returns the result of `read`, shared by all concurrent callers with the same key. It is reused while its block is
      * the newest one: until the block's timestamp plus the chain's `reuseMs`, and for at most `reuseMs` after the
-     * request, so that a wrong clock cannot keep it longer. With 0 nothing is reused.
+     * request, so that a wrong clock cannot extend it. With 0 nothing is reused.
      */
     reuse({ chain, key, read, nextTurn = false }: BlockRead<T>, signal: AbortSignal): Promise<WithExpiry<T>> {
       const readOnce = async (shared: AbortSignal) => {
@@ -43,7 +43,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
         const lifeMs = Math.min(untilNextBlockMs, untilTooOldMs)
         return { value: { ...value, untilMs: clock.monotonicMs() + lifeMs }, lifeMs }
       }
-      // A read that began so long ago may see an older block than the caller's own read would.
+      // A read that started earlier than `reuseMs` ago may see an older block than the caller's own read would.
       return cache.get({ key: `${chain.id}:${key}`, read: readOnce, joinMs: chain.reuseMs, nextTurn }, signal)
     },
   }

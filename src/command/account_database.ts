@@ -12,8 +12,8 @@ import { createLog } from '../lib/log.ts'
 import { CommandError, type CommandIo } from './command.ts'
 
 /**
- * Runs `work` on the migrated database of the accounts. One that this command starts is migrated; any other is only
- * checked, because its owner decides when it changes.
+ * Runs `work` on the migrated account database. Migrates a database that this command starts; only checks any other,
+ * because its operator decides when it changes.
  */
 export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Promise<T>): Promise<T> {
   return withDatabase(io, async (db, { own }) => {
@@ -23,7 +23,7 @@ export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Pr
   })
 }
 
-/** The same for work on an organization, given by its id or its name. */
+/** Runs `work` on an organization, given by its id or its name. */
 export function withOrganization<T>(
   io: CommandIo,
   text: string,
@@ -32,15 +32,15 @@ export function withOrganization<T>(
   return withAccountDatabase(io, async (db) => work(db, await resolveOrganizationId(db, text)))
 }
 
-/** Work on a database: `own` if this command started it; `at`, a secret, is for further connections. */
+/** Work on a database: `own` if this command started it; `address`, a secret, is for more connections. */
 type Work<T> = (
   db: Database,
-  options: { readonly own: boolean; readonly at: { readonly url: string; readonly tls: DatabaseTls } },
+  options: { readonly own: boolean; readonly address: { readonly url: string; readonly tls: DatabaseTls } },
 ) => Promise<T>
 
 /**
- * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for
- * this. Throws a `CommandError` if there is none: a command in a wrong directory must not create one.
+ * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for this
+ * command. Throws a `CommandError` if there is none: a command in a wrong directory must not create one.
  */
 export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
@@ -53,18 +53,18 @@ export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> 
   return withNewDatabase(io, work)
 }
 
-/** The same, but creates the embedded database if there is none. */
+/** Like `withDatabase`, but creates the embedded database if there is none. */
 export async function withNewDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, databaseTls: tls, dataDir } = io.config()
   const log = createLog({ level: 'error', write: io.err })
   const running = databaseUrl === undefined ? await findRunningEmbedded(dataDir) : undefined
-  const found = databaseUrl ?? running?.url
-  const embedded = found === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
+  const knownUrl = databaseUrl ?? running?.url
+  const embedded = knownUrl === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
   try {
-    const url = found ?? embedded?.url ?? ''
+    const url = knownUrl ?? embedded?.url ?? ''
     const db = openDatabase({ url, tls, clock: systemClock, log, max: 2 })
     try {
-      return await work(db, { own: embedded !== undefined, at: { url, tls } })
+      return await work(db, { own: embedded !== undefined, address: { url, tls } })
     } catch (error) {
       if (!(error instanceof UnavailableError && error.cause instanceof Error)) throw error
       throw new CommandError(`Cannot use the database: it does not answer: ${error.cause.message}`, { cause: error })

@@ -4,11 +4,11 @@ import { CodedError } from '../lib/error.ts'
 import type { Config } from '../service/config/config.ts'
 import type { Output } from './output.ts'
 
-/** The outside world as a command sees it; `main.ts` supplies it. */
+/** Input and output of a command; `main.ts` supplies it. */
 export interface CommandIo {
   /** Standard output: answers. */
   readonly out: (text: string) => void
-  /** Standard error: one line that says what went wrong. */
+  /** Standard error: one line per failure. */
   readonly err: (text: string) => void
   /** Standard output for bytes. */
   readonly stdout: () => Output
@@ -16,7 +16,7 @@ export interface CommandIo {
   readonly stdin: () => Readable & { readonly isTTY?: boolean }
   /** Reads configuration only when a command needs it, so that `--help` always works. */
   readonly config: () => Config
-  /** For a process that is to be started like this one. */
+  /** Environment for child processes that start like this one. */
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Fires on SIGINT or SIGTERM. */
   readonly stop: AbortSignal
@@ -48,12 +48,12 @@ export interface Command {
   readonly flags?: Readonly<Record<string, string>>
   /** One sentence for `--help`. */
   readonly summary: string
-  /** What `--help` adds below the options. */
+  /** Text that `--help` adds below the options. */
   readonly more?: () => string
-  /** Meaning of `--json`, if it is not the answer as JSON. */
+  /** Meaning of `--json`, if it does not print the answer as JSON. */
   readonly json?: string
   /**
-   * Does the work; gives the exit status if it is not 0. A thrown error becomes one line on stderr and exit status 1.
+   * Does the work; returns the exit status if it is not 0. A thrown error becomes one line on stderr and exit status 1.
    */
   readonly run: (args: CommandArgs, io: CommandIo) => Promise<void> | Promise<number>
 }
@@ -79,7 +79,7 @@ export function parseWhole(
   throw new UsageError(`Cannot read ${what} "${text}": expected a whole number from ${min} to ${max}`)
 }
 
-/** Reads a name, or a reason, as `validateLabel` takes them; throws `UsageError` naming `what`. */
+/** Validates a name or a reason with `validateLabel`; throws `UsageError` naming `what`. */
 export function parseLabel(text: string, what: string, max?: number): string {
   try {
     return validateLabel(text, what, max)

@@ -7,24 +7,24 @@ import { describeServices } from '../service/routes.ts'
 import { toReachableHost } from '../service/serve/login_url.ts'
 import { type Command, UsageError } from './command.ts'
 
-/** `openapi`: the document that `/openapi.json` serves, or a client made of it. */
+/** `openapi`: prints the document that `/openapi.json` serves, or a client generated from it. */
 export const openapiCommand: Command = {
   name: 'openapi',
   flags: {
     client: 'prints a typed client instead: one TypeScript file without imports',
-    operator: 'prints the document of the plane of the operator, /admin/v1',
-    organization: 'prints the document of the plane of organizations, /dashboard/v1',
+    operator: 'prints the document of the operator plane, /admin/v1',
+    organization: 'prints the document of the organization plane, /dashboard/v1',
   },
   summary: 'Print the OpenAPI 3.1 document of the API',
   json: 'changes nothing: the document is JSON in any case',
   async run({ flags }, io) {
     if (flags.size > 1)
       throw new UsageError('Cannot print several at once: expected one of --client, --operator, --organization')
-    io.out(textOf(flags, io.config()).trimEnd())
+    io.out(createDocument(flags, io.config()).trimEnd())
   },
 }
 
-function textOf(flags: ReadonlySet<string>, config: Config): string {
+function createDocument(flags: ReadonlySet<string>, config: Config): string {
   if (flags.has('operator')) return describePlanes(config).operator
   if (flags.has('organization')) return describePlanes(config).organization
   const document = withServerUrl(formatServerUrl(toReachableHost(config.host), config.port), describeServices(config))

@@ -1,7 +1,7 @@
 import { fstatSync, write } from 'node:fs'
 import type { Writable } from 'node:stream'
 
-/** Takes bytes and reports those that could not be written. */
+/** Writes bytes and reports failures. */
 export interface Output {
   /** True for a terminal. */
   readonly isTTY: boolean
@@ -10,8 +10,8 @@ export interface Output {
 }
 
 /**
- * Standard output for bytes. A file is written to directly, because the runtime's stream does not report a full
- * disk; a pipe through the stream, because only that waits for a slow reader.
+ * Creates standard output for bytes. Writes to a file directly, because the runtime's stream does not report a full
+ * disk, and to a pipe through the stream, because only the stream waits for a slow reader.
  */
 export function createOutput(stream: Writable & { readonly isTTY?: boolean }, fd: number): Output {
   return {

@@ -10,7 +10,7 @@ type Invocation =
 
 const VERSION = ['--version', '-v', 'version']
 
-/** Finds the command that `argv` names and checks its arguments. No argument at all means `serve`. Throws `UsageError`. */
+/** Finds the command in `argv` and checks its arguments. Without arguments it is `serve`. Throws `UsageError`. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Invocation {
   const words = argv.length === 0 ? ['serve'] : argv
   if (words.length === 1 && VERSION.includes(words[0] ?? ''))
@@ -19,21 +19,21 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   if (command === undefined) {
     const group = commands.filter(({ name }) => name.split(' ')[0] === words[0])
     if (words.some((word) => word === '--help' || word === '-h' || word === 'help')) {
-      return { kind: 'help', text: overview(group.length > 0 ? group : commands) }
+      return { kind: 'help', text: formatOverview(group.length > 0 ? group : commands) }
     }
-    const known = group.length > 0 ? group : commands
-    const asked = words.slice(0, 2).join(' ')
-    throw new UsageError(`Cannot find command "${asked}": ${meant(words, known)}`)
+    const candidates = group.length > 0 ? group : commands
+    const typed = words.slice(0, 2).join(' ')
+    throw new UsageError(`Cannot find command "${typed}": ${suggestCommand(words, candidates)}`)
   }
   const rest = words.slice(command.name.split(' ').length)
   const { positionals, values } = parseRest(rest, command)
-  if (values['help'] === true) return { kind: 'help', text: detail(command) }
+  if (values['help'] === true) return { kind: 'help', text: formatDetail(command) }
   if (positionals.length !== (command.positionals ?? []).length) {
-    throw new UsageError(`Cannot run "${command.name}": expected ${usage(command)}`)
+    throw new UsageError(`Cannot run "${command.name}": expected ${formatUsage(command)}`)
   }
-  const given = Object.entries(values)
-  const options = given.flatMap(([name, value]) => (typeof value === 'string' ? [[name, unshield(value)]] : []))
-  const lists = given.flatMap(([name, value]) =>
+  const entries = Object.entries(values)
+  const options = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, unshield(value)]] : []))
+  const lists = entries.flatMap(([name, value]) =>
     Array.isArray(value) ? [[name, value.map((each) => unshield(String(each)))]] : [],
   )
   const args: CommandArgs = {
@@ -46,15 +46,15 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   return { kind: 'run', command, args }
 }
 
-/** The nearest command, of one word or two, else all of them. */
-function meant([first = '', second = '']: readonly string[], commands: readonly Command[]): string {
+/** Suggests the nearest command, of one word or two, else lists all. */
+function suggestCommand([first = '', second = '']: readonly string[], commands: readonly Command[]): string {
   const names = commands.map(({ name }) => name)
   const near = suggestName(`${first} ${second}`.trim(), names) ?? suggestName(first, names)
   return near === undefined ? `expected one of ${names.join(', ')}` : `did you mean "${near}"?`
 }
 
-/** The nearest option of a command, if one was misspelled. */
-function meantOption(reason: string, { options, lists, flags }: Command): string {
+/** Suggests the nearest option of a command for a misspelled one. */
+function suggestOption(reason: string, { options, lists, flags }: Command): string {
   const [, word] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
   const near =
     word === undefined
@@ -75,20 +75,20 @@ function parseRest(
   const bare = Object.fromEntries(Object.keys(flags).map((name) => [name, { type: 'boolean' as const }]))
   try {
     return parseArgs({
-      args: rest.map(shielded),
+      args: rest.map(shield),
       allowPositionals: true,
       options: { ...valued, ...repeated, ...bare, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
     throw new UsageError(
-      `Cannot run "${command.name}": ${reason}${meantOption(reason ?? '', command)}; expected ${usage(command)}`,
+      `Cannot run "${command.name}": ${reason}${suggestOption(reason ?? '', command)}; expected ${formatUsage(command)}`,
     )
   }
 }
 
 /** Hides a negative number, which `parseArgs` would read as an option, behind a character that no argument can hold. */
-function shielded(word: string): string {
+function shield(word: string): string {
   return /^-\d/.test(word) ? `\0${word}` : word
 }
 
@@ -96,7 +96,7 @@ function unshield(word: string): string {
   return word.startsWith('\0') ? word.slice(1) : word
 }
 
-function usage({ name, positionals = [], options = {}, lists = {}, flags = {} }: Command): string {
+function formatUsage({ name, positionals = [], options = {}, lists = {}, flags = {} }: Command): string {
   const words = [
     ...positionals.map((each) => ` <${each}>`),
     ...Object.keys(lists).map((each) => ` [--${each} …]…`),
@@ -106,7 +106,7 @@ function usage({ name, positionals = [], options = {}, lists = {}, flags = {} }:
   return `walletscope ${name}${words.join('')} [--json]`
 }
 
-function overview(commands: readonly Command[]): string {
+function formatOverview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
   return [
@@ -120,10 +120,10 @@ function overview(commands: readonly Command[]): string {
   ].join('\n')
 }
 
-function detail(command: Command): string {
+function formatDetail(command: Command): string {
   const { summary, options = {}, lists = {}, flags = {}, json = 'answers as JSON, for programs', more } = command
   return [
-    ...[summary, '', `Usage: ${usage(command)}`, ''],
+    ...[summary, '', `Usage: ${formatUsage(command)}`, ''],
     ...Object.entries({ ...lists, ...options }).map(([name, meaning]) => `  --${name} …  ${meaning}`),
     ...Object.entries(flags).map(([name, meaning]) => `  --${name}  ${meaning}`),
     `  --json  ${json}`,

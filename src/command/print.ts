@@ -3,28 +3,28 @@ import type { CommandArgs, CommandIo } from './command.ts'
 /** Cells of one line of a table, in the order of its columns. */
 type Row = Readonly<Record<string, string | number | bigint | Date | null>>
 
-/** Most rows of one answer. */
+/** Maximum rows of one answer. */
 export const LIST_MAX = 10_000
 
-/** Prints a value as JSON for programs, else as `text`. */
+/** Prints a value as JSON with `--json`, else as `text`. */
 export function print(
   value: unknown,
   { args, io, text }: { readonly args: CommandArgs; readonly io: CommandIo; readonly text: string },
 ): void {
-  io.out(args.json ? JSON.stringify(value, plain, 2) : text)
+  io.out(args.json ? JSON.stringify(value, toJsonValue, 2) : text)
 }
 
-/** Prints rows as JSON for programs, else as a table with aligned columns; `none` if there are none. */
+/** Prints rows as JSON with `--json`, else as a table with aligned columns; `none` if there are no rows. */
 export function printRows(
   rows: readonly Row[],
   { args, io, none }: { readonly args: CommandArgs; readonly io: CommandIo; readonly none: string },
 ): void {
-  print(rows, { args, io, text: rows.length === 0 ? none : table(rows) })
+  print(rows, { args, io, text: rows.length === 0 ? none : formatTable(rows) })
 }
 
-function table(rows: readonly Row[]): string {
+function formatTable(rows: readonly Row[]): string {
   const columns = Object.keys(rows[0] ?? {})
-  const lines = [columns, ...rows.map((row) => columns.map((column) => cell(row[column] ?? null)))]
+  const lines = [columns, ...rows.map((row) => columns.map((column) => formatCell(row[column] ?? null)))]
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)))
   return lines
     .map((line) =>
@@ -36,11 +36,11 @@ function table(rows: readonly Row[]): string {
     .join('\n')
 }
 
-function cell(value: Row[string]): string {
+function formatCell(value: Row[string]): string {
   if (value === null) return '-'
   return value instanceof Date ? value.toISOString() : String(value)
 }
 
-function plain(_key: string, value: unknown): unknown {
+function toJsonValue(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }

@@ -4,16 +4,16 @@ import { bunFork } from '../service/process/fork_bun.ts'
 import { serve } from '../service/serve/serve.ts'
 import type { Command } from './command.ts'
 
-/** `serve`: also the default. */
+/** `serve`: the default command. */
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Serve the API, asked by address, as localhost, or by a name in PUBLIC_URL or ALLOWED_HOSTS; the default',
+  summary: 'Serve the API under its address, localhost and the names in PUBLIC_URL and ALLOWED_HOSTS; the default',
   json: 'changes nothing: the log on standard error is JSON lines in any case',
   more: variablesText,
   async run(_args, io) {
     const config = io.config()
-    // Bun's own server closes a connection on which requests are pipelined. Node's, which Bun has too, takes twice the
-    // CPU, and changes how answers are made as soon as it is loaded.
+    // Bun's own server closes a connection with pipelined requests. Bun's copy of Node's server takes twice the CPU,
+    // and changes how responses are created as soon as it is loaded.
     const listen = config.pipelining ? (await import('../http/server/node.ts')).serveNode : serveBun
     return serve(config, { ...io, listen, fork: bunFork, environment: io.environment })
   },

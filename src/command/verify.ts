@@ -15,40 +15,40 @@ import { print } from './print.ts'
 const INPUT_BYTES_MAX = 64 * 1024 * 1024
 const KEYS_BYTES_MAX = 1_000_000
 const KEYS_MS = 10_000
-/** For all endpoints together. */
+/** Time limit for all endpoints together, milliseconds. */
 const LIMIT_MS = 600_000
 
 const STATUS: Readonly<Record<CheckResult['is'], number>> = { true: 0, false: 1, unknown: 3 }
 const WORDS: Readonly<Record<CheckResult['is'], string>> = { true: 'true', false: 'FALSE', unknown: 'cannot tell' }
 
-/** `verify`: what is true of a receipt. Needs no database and no configuration. */
+/** `verify`: checks a receipt. Needs no database and no configuration. */
 export const verifyCommand: Command = {
   name: 'verify',
   positionals: ['receipt file or -'],
   lists: {
-    rpc: 'endpoint of your own choice, asked whether it answers the same; may be repeated',
-    'block-hash': '<chain id>:<hash> of a block that you believe; may be repeated',
+    rpc: 'endpoint of your choice that must return the same answers; may be repeated',
+    'block-hash': '<chain id>:<hash> of a block that you trust; may be repeated',
   },
   options: {
     key: 'keys of the instance: a file, or the URL of its /.well-known/walletscope-keys.json',
-    'chains-file': 'CHAINS_FILE to compare its settings with, in place of what is built in',
+    'chains-file': 'CHAINS_FILE to compare its settings with, instead of the built-in ones',
   },
-  flags: { 'print-header': 'prints the blocks that it was read at, and nothing else' },
+  flags: { 'print-header': 'prints only the blocks that it was read at' },
   summary: 'Check a receipt: exit status 0 true, 1 false, 3 cannot tell',
   async run(args, io) {
     const lists = args.lists ?? {}
     const rpcUrls = lists['rpc'] ?? []
     if (!rpcUrls.every(isHttpUrl)) throw new UsageError('Cannot read --rpc: expected an http or https URL')
-    const blockHashes = new Map((lists['block-hash'] ?? []).map(blockHashIn))
+    const blockHashes = new Map((lists['block-hash'] ?? []).map(parseBlockHash))
     const chainsFile = args.options['chains-file']
-    const rows = chainsFile === undefined ? undefined : fileAt(chainsFile, '--chains-file')
-    const keys = await keysAt(args.options['key'])
-    const text = await inputOf(args.positionals[0] ?? '-', io)
+    const rows = chainsFile === undefined ? undefined : readOptionFile(chainsFile, '--chains-file')
+    const keys = await readKeys(args.options['key'])
+    const text = await readInput(args.positionals[0] ?? '-', io)
     const signal = AbortSignal.any([io.stop, timeoutSignal(LIMIT_MS)])
     const runner = createProofRunner()
     try {
       const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, signal, runner })
-      report(verified, { args, io, rows })
+      printReport(verified, { args, io, rows })
       return STATUS[verified.is]
     } finally {
       runner.close()
@@ -56,27 +56,29 @@ export const verifyCommand: Command = {
   },
 }
 
-function report(
+function printReport(
   { payload, verdicts, is }: VerificationResult,
   { args, io, rows }: { readonly args: CommandArgs; readonly io: CommandIo; readonly rows: string | undefined },
 ): void {
   if (args.flags.has('print-header')) {
     const blocks =
-      payload?.reads.map(({ chain_id, block }, at) => ({ chain_id, ...block, ...headerIn(payload, at) })) ?? []
+      payload?.reads.map(({ chain_id, block }, at) => ({ chain_id, ...block, ...findHeader(payload, at) })) ?? []
     print(blocks, { args, io, text: blocks.map((block) => JSON.stringify(block)).join('\n') })
     return
   }
   const differences = payload === undefined ? [] : listDifferences(payload, rows)
-  const named = payload && headOf(payload)
+  const receiptHead = payload && toReceiptHead(payload)
   print(
-    { is, ...named, verdicts, differences, uncovered: payload?.uncovered ?? [] },
+    { is, ...receiptHead, verdicts, differences, uncovered: payload?.uncovered ?? [] },
     {
       args,
       io,
       text: [
-        ...(named === undefined
+        ...(receiptHead === undefined
           ? []
-          : [`Receipt ${named.id}, ${named.level}, issued ${named.issued_at}: ${named.request}`]),
+          : [
+              `Receipt ${receiptHead.id}, ${receiptHead.level}, issued ${receiptHead.issued_at}: ${receiptHead.request}`,
+            ]),
         ...CHECKS.map(
           (check) => `${check.padEnd(10)} ${WORDS[verdicts[check].is].padEnd(12)} ${verdicts[check].because}`,
         ),
@@ -85,24 +87,24 @@ function report(
           : `settings   ${differences.length} differ from those built in:`,
         ...differences.map((line) => `  ${line}`),
         ...(payload?.uncovered.length
-          ? [`Not covered, for which the signature alone stands: ${payload.uncovered.join(', ')}`]
+          ? [`Not covered by the replay (signature only): ${payload.uncovered.join(', ')}`]
           : []),
       ].join('\n'),
     },
   )
 }
 
-/** The header that a proof begins with, as RLP: its hash is all that a reader has to believe. */
-function headerIn({ proofs }: Payload, at: number): { readonly header?: string } {
+/** Returns the header of a proof, as RLP: a reader has to trust only its hash. */
+function findHeader({ proofs }: Payload, at: number): { readonly header?: string } {
   const header = proofs?.[at]?.header
   return header === undefined ? {} : { header }
 }
 
-function headOf({ id, level, version, issued_at, request: { method, path, query } }: Payload) {
+function toReceiptHead({ id, level, version, issued_at, request: { method, path, query } }: Payload) {
   return { id, level, version, issued_at, request: `${method} ${path}${query === '' ? '' : `?${query}`}` }
 }
 
-function blockHashIn(text: string): readonly [number, string] {
+function parseBlockHash(text: string): readonly [number, string] {
   const [, chainId, hash] = /^([1-9]\d{0,15}):(0x[0-9a-fA-F]{64})$/.exec(text) ?? []
   if (chainId === undefined || hash === undefined) {
     throw new UsageError('Cannot read --block-hash: expected <chain id>:<hash of a block>')
@@ -110,25 +112,25 @@ function blockHashIn(text: string): readonly [number, string] {
   return [Number(chainId), hash]
 }
 
-async function keysAt(from: string | undefined): Promise<readonly PublishedKey[] | undefined> {
-  if (from === undefined) return undefined
-  const keys = parseKeys(isHttpUrl(from) ? await textAt(from) : fileAt(from, '--key'))
+async function readKeys(source: string | undefined): Promise<readonly PublishedKey[] | undefined> {
+  if (source === undefined) return undefined
+  const keys = parseKeys(isHttpUrl(source) ? await fetchText(source) : readOptionFile(source, '--key'))
   if (keys === undefined) throw new UsageError('Cannot read --key: expected keys as an instance publishes them')
   return keys
 }
 
-async function textAt(url: string): Promise<string> {
+async function fetchText(url: string): Promise<string> {
   try {
     const response = await fetch(url, { signal: timeoutSignal(KEYS_MS) })
     const text = await response.text()
     if (response.ok && text.length <= KEYS_BYTES_MAX) return text
   } catch {
-    // The address may hold a secret: only that it did not work is told.
+    // The address may hold a secret, so the error does not repeat it.
   }
   throw new UsageError('Cannot read --key: the address does not answer')
 }
 
-function fileAt(path: string, option: string): string {
+function readOptionFile(path: string, option: string): string {
   try {
     return readTextFile(path)
   } catch (error) {
@@ -136,7 +138,7 @@ function fileAt(path: string, option: string): string {
   }
 }
 
-async function inputOf(path: string, io: CommandIo): Promise<string> {
+async function readInput(path: string, io: CommandIo): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
   try {

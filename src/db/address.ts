@@ -11,9 +11,9 @@ export interface DatabaseAddress {
   readonly database: string
   readonly user: string
   readonly password: string
-  /** False: plain. */
+  /** False: connections are not encrypted. */
   readonly tls: boolean
-  /** False: any certificate is taken. */
+  /** False: any certificate is accepted. */
   readonly verified: boolean
   /** File of certificate authorities to trust instead of the system's. */
   readonly caFile: string | undefined
@@ -21,12 +21,12 @@ export interface DatabaseAddress {
   readonly startup: Readonly<Record<string, string>>
 }
 
-/** How a host that is not loopback is reached: certificates are checked unless the operator says otherwise. */
+/** TLS policy for hosts that are not loopback: certificates are checked unless the operator relaxes it. */
 export type DatabaseTls = 'verify' | 'unverified' | 'off'
 
 const PORT_DEFAULT = 5432
 const STARTUP_PARAMETERS = ['application_name', 'options', 'search_path']
-/** For other clients; they do not change how this one connects. */
+/** Parameters for other clients; they do not change how this one connects. */
 const IGNORED_PARAMETERS = ['channel_binding', 'connect_timeout', 'gssencmode', 'target_session_attrs']
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
@@ -83,13 +83,13 @@ function parseListener(text: string, portParameter: string | null): Listener {
 }
 
 function checkParameters(parameters: URLSearchParams): void {
-  const known = new Set([
+  const supported = new Set([
     ...['host', 'port', 'user', 'password', 'sslmode', 'sslrootcert'],
     ...STARTUP_PARAMETERS,
     ...IGNORED_PARAMETERS,
   ])
   for (const name of parameters.keys()) {
-    if (!known.has(name)) throw new Error(`Cannot use DATABASE_URL: parameter "${name}" is not supported`)
+    if (!supported.has(name)) throw new Error(`Cannot use DATABASE_URL: parameter "${name}" is not supported`)
   }
 }
 
@@ -100,17 +100,17 @@ function needsTls(
   if (mode !== null && !SSL_MODES.includes(mode)) {
     throw new Error(`Cannot use DATABASE_URL: expected sslmode to be one of ${SSL_MODES.join(', ')}`)
   }
-  const asked = mode === 'require' || mode === 'verify-ca' || mode === 'verify-full'
+  const isTlsRequired = mode === 'require' || mode === 'verify-ca' || mode === 'verify-full'
   if (policy === 'off') {
-    if (asked) throw new Error(`Cannot use DATABASE_URL: sslmode=${mode} contradicts DATABASE_TLS=off`)
+    if (isTlsRequired) throw new Error(`Cannot use DATABASE_URL: sslmode=${mode} contradicts DATABASE_TLS=off`)
     return false
   }
-  const remote = listeners.some((listener) => 'host' in listener && !isLoopback(listener.host))
-  if (remote && mode === 'disable') {
+  const isRemote = listeners.some((listener) => 'host' in listener && !isLoopback(listener.host))
+  if (isRemote && mode === 'disable') {
     throw new Error(
       'Cannot use DATABASE_URL: sslmode=disable is refused for a remote host, ' +
         'because passwords and data would cross the network unprotected; DATABASE_TLS=off allows that',
     )
   }
-  return remote || (asked && listeners.every((listener) => 'host' in listener))
+  return isRemote || (isTlsRequired && listeners.every((listener) => 'host' in listener))
 }

@@ -1,7 +1,7 @@
 import type { Param } from './database.ts'
 
 /**
- * The wire text of a parameter, complete, so that the driver never guesses a type: it would encode arrays of dates or
+ * Encodes a parameter as its wire text, so that the driver never guesses a type: it would encode arrays of dates or
  * bytes wrongly and cut microseconds. PostgreSQL infers the type from the statement.
  */
 export function encodeParam(param: Param): string | null {
@@ -21,7 +21,7 @@ function encodeNumber(value: number): string {
   return String(value)
 }
 
-/** Joined whole if no text needs an escape: a batch of the gate sends thousands of texts, and hardly any does. */
+/** Joins texts at once if none needs an escape: a batch of the gate sends thousands, and hardly any needs one. */
 function encodeArray(values: readonly unknown[]): string {
   if (values.every(Number.isSafeInteger)) return `{${values.join(',')}}`
   if (values.every((value) => typeof value === 'number')) return `{${values.map(encodeNumber).join(',')}}`
@@ -41,12 +41,12 @@ const toBytes: Decode = (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex
 const toJson: Decode = (text) => JSON.parse(text)
 const toText: Decode = (text) => text
 
-/** Of `2024-05-06 07:08:09.123456+00`, as the session prints it in UTC; `Date` cuts microseconds. */
+/** Parses `2024-05-06 07:08:09.123456+00`, as the session prints it in UTC; `Date` cuts microseconds. */
 const toDate: Decode = (text) => new Date(`${text.slice(0, 10)}T${text.slice(11).replace(/\+00$/, '')}Z`)
 
 /**
- * How values come back, by type OID. Types absent here (int8, numeric, text, uuid, date, …) stay text, exact to the
- * last digit. `tsType` is what `bun run sql:types` writes.
+ * Decoders by type OID. Types absent here (int8, numeric, text, uuid, date, …) stay text, exact to the last digit.
+ * `bun run sql:types` writes `tsType`.
  */
 export const DECODED_TYPES = [
   { oid: 16, arrayOid: 1000, tsType: 'boolean', decode: toBoolean },
@@ -65,10 +65,10 @@ export const DECODED_TYPES = [
 /** Arrays whose elements stay text: text, varchar, int8, numeric, uuid, date. */
 const TEXT_ARRAY_OIDS: readonly number[] = [1009, 1015, 1016, 1231, 2951, 1182]
 
-/** OIDs that the driver has serializers for; ours replace them. */
+/** OIDs for which the driver has serializers; ours replace them. */
 const DRIVER_SERIALIZED_OIDS: readonly number[] = [0, 16, 17, 25, 114, 1082, 1114, 1184, 3802]
 
-/** The `types` option of the driver that makes it use this file's encoding and decoding only. */
+/** Returns the driver's `types` option that makes it use this file's encoding and decoding only. */
 export function driverTypes() {
   const decoders = new Map<number, Decode>(DRIVER_SERIALIZED_OIDS.map((oid) => [oid, toText]))
   for (const { oid, arrayOid, decode } of DECODED_TYPES) {
@@ -96,41 +96,41 @@ function decodeArray(text: string, decode: Decode): unknown[] {
   return decode === toText ? words : words.map(decode)
 }
 
-/** The same of an array with quotes or of several dimensions. */
+/** Decodes an array with quotes or of several dimensions. */
 function decodeNested(text: string, decode: Decode): unknown[] {
-  let at = 0
-  function list(): unknown[] {
+  let position = 0
+  function parseList(): unknown[] {
     const items: unknown[] = []
-    at++
-    while (text[at] !== '}') {
-      items.push(item())
-      if (text[at] === ',') at++
-      else if (text[at] !== '}') throw new Error('Cannot read an array from the database: it is malformed')
+    position++
+    while (text[position] !== '}') {
+      items.push(parseItem())
+      if (text[position] === ',') position++
+      else if (text[position] !== '}') throw new Error('Cannot read an array from the database: it is malformed')
     }
-    at++
+    position++
     return items
   }
 
-  function item(): unknown {
-    if (text[at] === '{') return list()
-    if (text[at] === '"') return decode(quoted())
-    const start = at
-    while (at < text.length && text[at] !== ',' && text[at] !== '}') at++
-    const word = text.slice(start, at)
+  function parseItem(): unknown {
+    if (text[position] === '{') return parseList()
+    if (text[position] === '"') return decode(parseQuoted())
+    const start = position
+    while (position < text.length && text[position] !== ',' && text[position] !== '}') position++
+    const word = text.slice(start, position)
     return word === 'NULL' ? null : decode(word)
   }
 
-  function quoted(): string {
+  function parseQuoted(): string {
     let value = ''
-    for (at++; text[at] !== '"'; at++) {
-      if (at >= text.length) throw new Error('Cannot read an array from the database: it is malformed')
-      if (text[at] === '\\') at++
-      value += text[at]
+    for (position++; text[position] !== '"'; position++) {
+      if (position >= text.length) throw new Error('Cannot read an array from the database: it is malformed')
+      if (text[position] === '\\') position++
+      value += text[position]
     }
-    at++
+    position++
     return value
   }
 
   if (text[0] !== '{') throw new Error('Cannot read an array from the database: it is malformed')
-  return list()
+  return parseList()
 }

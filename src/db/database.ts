@@ -1,20 +1,20 @@
 /**
- * A parameter of a statement. Big numbers go as decimal strings; arrays of anything but text and numbers go as text
- * arrays cast in SQL (`$1::text[]::timestamptz[]`), because the driver encodes other arrays wrongly.
+ * A parameter of a statement. Big numbers are sent as decimal strings; arrays of other types than text and numbers as
+ * text arrays cast in SQL (`$1::text[]::timestamptz[]`), because the driver encodes other arrays wrongly.
  */
 export type Param = string | number | boolean | Date | Uint8Array | null | readonly string[] | readonly number[]
 
 /**
- * Kinds of statements. Each lane has its own connections, so that lanes never wait for each other: `gate` for what
- * every request needs before its answer, `read` for what one caller asked for, `background` for what no caller waits
- * for. `copy` is `read` for what a standby may answer, if there is one: reads that may be long.
+ * Kinds of statements. Each lane has its own connections, so that lanes never wait for each other: `gate` for
+ * statements that every request needs, `read` for those of one caller, `background` for work that no caller waits for.
+ * `copy` is `read` for long reads that a standby may serve, if there is one.
  */
 export type LaneName = 'gate' | 'read' | 'copy' | 'background'
 
-/** One PostgreSQL, asked one statement at a time: every change of state is a single statement, never a transaction. */
+/** One PostgreSQL. Every change of state is a single statement, never a transaction of several. */
 export interface Database {
   /**
-   * Runs one prepared statement. Throws `UnavailableError` if the server is away, read-only, or silent past the
+   * Runs one prepared statement. Throws `UnavailableError` if the server is unreachable, read-only, or silent past the
    * deadline, or if no connection of the lane is free by then; `SqlError` if it refuses the statement. By default the
    * lane is `read` and the deadline 1,500 ms; `gate` allows at most 1,500 ms, `read` 10 s, `background` 10 minutes.
    */
@@ -27,10 +27,10 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** SQLSTATE of a row that names another one that is not there, or of one that others name. */
+/** SQLSTATE for a reference to a missing row, or for the deletion of a referenced row. */
 export const FOREIGN_KEY_VIOLATION = '23503'
 
-/** PostgreSQL refused a statement. `code` is the SQLSTATE; the message is for our log, never for a caller. */
+/** PostgreSQL rejected a statement. `code` is the SQLSTATE; the message is for our log, never for a caller. */
 export class SqlError extends Error {
   override readonly name = 'SqlError'
   readonly code: string
@@ -46,15 +46,15 @@ export class SqlError extends Error {
   }
 }
 
-/** This program cannot use the database: it is too old, a newer or a different program's, or half restored. */
+/** The database is unusable: its server is too old, its schema newer or foreign, or a restore is unfinished. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }
 
-/** The least `server_version_num`: PostgreSQL 15. */
+/** Minimum `server_version_num`: PostgreSQL 15. */
 export const SERVER_VERSION_MIN = 150_000
 
-/** The refusal of a server below it; `is`: `is PostgreSQL 14.23`. */
-export function serverTooOldError(is: string): SchemaError {
-  return new SchemaError(`Cannot use the database: it ${is}, expected ${SERVER_VERSION_MIN / 10_000} or later`)
+/** The error for a server below the minimum; `description`: `is PostgreSQL 14.23`. */
+export function serverTooOldError(description: string): SchemaError {
+  return new SchemaError(`Cannot use the database: it ${description}, expected ${SERVER_VERSION_MIN / 10_000} or later`)
 }

@@ -12,11 +12,11 @@ import {
   withReleaseDefaults,
 } from './schema.ts'
 
-/** A migration may build an index over a large table, or wait for another process that does. */
+/** A migration may build an index over a large table, or wait for another process that builds one. */
 const DEADLINE_MS = 600_000
 /** Advisory lock of all processes that migrate one database; arbitrary, must never change. */
 const LOCK = 7_310_204_517
-/** Our own SQLSTATE: another process was quicker. */
+/** Our own SQLSTATE: another process has already applied the migration or function. */
 const ALREADY_APPLIED = 'WS001'
 
 // These statements are not under sql/queries, because they create the tables that typing those needs.
@@ -48,8 +48,8 @@ $walletscope$`
  * Brings the schema up to date: new migrations, then functions whose text changed. Several processes may call it at
  * once: each migration and each function runs once, alone, in one transaction with its row in `schema_migration` or
  * `schema_function`. Returns the names of the migrations, then of the functions, that this call applied. Throws
- * `SchemaError` if the database is ahead of this program, `SqlError` if a statement fails (nothing of it remains),
- * `UnavailableError` if the database is away.
+ * `SchemaError` if the database is ahead of this program, `SqlError` if a statement fails (it is rolled back),
+ * `UnavailableError` if the database is unreachable.
  */
 export async function migrate(db: Database, options: Release = {}): Promise<{ readonly applied: readonly string[] }> {
   const { migrations, functions } = withReleaseDefaults(options)
@@ -69,49 +69,49 @@ export async function migrate(db: Database, options: Release = {}): Promise<{ re
 }
 
 function migrationStatement({ version, name, text }: Migration): string {
-  return statementOf(`
+  return toStatement(`
   if exists (select from schema_migration where version = ${version}) then
     raise exception 'already applied' using errcode = '${ALREADY_APPLIED}';
   end if;
-  execute ${dollarQuoted(text)};
+  execute ${dollarQuote(text)};
   insert into schema_migration (version, name, sha256, runs_with)
-    values (${version}, ${dollarQuoted(name)}, '${hash('sha256', text)}', ${parseRunsWith(text) ?? 'null'});`)
+    values (${version}, ${dollarQuote(name)}, '${hash('sha256', text)}', ${parseRunsWith(text) ?? 'null'});`)
 }
 
-/** To PostgreSQL a function with a new signature is a second function: the old one is dropped. */
+/** Drops the old function if the signature changes, because PostgreSQL would keep it as a second function. */
 function functionStatement({ name, text }: SqlFunction): string {
-  const own = `p.proname = ${dollarQuoted(name)} and p.pronamespace = current_schema()::text::regnamespace`
+  const condition = `p.proname = ${dollarQuote(name)} and p.pronamespace = current_schema()::text::regnamespace`
   const sha256 = hash('sha256', text)
-  return statementOf(`
-  if exists (select from schema_function where name = ${dollarQuoted(name)} and sha256 = '${sha256}') then
+  return toStatement(`
+  if exists (select from schema_function where name = ${dollarQuote(name)} and sha256 = '${sha256}') then
     raise exception 'already applied' using errcode = '${ALREADY_APPLIED}';
   end if;
-  select coalesce(array_agg(p.oid), '{}'), ${SIGNATURE} into v_old, v_signature from pg_proc p where ${own};
+  select coalesce(array_agg(p.oid), '{}'), ${SIGNATURE} into v_old, v_signature from pg_proc p where ${condition};
   begin
-    execute ${dollarQuoted(text)};
+    execute ${dollarQuote(text)};
   exception when invalid_function_definition then
     foreach v_each in array v_old loop
       execute 'drop function ' || v_each::regprocedure;
     end loop;
-    execute ${dollarQuoted(text)};
+    execute ${dollarQuote(text)};
   end;
-  if exists (select from pg_proc p where ${own} and p.oid <> all (v_old)) then
-    for v_each in select p.oid from pg_proc p where ${own} and p.oid = any (v_old) loop
+  if exists (select from pg_proc p where ${condition} and p.oid <> all (v_old)) then
+    for v_each in select p.oid from pg_proc p where ${condition} and p.oid = any (v_old) loop
       execute 'drop function ' || v_each::regprocedure;
     end loop;
   end if;
   update schema_function set replaced_at = now(), signature = v_signature
-    where name = ${dollarQuoted(name)} and replaced_at is null;
+    where name = ${dollarQuote(name)} and replaced_at is null;
   insert into schema_function (name, sha256, signature)
-    select ${dollarQuoted(name)}, '${sha256}', ${SIGNATURE} from pg_proc p where ${own};`)
+    select ${dollarQuote(name)}, '${sha256}', ${SIGNATURE} from pg_proc p where ${condition};`)
 }
 
-/** What a caller depends on: names and types of parameters and columns. */
+/** SQL for a function's signature: names and types of parameters and columns. */
 const SIGNATURE =
   "string_agg(pg_get_function_arguments(p.oid) || ' ' || pg_get_function_result(p.oid), '; ' order by p.oid)"
 
-/** One statement, hence one transaction: `begin … commit` on a connection that may be lost could commit half. */
-function statementOf(body: string): string {
+/** Wraps SQL in one statement, hence one transaction: `begin … commit` could commit half if the connection is lost. */
+function toStatement(body: string): string {
   return `do $walletscope$
 declare
   v_old oid[];
@@ -123,7 +123,7 @@ end
 $walletscope$`
 }
 
-/** False if another process was quicker. */
+/** Runs the statement; false if another process has already applied it. */
 async function apply(db: Database, statement: string): Promise<boolean> {
   try {
     await db.run(statement, [], { lane: 'background', deadlineMs: DEADLINE_MS })
@@ -134,7 +134,7 @@ async function apply(db: Database, statement: string): Promise<boolean> {
   }
 }
 
-function dollarQuoted(text: string): string {
+function dollarQuote(text: string): string {
   if (text.includes('$walletscope')) throw new Error('Cannot run a migration: it contains a reserved quote')
   return `$walletscope_text$${text}$walletscope_text$`
 }

@@ -1,19 +1,19 @@
 import type { Database, LaneName, Param } from './database.ts'
 
-/** Asks the database: a missing or wrong parameter, or an unknown column of the result, does not compile. */
+/** Runs a query: a missing or wrong parameter, or an unknown column of the result, does not compile. */
 type Call<Params extends object, Result> = (
   db: Database,
   params: Params,
   options?: { readonly deadlineMs?: number },
 ) => Promise<Result>
 
-/** A query of `sql/queries`: its text, and its parameters in their order. */
+/** A query of `sql/queries`: its text, and its parameters in order. */
 interface Query<Params extends object> {
   readonly text: string
   readonly params: readonly (keyof Params)[]
 }
 
-/** Binds a query, with its parameters by name; `sql/queries.ts` has all of them. */
+/** Binds a query to a lane, with its parameters by name; `sql/queries.ts` has all of them. */
 export function bindQuery<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
   { text, params: names }: Query<Params>,
@@ -24,15 +24,15 @@ export function bindQuery<Params extends { readonly [K in keyof Params]: Param }
   }
 }
 
-/** What the catalogue says about a function besides its types: its parameters and its columns, in their order. */
+/** A function of the catalogue: its parameters and its columns, in order. */
 interface Signature<Params extends object> {
   readonly name: string
   readonly params: readonly (keyof Params)[]
-  /** Absent if it gives one value, or nothing. */
+  /** Absent if the function returns one value or nothing. */
   readonly columns?: readonly string[]
 }
 
-/** Binds a function that returns a table; `sql/functions.ts` has all that the program calls. */
+/** Binds a function that returns a table; `sql/functions.ts` has all functions that the program calls. */
 export function bindRows<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
   { name, params, columns }: Signature<Params>,
@@ -42,7 +42,7 @@ export function bindRows<Params extends { readonly [K in keyof Params]: Param },
   return bindQuery<Params, Row>(lane, { text, params })
 }
 
-/** The same for a function that gives one value, or nothing. */
+/** Binds a function that returns one value or nothing. */
 export function bindValue<Params extends { readonly [K in keyof Params]: Param }, Value>(
   lane: LaneName,
   signature: Signature<Params>,
@@ -50,7 +50,7 @@ export function bindValue<Params extends { readonly [K in keyof Params]: Param }
   const rows = bindRows<Params, { readonly value: Value }>(lane, signature)
   return async (db, params, options) => {
     const [row] = await rows(db, params, options)
-    if (row === undefined) throw new Error(`Cannot call ${signature.name}: the database answered no row`)
+    if (row === undefined) throw new Error(`Cannot call ${signature.name}: the database returned no row`)
     return row.value
   }
 }

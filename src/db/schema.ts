@@ -17,7 +17,7 @@ export interface Migration {
  * until a migration drops it.
  */
 export interface SqlFunction {
-  /** Of the function, and of its file without `.sql`. */
+  /** Name of the function, and of its file without `.sql`. */
   readonly name: string
   readonly text: string
 }
@@ -28,7 +28,7 @@ export interface Release {
   readonly functions?: readonly SqlFunction[]
 }
 
-/** This table exists while a restore runs or has not finished: no process serves the database meanwhile. */
+/** This table exists while a restore is unfinished, so that no process serves the database. */
 export const UNFINISHED_RESTORE = 'unfinished_restore'
 
 const STATE = `select to_regclass('schema_function') is not null as exists,
@@ -50,7 +50,7 @@ interface State {
   readonly version_no: number
 }
 
-// Columns that came later are read as a field of the row, which may lack it.
+// Later columns are read as fields of the row, because older databases lack them.
 const LIST = `select version, name, sha256, (to_jsonb(m) ->> 'runs_with')::integer as runs_with
   from schema_migration m order by version`
 
@@ -65,8 +65,8 @@ export async function checkSchema(db: Database, options: Release = {}): Promise<
 }
 
 /**
- * Throws `SchemaError` unless this program can serve from the database: it has the program's own tables and functions,
- * or those of a newer release on which the program still runs. `own` or `newer` says which.
+ * Throws `SchemaError` unless this program can serve from the database: it has the program's own tables and functions
+ * (`own`), or those of a newer release with which the program still works (`newer`).
  */
 export async function checkServable(db: Database, options: Release = {}): Promise<'own' | 'newer'> {
   const present = await readSchema(db)
@@ -76,41 +76,43 @@ export async function checkServable(db: Database, options: Release = {}): Promis
   return 'own'
 }
 
-/** True if migrations or functions are a newer release's, and each says or shows that this one runs with it. */
+/** True if migrations or functions are a newer release's, and all of them are compatible with this one. */
 function isNewerButRuns({ migrations, functions }: Schema, release: Required<Release>): boolean {
-  const known = release.migrations.length
-  const further = migrations.slice(known)
-  const { other } = compareMigrations(migrations, release.migrations)
-  if (migrations.length < known || other !== undefined) return false
+  const knownCount = release.migrations.length
+  const newer = migrations.slice(knownCount)
+  const { firstDifference } = compareMigrations(migrations, release.migrations)
+  if (migrations.length < knownCount || firstDifference !== undefined) return false
   const states = release.functions.map((each) => functionState(functions, each))
-  const runs = further.every(({ runs_with: least }) => typeof least === 'number' && least <= known)
-  const isNewer = further.length > 0 || states.includes('replaced')
-  return isNewer && runs && states.every((state) => state === 'current' || state === 'replaced')
+  const canRun = newer.every(
+    ({ runs_with: requiredCount }) => typeof requiredCount === 'number' && requiredCount <= knownCount,
+  )
+  const isNewer = newer.length > 0 || states.includes('replaced')
+  return isNewer && canRun && states.every((state) => state === 'current' || state === 'replaced')
 }
 
-/** `replaced`: by a text with the same parameters and result; `changed`: by one with others. */
+/** `replaced`: by a text with the same parameters and result; `changed`: by one with a different signature. */
 function functionState(
   present: readonly AppliedFunction[],
   { name, text }: SqlFunction,
 ): 'current' | 'replaced' | 'changed' | 'unknown' {
   const sha256 = hash('sha256', text)
-  const known = present.find((each) => each.name === name && each.sha256 === sha256)
-  if (known === undefined) return 'unknown'
-  if (known.current) return 'current'
-  const now = present.find((each) => each.name === name && each.current)
-  return known.signature !== null && known.signature === now?.signature ? 'replaced' : 'changed'
+  const applied = present.find((each) => each.name === name && each.sha256 === sha256)
+  if (applied === undefined) return 'unknown'
+  if (applied.current) return 'current'
+  const current = present.find((each) => each.name === name && each.current)
+  return applied.signature !== null && applied.signature === current?.signature ? 'replaced' : 'changed'
 }
 
 /**
- * The least number of migrations that a program must know to run on the tables as they are after this one: the line
- * `-- runs with: 16` of its text. Undefined without that line: only a program that knows the migration runs then.
+ * Parses the line `-- runs with: 16`: the minimum number of migrations that a program must know to run after this one.
+ * Undefined without that line: only a program that knows the migration can run.
  */
 export function parseRunsWith(text: string): number | undefined {
   const [, digits] = /^-- runs with: (\d+)$/m.exec(text) ?? []
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** A release with what is left out of `options`. */
+/** Completes a release with the defaults. */
 export function withReleaseDefaults({ migrations, functions }: Release): Required<Release> {
   return { migrations: migrations ?? MIGRATIONS, functions: functions ?? (migrations === undefined ? FUNCTIONS : []) }
 }
@@ -118,15 +120,15 @@ export function withReleaseDefaults({ migrations, functions }: Release): Require
 interface AppliedMigration {
   readonly version: number
   readonly name: string
-  /** Of its text, hexadecimal. */
+  /** Hash of the text, hexadecimal. */
   readonly sha256: string
-  /** As `parseRunsWith` reads it; null of a migration that was applied before that was recorded. */
+  /** The number of `parseRunsWith`; null for migrations applied before it was recorded. */
   readonly runs_with?: number | null
 }
 
-/** Migrations that the database has, in order, even if a restore into it is unfinished. */
+/** Lists the applied migrations, in order, even if a restore is unfinished. */
 export async function listAppliedMigrations(db: Database): Promise<readonly AppliedMigration[]> {
-  return (await readSchema(db, { unfinished: true })).migrations
+  return (await readSchema(db, { allowUnfinished: true })).migrations
 }
 
 interface AppliedFunction {
@@ -134,12 +136,12 @@ interface AppliedFunction {
   readonly sha256: string
   /** False if another text replaced it. */
   readonly current: boolean
-  /** Null if it was not recorded. */
+  /** Null if none was recorded. */
   readonly signature: string | null
 }
 
 interface Schema {
-  /** False if its own tables lack something that `migrate` makes. */
+  /** False if its own tables lack a column that `migrate` adds. */
   readonly isComplete: boolean
   readonly migrations: readonly AppliedMigration[]
   readonly functions: readonly AppliedFunction[]
@@ -148,50 +150,50 @@ interface Schema {
 /** Readiness depends on these reads: slow reads of callers must not delay them. */
 const LANE = { lane: 'gate' } as const
 
-/** Migrations and functions of the database. Throws `SchemaError` if a restore is unfinished, unless `unfinished`. */
+/** Reads migrations and functions. Throws `SchemaError` if a restore is unfinished, unless `allowUnfinished`. */
 export async function readSchema(
   db: Database,
-  { unfinished = false }: { readonly unfinished?: boolean } = {},
+  { allowUnfinished = false }: { readonly allowUnfinished?: boolean } = {},
 ): Promise<Schema> {
-  const [found] = await db.run<State>(STATE, [], LANE)
-  if (found !== undefined && found.version_no < SERVER_VERSION_MIN)
-    throw serverTooOldError(`is PostgreSQL ${found.version}`)
-  if (found !== undefined && found.isolation !== ISOLATION) throw new SchemaError(isolationFault(found.isolation))
-  if (found?.unfinished && !unfinished) {
+  const [state] = await db.run<State>(STATE, [], LANE)
+  if (state !== undefined && state.version_no < SERVER_VERSION_MIN)
+    throw serverTooOldError(`is PostgreSQL ${state.version}`)
+  if (state !== undefined && state.isolation !== ISOLATION) throw new SchemaError(formatIsolationError(state.isolation))
+  if (state?.unfinished && !allowUnfinished) {
     throw new SchemaError(
       'Cannot use the database: a restore into it is running or did not finish; run "walletscope restore" again',
     )
   }
-  if (!found?.exists) return { isComplete: false, migrations: [], functions: [] }
+  if (!state?.exists) return { isComplete: false, migrations: [], functions: [] }
   const migrations = await db.run<AppliedMigration>(LIST, [], LANE)
   const functions = await db.run<AppliedFunction>(LIST_FUNCTIONS, [], LANE)
-  return { isComplete: found.complete, migrations, functions }
+  return { isComplete: state.complete, migrations, functions }
 }
 
-/** A statement that waited for a lock must see what the other wrote. Behind a pooler no session can ask for it. */
+/** Required isolation: a statement that waited for a lock must see the other's writes. Poolers do not let us set it. */
 const ISOLATION = 'read committed'
 
-function isolationFault(isolation: string): string {
+function formatIsolationError(isolation: string): string {
   return (
     `Cannot use the database: its default_transaction_isolation is "${isolation}" and a pooler lets no client change ` +
     `it; run "alter role … set default_transaction_isolation = '${ISOLATION}'" for the role of DATABASE_URL`
   )
 }
 
-/** Throws `SchemaError` unless these are the tables and functions of the release. */
+/** Throws `SchemaError` unless tables and functions are those of the release. */
 export function checkUpToDate(present: Schema, { migrations, functions }: Required<Release>): void {
   checkMigrationHistory(present.migrations, migrations)
   const version = present.migrations.length
   const [outdated] = findOutdatedFunctions(present.functions, functions)
   if (version === migrations.length && outdated === undefined) return
-  const lacks =
+  const reason =
     version === migrations.length
       ? `its function "${outdated?.name}" is not this program's`
       : `its schema is at version ${version}, this program needs ${migrations.length}`
-  throw new SchemaError(`Cannot use the database: ${lacks}; run "walletscope migrate"`)
+  throw new SchemaError(`Cannot use the database: ${reason}; run "walletscope migrate"`)
 }
 
-/** Functions whose text is new to the database. Throws `SchemaError` if the database has replaced that text already. */
+/** Lists functions whose text the database lacks. Throws `SchemaError` if it has already replaced that text. */
 export function findOutdatedFunctions(
   present: readonly AppliedFunction[],
   functions: readonly SqlFunction[],
@@ -206,35 +208,35 @@ export function findOutdatedFunctions(
 }
 
 /**
- * How migrations that were applied somewhere differ from this program's: `other` is the first that this program does not
- * have like that; else `isNewer` says that there are more of them.
+ * Compares applied migrations with this program's: `firstDifference` is the first one that differs; else `isNewer` is
+ * true if there are more.
  */
 export function compareMigrations(
   applied: readonly AppliedMigration[],
-  known: readonly Migration[],
-): { readonly other: AppliedMigration | undefined; readonly isNewer: boolean } {
-  const other = applied.slice(0, known.length).find(({ version, name, sha256 }, index) => {
-    const ours = known[index]
+  knownMigrations: readonly Migration[],
+): { readonly firstDifference: AppliedMigration | undefined; readonly isNewer: boolean } {
+  const firstDifference = applied.slice(0, knownMigrations.length).find(({ version, name, sha256 }, index) => {
+    const ours = knownMigrations[index]
     return ours?.version !== version || ours.name !== name || hash('sha256', ours.text) !== sha256
   })
-  return { other, isNewer: other === undefined && applied.length > known.length }
+  return { firstDifference, isNewer: firstDifference === undefined && applied.length > knownMigrations.length }
 }
 
-/** Throws `SchemaError` if the migrations that were applied are not those of the release, or more. */
+/** Throws `SchemaError` if the applied migrations differ from the release's, or if there are more. */
 export function checkMigrationHistory(present: readonly AppliedMigration[], migrations: readonly Migration[]): void {
-  const { other, isNewer } = compareMigrations(present, migrations)
+  const { firstDifference, isNewer } = compareMigrations(present, migrations)
   if (isNewer) {
     throw new SchemaError(
       `Cannot use the database: its schema is at version ${present.length}, this program knows ${migrations.length}; ` +
         'run the newer program',
     )
   }
-  if (other === undefined) return
-  // Statements would not fit the tables.
-  const ours = migrations[other.version - 1]?.name ?? 'none'
-  const difference = ours === other.name ? 'had another text than' : `is not "${ours}" as`
+  if (firstDifference === undefined) return
+  // Statements would not match the tables.
+  const ours = migrations[firstDifference.version - 1]?.name ?? 'none'
+  const difference = ours === firstDifference.name ? 'had another text than' : `is not "${ours}" as`
   throw new SchemaError(
-    `Cannot use the database: its migration ${other.version}, "${other.name}", ${difference} this program's; run the ` +
-      'program that made it, or use an empty database',
+    `Cannot use the database: its migration ${firstDifference.version}, "${firstDifference.name}", ${difference} this program's; run the ` +
+      'program that applied it, or use an empty database',
   )
 }

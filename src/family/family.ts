@@ -11,19 +11,19 @@ import type { AccountHoldingsReader, HoldingsReader } from './holding.ts'
 import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
 
 /*
- * One shape of all families, which `test/layers_test.ts` holds. None of its folders import each other in a circle.
+ * All families have one shape, which `test/layers_test.ts` enforces. Their folders have no circular imports.
  *
- *     table/     where its contracts are, by chain, and their sources
- *     event/     pure: rows from logs, if the family has a past
+ *     table/     addresses of the contracts, by chain, and their sources
+ *     event/     pure: rows from logs, if the family has a history
  *     math/      pure: figures from state
  *     present/   pure: the figures as answers have them, and the schemas of answers
- *     read/      asks a chain: state at one pinned block, and what the state means; streams of logs; what triggers watch
- *     holdings   asks a chain too: what a wallet has, as rows of a portfolio
+ *     read/      queries a chain: state at one pinned block, and its interpretation; log streams; readers for triggers
+ *     holdings   queries a chain too: the rows of a wallet's portfolio
  *     routes/    the only part that knows http: input, price in credits, output
- *     mod        what `family/mod.ts` lists: name, settings, routes, histories, work
+ *     mod        the definition that `family/mod.ts` lists: name, settings, routes, histories, work
  *
- * Rows go into a table of `finance` or into one of the family's own, whose migration lets it inherit `history_row`.
- * A folder of `test/family` is a family with a past that nothing else knows of.
+ * Rows go into a table of `finance` or into a table of the family, whose migration lets it inherit `history_row`.
+ * A folder of `test/family` holds a family with a history that the service does not list.
  */
 
 export interface FamilyServices {
@@ -39,69 +39,69 @@ export interface FamilyServices {
   readonly log: Log
 }
 
-/** What routes are made from. Nothing needs to be connected to check input or to describe the routes. */
+/** Input of the route factories. Checking input and describing routes needs no connection. */
 interface FamilySetup<Setting> {
   /** EVM chains that are served, with this family or without. */
   readonly chainIds: readonly number[]
-  /** What is known about the family on each served chain that has it, by chain id. */
+  /** Settings of the family on each served chain that has it, by chain id. */
   readonly settings: ReadonlyMap<number, Setting>
-  /** Connects, when something is first read. */
+  /** Connects; called at the first read. */
   readonly connect: () => FamilyServices
 }
 
-/** What is known of a protocol without its settings. */
+/** Facts about a protocol that do not depend on its settings. */
 interface FamilyFacts {
   /** Path segment: `uniswap-v3`. */
   readonly name: string
   /** Other names of the path segment. */
   readonly aliases: readonly string[]
-  /** Which rows of `CHAINS_FILE` describe the family: those of EVM chains or that of Solana. */
+  /** Network whose rows of `CHAINS_FILE` describe the family. */
   readonly network: 'evm' | 'solana'
   /**
-   * Of its formulas and its presentation: it rises if the same readings come to another answer. `test/receipt/golden`
-   * notices.
+   * Revision of the formulas and the presentation: it increases if the same readings give another answer.
+   * `test/receipt/golden` detects a missing increase.
    */
   readonly revision: number
 }
 
-/** A protocol as its folder describes it; its revision is 1 unless it says another one. */
+/** A protocol as its folder describes it; `revision` defaults to 1. */
 interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
   extends Omit<FamilyFacts, 'revision'>,
     Partial<Pick<FamilyFacts, 'revision'>> {
-  /** True if its contracts name the sources of its prices: those of the chain decide no figure. @default false */
+  /** True if the contracts name their price sources, so that the chain's sources affect no figure. @default false */
   readonly hasOwnPrices?: boolean
-  /** What such a row may say about the family, all of it optional; one entry. */
+  /** Schema of the family's entries in a row of `CHAINS_FILE`; all are optional. */
   readonly entries: Entries
   /** Settings that need no file, by chain id. */
   readonly builtIn: ReadonlyMap<number, Setting>
-  /** What a row says, which replaces what is built in; undefined if it says nothing. */
-  readonly settingOf: (
+  /** Setting that a row describes, which replaces the built-in one; undefined if the row describes none. */
+  readonly getSetting: (
     row: v.InferOutput<v.ObjectSchema<Entries, undefined>>,
     builtIn: Setting | undefined,
   ) => Setting | undefined
-  /** Mistakes that no single part of a setting shows: "manager 0x… of chain 1 is described twice". */
-  readonly mistakesOf?: (setting: Setting, chainId: number) => readonly string[]
+  /** Mistakes between the parts of a setting: "manager 0x… of chain 1 is described twice". */
+  readonly findMistakes?: (setting: Setting, chainId: number) => readonly string[]
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
-  /** What wallets hold in it, for their portfolios; absent if it is not read yet. */
+  /** Reader of wallets' holdings, for portfolios; absent if the family does not support it. */
   readonly holdings?: (setup: FamilySetup<Setting>) => HoldingsReader
   /** The same on Solana; undefined without an endpoint. */
   readonly accountHoldings?: (setup: FamilySetup<Setting>) => AccountHoldingsReader | undefined
-  /** What triggers can watch in it; absent if nothing can be watched yet. */
+  /** Subjects that triggers can watch; absent if there are none. */
   readonly watch?: (setup: FamilySetup<Setting>) => Watchable & WatchReading
-  /** Histories that can be read ahead; absent if there are none. */
+  /** Histories that can be indexed ahead; absent if there are none. */
   readonly histories?: (setup: FamilySetup<Setting>) => readonly IndexableHistory[]
-  /** Contracts that its answers need; absent if nobody looks at them. */
+  /** Contracts the family reads, for `doctor`. */
   readonly contracts?: (
     setup: ContractsSetup & { readonly settings: ReadonlyMap<number, Setting> },
   ) => readonly RequiredContract[]
-  /** What the family does while nobody asks, for a feature; absent if that is nothing. */
+  /** Background work of the family, bound to a feature switch. */
   readonly work?: {
     readonly feature: Feature
     readonly rounds: (setup: FamilySetup<Setting>) => BackgroundWork['round']
   }
 }
 
-/** How a family's subjects are read. Both connect. */
+/** Factories of the readers of a family's subjects. Both connect. */
 interface WatchReading {
   readonly watcher?: () => Watcher
   /** The same on Solana; undefined without an endpoint. */
@@ -113,30 +113,30 @@ interface ContractsSetup {
   readonly clock: Clock
 }
 
-/** A contract that answers need, for the operator to look at. */
+/** A contract that the family reads, for `doctor` to check. */
 interface RequiredContract {
-  /** Reads it for a wallet. Throws `UnavailableError`, whose cause is `SilentError` if the contract does not answer. */
+  /** Reads it for a wallet. Throws `UnavailableError`, caused by `ContractUnresponsiveError` if it does not answer. */
   read(wallet: Address, signal: AbortSignal): Promise<unknown>
 }
 
-/** A history of everybody that can be read ahead. */
+/** A global history that can be indexed ahead. */
 export interface IndexableHistory {
   readonly chainId: number
   /** `aave-v3 main`. */
   readonly title: string
-  /** Reads it, however long it takes. Throws as `HistoryReader.complete`. */
+  /** Reads it to the end, without a time limit. Throws as `HistoryReader.complete`. */
   complete(reader: HistoryReader, signal: AbortSignal): Promise<void>
 }
 
-/** Work that no caller waits for, done in rounds. */
+/** Work in rounds that no request waits for. */
 export interface BackgroundWork {
   /** `aave-v3 snapshots`. */
   readonly name: string
-  /** One round; gives the pause until the next one, milliseconds. Throws to be tried again. */
+  /** Runs one round and returns the pause before the next one, milliseconds. Throws to be retried. */
   round(signal: AbortSignal): Promise<number>
 }
 
-/** A protocol: a folder here and a line in `mod.ts`. Nobody outside needs the types of its settings. */
+/** A protocol: a folder here and a line in `mod.ts`. Setting types stay private to the family. */
 export type Family = ReturnType<typeof defineFamily>
 
 /** A family with its settings. */
@@ -149,14 +149,14 @@ export interface WatchableFamily extends Watchable, WatchReading {
   readonly chainIds: readonly number[]
 }
 
-/** What a configured family does not know by itself. */
+/** The part of a family's setup that its configuration does not hold. */
 interface ConfiguredSetup extends Omit<FamilySetup<never>, 'settings'> {
   readonly servesSolana: boolean
 }
 
 /** Makes a family and hides the type of its settings. */
 export function defineFamily<Entries extends v.ObjectEntries, Setting>(definition: FamilyDefinition<Entries, Setting>) {
-  const { entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
+  const { entries, builtIn, getSetting, findMistakes = () => [], work } = definition
   const { name, aliases, network, revision = 1, hasOwnPrices = false } = definition
   const facts: FamilyFacts = { name, aliases, network, revision }
   const rowSchema = v.object(entries)
@@ -164,49 +164,49 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(definitio
   return {
     ...facts,
     entries: entries as v.ObjectEntries,
-    /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
+    /** The family with its rows of a `CHAINS_FILE`, by chain id; the rows were checked with `entries`. */
     configure(rows: ReadonlyMap<number, unknown>) {
       const settings = new Map(builtIn)
       const mistakes: string[] = []
       for (const [chainId, row] of rows) {
-        const setting = settingOf(v.parse(rowSchema, row), builtIn.get(chainId))
+        const setting = getSetting(v.parse(rowSchema, row), builtIn.get(chainId))
         if (setting === undefined) continue
         settings.set(chainId, setting)
-        mistakes.push(...mistakesOf(setting, chainId))
+        mistakes.push(...findMistakes(setting, chainId))
       }
-      const here = ({ chainIds, servesSolana, connect }: ConfiguredSetup): FamilySetup<Setting> => {
+      const toSetup = ({ chainIds, servesSolana, connect }: ConfiguredSetup): FamilySetup<Setting> => {
         const served = new Set(network === 'evm' ? chainIds : servesSolana ? [SOLANA_CHAIN_ID] : [])
         return { chainIds, settings: new Map([...settings].filter(([chainId]) => served.has(chainId))), connect }
       }
       return {
         ...facts,
         hasOwnPrices,
-        /** What is known about it on each chain, served or not, by chain id. */
+        /** Settings on each chain, served or not, by chain id. */
         settings: settings as ReadonlyMap<number, unknown>,
-        /** What is wrong with the rows. */
+        /** Mistakes in the rows. */
         mistakes: mistakes as readonly string[],
-        /** What a row of `CHAINS_FILE` would have to say of a chain, to be configured so. */
-        rowOf: (chainId: number): Readonly<Record<string, unknown>> =>
+        /** Entries of a row of `CHAINS_FILE` that configure the chain as it is. */
+        toRow: (chainId: number): Readonly<Record<string, unknown>> =>
           Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
-        routes: (setup: ConfiguredSetup) => definition.routes(here(setup)),
-        /** Connects. Undefined if its holdings are not read. */
-        holdings: (setup: ConfiguredSetup) => definition.holdings?.(here(setup)),
+        routes: (setup: ConfiguredSetup) => definition.routes(toSetup(setup)),
+        /** Connects. Undefined if the family does not read holdings. */
+        holdings: (setup: ConfiguredSetup) => definition.holdings?.(toSetup(setup)),
         /** The same on Solana. */
-        accountHoldings: (setup: ConfiguredSetup) => definition.accountHoldings?.(here(setup)),
-        /** What triggers can watch in it on these chains; undefined if nothing. */
+        accountHoldings: (setup: ConfiguredSetup) => definition.accountHoldings?.(toSetup(setup)),
+        /** Subjects that triggers can watch on these chains; undefined if there are none. */
         watch(setup: ConfiguredSetup): WatchableFamily | undefined {
           if (definition.watch === undefined) return undefined
-          const own = here(setup)
+          const own = toSetup(setup)
           return { ...definition.watch(own), family: name, chainIds: [...own.settings.keys()] }
         },
-        histories: (setup: ConfiguredSetup) => definition.histories?.(here(setup)) ?? [],
-        /** Contracts that its answers need on these chains. */
+        histories: (setup: ConfiguredSetup) => definition.histories?.(toSetup(setup)) ?? [],
+        /** Contracts that the family reads on these chains. */
         contracts: (setup: ContractsSetup) => definition.contracts?.({ ...setup, settings }) ?? [],
-        /** What it does while nobody asks, unless that is for a feature that is off. */
+        /** Background work of the family; undefined if its feature is off. */
         work: (setup: ConfiguredSetup, featuresOff: readonly Feature[]): BackgroundWork | undefined =>
           work === undefined || featuresOff.includes(work.feature)
             ? undefined
-            : { name: `${name} ${work.feature}`, round: work.rounds(here(setup)) },
+            : { name: `${name} ${work.feature}`, round: work.rounds(toSetup(setup)) },
       }
     },
   }

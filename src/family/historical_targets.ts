@@ -10,109 +10,109 @@ import { type FamilyTarget, isNow, type Moment } from './target.ts'
 
 /** A contract that was deployed at some block. */
 interface DeployedContract {
-  /** No events before it; 0 if nobody knows. */
+  /** No events before it; 0 if unknown. */
   readonly startBlock: number
 }
 
-/** Finds the block of each chain at a moment, and what stood there already. */
+/** Finds the block of each chain at a moment, and the deployments that exist at it. */
 export type HistoricalTargets<Deployment extends DeployedContract> = ReturnType<
   typeof createHistoricalTargets<Deployment>
 >
 
-/** Makes it for one family; `name` names it in errors, and `contractOf` gives the contract that shows a deployment. */
+/** Creates it for a family; errors contain `name`, and the code of `getContract()` shows that a deployment exists. */
 export function createHistoricalTargets<Deployment extends DeployedContract>(options: {
   readonly name: string
   readonly clock: Clock
-  readonly contractOf: (deployment: Deployment) => Address
-  /** True if readers find nothing if a deployment did not stand yet: then they are asked. @default {false} */
-  readonly isAskedEarly?: boolean
+  readonly getContract: (deployment: Deployment) => Address
+  /** True if reading before a deployment exists finds nothing instead of failing. @default {false} */
+  readonly canReadBeforeDeployment?: boolean
 }) {
-  const { name, clock, contractOf, isAskedEarly = false } = options
-  const moments = createBlockResolver(clock)
-  /** The lowest block at which code was seen at a contract whose first block nobody knows. */
-  const seen = new Map<string, bigint>()
+  const { name, clock, getContract, canReadBeforeDeployment = false } = options
+  const blockResolver = createBlockResolver(clock)
+  /** Lowest block with code, by contract whose first block is unknown. */
+  const lowestCodeBlocks = new Map<string, bigint>()
 
-  async function stood(
+  async function isDeployed(
     deployment: Deployment,
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
     signal: AbortSignal,
   ): Promise<boolean> {
-    // The lens asks for the block before.
+    // The lens reads the parent block.
     if (block.number === 0n) return false
     if (deployment.startBlock > 0) return BigInt(deployment.startBlock) <= block.number
-    const contract = contractOf(deployment)
+    const contract = getContract(deployment)
     const key = `${client.chain.id}:${contract}`
-    const known = seen.get(key)
-    if (known !== undefined && known <= block.number) return true
+    const codeBlock = lowestCodeBlocks.get(key)
+    if (codeBlock !== undefined && codeBlock <= block.number) return true
     const params = [contract, { blockHash: block.hash }]
     const code = await client.read(
       (endpoint, within) => endpoint.request({ method: 'eth_getCode', params, parse: parseBytes }, within),
       { signal, past: block },
     )
     if (code === '0x') return false
-    seen.set(key, block.number)
+    lowestCodeBlocks.set(key, block.number)
     return true
   }
 
-  /** The deployments of a place that stood at its block; all of them at the newest. */
-  async function standing(
+  /** The deployments of a target that exist at its block; all of them at the newest block. */
+  async function filterDeployed(
     { client, deployments, block }: FamilyTarget<Deployment>,
     signal: AbortSignal,
   ): Promise<readonly Deployment[]> {
     if (block === undefined) return deployments
-    const known = await Promise.all(deployments.map((each) => stood(each, { client, block }, signal)))
-    return deployments.filter((_, index) => known[index])
+    const deployed = await Promise.all(deployments.map((each) => isDeployed(each, { client, block }, signal)))
+    return deployments.filter((_, index) => deployed[index])
   }
 
-  async function placeAt(
+  async function resolveTarget(
     { client, deployments }: FamilyTarget<Deployment>,
     moment: Moment,
     signal: AbortSignal,
   ): Promise<FamilyTarget<Deployment> | string> {
-    const block = await moments.blockAt(client, moment, signal)
+    const block = await blockResolver.resolveBlock(client, moment, signal)
     if (typeof block === 'string') return block
-    if (isAskedEarly && block.number > 0n) return { client, deployments, block }
-    const here = await standing({ client, deployments, block }, signal)
-    if (here.length > 0) return { client, deployments: here, block }
-    const known = Math.min(...deployments.map(({ startBlock }) => startBlock))
-    const first = known > 0 ? `, expected ${known} or later` : ''
-    return `${name} did not stand on chain ${client.chain.id} (${client.chain.name}) at block ${block.number}${first}`
+    if (canReadBeforeDeployment && block.number > 0n) return { client, deployments, block }
+    const deployed = await filterDeployed({ client, deployments, block }, signal)
+    if (deployed.length > 0) return { client, deployments: deployed, block }
+    const firstBlock = Math.min(...deployments.map(({ startBlock }) => startBlock))
+    const hint = firstBlock > 0 ? `, expected ${firstBlock} or later` : ''
+    return `${name} was not deployed on chain ${client.chain.id} (${client.chain.name}) at block ${block.number}${hint}`
   }
 
   return {
-    standing,
+    filterDeployed,
     /**
-     * The same places at the moment, each with its block and the deployments that stood there by then; chains without
-     * any are left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is beyond the
-     * newest block or before everything, unless its readers are asked about that too.
+     * The same targets at the moment, each with its block and the deployments that exist at it; chains without any are
+     * left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is after the newest
+     * block, or before all deployments unless `canReadBeforeDeployment`.
      */
-    async at(
-      places: readonly FamilyTarget<Deployment>[],
+    async resolve(
+      targets: readonly FamilyTarget<Deployment>[],
       moment: Moment,
       signal: AbortSignal,
     ): Promise<FamilyTarget<Deployment>[]> {
-      if (isNow(moment)) return [...places]
-      const found = await allOrAbort(
-        places.map((place) => (shared: AbortSignal) => placeAt(place, moment, shared)),
+      if (isNow(moment)) return [...targets]
+      const results = await allOrAbort(
+        targets.map((target) => (shared: AbortSignal) => resolveTarget(target, moment, shared)),
         signal,
       )
-      const standing = found.filter((each) => typeof each !== 'string')
-      const [reason] = found.filter((each) => typeof each === 'string')
-      if (standing.length === 0 && reason !== undefined) throw momentError(moment, reason)
-      return standing
+      const resolved = results.filter((each) => typeof each !== 'string')
+      const [reason] = results.filter((each) => typeof each === 'string')
+      if (resolved.length === 0 && reason !== undefined) throw momentError(moment, reason)
+      return resolved
     },
   }
 }
 
-/** Makes what finds the blocks of moments, with an empty memory. */
+/** Creates a resolver of moments to blocks, with an empty cache. */
 export function createBlockResolver(clock: Clock) {
   const blocks = createBlockFinder(clock)
   return {
     /**
-     * The block of a chain at a moment, which is one; or what is wrong with the moment there, for `momentError`. Throws
-     * as `BlockFinder`.
+     * The block of a chain at a moment, which must have `at_block` or `at_time`; or the reason why there is none, for
+     * `momentError`. Throws as `BlockFinder`.
      */
-    async blockAt(
+    async resolveBlock(
       client: ChainClient,
       { at_block, at_time }: Moment,
       signal: AbortSignal,
@@ -121,8 +121,8 @@ export function createBlockResolver(clock: Clock) {
       const chain = `chain ${client.chain.id} (${client.chain.name})`
       try {
         return await (at_block === undefined
-          ? blocks.byTime(client, BigInt(atSec), signal)
-          : blocks.byNumber(client, BigInt(at_block), signal))
+          ? blocks.findByTime(client, BigInt(atSec), signal)
+          : blocks.findByNumber(client, BigInt(at_block), signal))
       } catch (error) {
         if (!(error instanceof NoBlockError)) throw error
         const { number, timestampSec } = error.nearest
@@ -134,7 +134,7 @@ export function createBlockResolver(clock: Clock) {
   }
 }
 
-/** A mistake in a request: the moment that it is about, with the reason. */
+/** The error for an invalid moment in a request, with the reason. */
 export function momentError({ at_block, at_time }: Moment, reason: string): CodedError {
   const [parameter, sent] = at_block === undefined ? ['at_time', at_time?.sent] : ['at_block', at_block]
   return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${parameter}": ${reason}, got "${sent}"`)

@@ -11,7 +11,7 @@ import type { UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
 import type { FamilyTarget } from './target.ts'
 
-/** Some of one token that a wallet has, or owes, in a position of a family. */
+/** An amount of one token that a wallet holds or owes in a position of a family. */
 export interface Holding {
   readonly kind: 'liquidity' | 'supplied' | 'borrowed'
   readonly token: HeldToken
@@ -19,26 +19,26 @@ export interface Holding {
   readonly amount: bigint
   /** Where it is, as answers show it: `{ family: 'aave-v3', market_id: 'main' }`. */
   readonly position: { readonly family: string; readonly [field: string]: string }
-  /** By the family's own oracle if it has one to be trusted, else by the chain's sources of prices; or why there is none. */
+  /** From the family's own oracle if that is trusted, else from the chain's price sources; or why there is none. */
   readonly price: UsdPriceOutcome
-  /** Why it must not be counted, as far as the family alone can say. */
+  /** Why it must not be counted, as far as the family alone can tell. */
   readonly refused?: HoldingExclusion | undefined
 }
 
-/** Adds what a liquidity position has of both tokens, if it has any. */
+/** Adds a row for each token of a liquidity position whose amount is above zero. */
 export function addLiquidityRows(
   rows: Holding[],
   { token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken },
-  { amounts, ...of }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
+  { amounts, ...common }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
 ): void {
   const add = (token: PricedToken, amount: bigint) => {
-    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), ...of })
+    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), ...common })
   }
   add(token0, amounts.amount0)
   add(token1, amounts.amount1)
 }
 
-/** A token as a row shows it; undefined decimals make it unpriced. */
+/** A token as a row shows it; it has no price if its decimals are undefined. */
 export type HeldToken = Pick<Token, 'address' | 'symbol' | 'name' | 'decimals'>
 
 /** The same on Solana; its address is the mint. */
@@ -46,78 +46,77 @@ export interface AccountToken extends Omit<HeldToken, 'address'> {
   readonly address: string
 }
 
-/** Why a holding is not counted, and the same in a sentence without a full stop. */
+/** Why a holding is not counted; `detail` is a sentence without a full stop. */
 export interface HoldingExclusion {
   readonly reason: 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity'
   readonly detail: string
 }
 
-/** All that a family holds for a wallet on one chain, at one block. */
+/** A wallet's holdings in a family on one chain, at one block. */
 export interface Holdings {
   readonly block: Block
   /** In any order; none is of amount zero. */
   readonly rows: readonly Holding[]
   /**
-   * How many positions the wallet has, by the family's own count. If they are more than `positionsMax`, there are no
-   * rows.
+   * Number of the wallet's positions, by the family's own count. `rows` is empty if it exceeds `positionsMax`.
    */
   readonly positions: number
-  /** The family's own tokens that stand for what is in `rows`: they are not assets of the wallet. Checksummed. */
+  /** The family's own tokens that represent `rows`: they are not assets of the wallet. Checksummed. */
   readonly ownTokens: readonly Address[]
-  /** What is missing from `rows`, in words for a list: `2 positions of uniswap-v3 that cannot be decoded`. */
+  /** Holdings missing from `rows`, in words for a list: `2 positions of uniswap-v3 that cannot be decoded`. */
   readonly notRead: readonly string[]
 }
 
-/** Where and when a wallet's holdings are asked for. */
+/** Chain and block of a query for a wallet's holdings. */
 export type HoldingsTarget = Pick<FamilyTarget<unknown>, 'client' | 'block'>
 
-/** What one endpoint is asked. */
+/** A request to one endpoint. */
 export interface HoldingsRequest {
   readonly endpoint: Endpoint
-  /** The block to read at; absent: the newest. It may be given though the place has none. */
+  /** The block to read at; absent: the newest. It may be present although the target has none. */
   readonly block?: PinnedBlock | undefined
-  /** Most positions that are read. */
+  /** Maximum number of positions to read. */
   readonly positionsMax: number
 }
 
 /**
- * Asks one endpoint for the wallet's holdings. The first call of a lens leaves before anything is awaited that takes a
- * turn of the event loop, so that it shares its `eth_call` with those of the other families. Throws as
+ * Reads the wallet's holdings from one endpoint. It sends the first lens call before it awaits anything that takes a
+ * turn of the event loop, so that the call shares its `eth_call` with those of the other families. Throws as
  * `Endpoint.call`.
  */
 export type ReadHoldings = (request: HoldingsRequest, signal: AbortSignal) => Promise<Holdings>
 
-/** Reads what wallets hold in a family. */
+/** Reads wallets' holdings in a family. */
 export interface HoldingsReader {
   /** Chains that have the family. */
   readonly chainIds: ReadonlySet<number>
   /**
-   * Learns whatever must be known before the chain is asked in one call: which contracts stood at the block, what a
-   * history says. Undefined if nothing of the family stood there. Throws `UnavailableError` until that is known.
+   * Loads what the single call depends on: deployments live at the block, entries from history. Undefined if nothing
+   * was deployed. Throws `UnavailableError` until that is available.
    */
-  open(wallet: Address, place: HoldingsTarget, signal: AbortSignal): Promise<ReadHoldings | undefined>
+  open(wallet: Address, target: HoldingsTarget, signal: AbortSignal): Promise<ReadHoldings | undefined>
 }
 
 /*
- * What wallets hold in a family of Solana. All that an answer needs is read together, at one slot: a family says which
- * accounts it needs, and afterwards what they mean.
+ * Wallets' holdings in a family on Solana. All accounts of an answer are read together, at one slot: a family first
+ * lists the accounts it needs, and then interprets them.
  */
 
-/** Some of one token in a position, as of a slot; its token's address is a mint. */
+/** An amount of one token in a position, as of a slot; its token's address is a mint. */
 export interface AccountHolding extends Omit<Holding, 'token'> {
   readonly token: AccountToken
   readonly slot: bigint
 }
 
-/** All that a family holds for a wallet. */
+/** A wallet's holdings in a family on Solana. */
 export interface AccountHoldings {
   /** In any order; none is of amount zero. */
   readonly rows: readonly AccountHolding[]
-  /** Mints of tokens that stand for what is in `rows`: they are not assets of the wallet. */
+  /** Mints of tokens that represent `rows`: they are not assets of the wallet. */
   readonly ownTokens: readonly string[]
-  /** What is missing from `rows`, in words for a list. */
+  /** Holdings missing from `rows`, in words for a list. */
   readonly notRead: readonly string[]
-  /** How the positions were found; absent if no other way could find more. */
+  /** How the positions were found; absent if no other method could find more. */
   readonly search?: HoldingsSearch
 }
 
@@ -126,46 +125,42 @@ export interface HoldingsSearch {
   /** False if there may be others. */
   readonly complete: boolean
   readonly by: string
-  /** In how many markets was looked, if not in all. */
+  /** Number of markets searched, if not all. */
   readonly markets?: number | undefined
 }
 
-/** Which accounts a wallet's holdings need. */
+/** The accounts that a wallet's holdings need. */
 export interface HoldingsPlan {
   /**
-   * How many positions the wallet has, by the family's own count. If they are more than `positionsMax`, `items` is
-   * empty.
+   * Number of the wallet's positions, by the family's own count. `items` is empty if it exceeds `positionsMax`.
    */
   readonly positions: number
-  /** The oldest and the newest slot at which it was found out what the wallet has. */
+  /** The oldest and the newest slot at which the wallet's positions were listed. */
   readonly oldest: bigint
   readonly newest: bigint
-  /** Lists of addresses, each of which is to be read at one slot. */
+  /** Lists of addresses, each to be read at one slot. */
   readonly items: readonly (readonly string[])[]
   /** Throws `UpstreamError` if an answer contradicts itself: it then counts as the endpoint's failure. */
   readonly check?: (answer: SolanaAccounts) => void
-  /** What the accounts of each item mean; `changed` if other accounts must be read. Throws `UpstreamError`. */
+  /** Interprets the accounts of each item; `changed` if other accounts must be read. Throws `UpstreamError`. */
   read(groups: readonly AccountGroup[]): Promise<AccountHoldings | 'changed'>
 }
 
-/** Whose holdings are asked for. */
+/** A query for a wallet's holdings on Solana. */
 export interface HoldingsQuery {
   readonly wallet: string
   /** The earliest slot that may answer. */
   readonly minSlot: bigint
-  /** The wallet's tokens. Whoever waits for them may do something else before. */
+  /** Promise of the wallet's token list, so planning can start before it resolves. */
   readonly listed: Promise<WalletTokens>
-  /** Most positions that are read. */
+  /** Maximum number of positions to read. */
   readonly positionsMax: number
 }
 
-/** Reads what wallets hold in a family. */
+/** Reads wallets' holdings in a family on Solana. */
 export interface AccountHoldingsReader {
-  /**
-   * What the wallet's holdings needed when they were last read, without asking anybody; undefined if they never were, or
-   * if not all of it is known any more.
-   */
+  /** What the last read needed, from memory; undefined if never read or partly evicted. */
   recall(wallet: string): Pick<HoldingsPlan, 'items' | 'check'> | undefined
-  /** Finds out what the wallet has now. Throws as `SolanaSession`. */
-  plan(session: SolanaSession, question: HoldingsQuery): Promise<HoldingsPlan>
+  /** Finds the accounts that the wallet's holdings need now. Throws as `SolanaSession`. */
+  plan(session: SolanaSession, query: HoldingsQuery): Promise<HoldingsPlan>
 }

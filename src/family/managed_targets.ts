@@ -12,97 +12,97 @@ import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
 import { type FamilyTarget, filterTargets, type Moment, toReadOptions } from './target.ts'
 
-/** Time for one question to one chain over all its pages and tries. */
+/** Time for one query to one chain over all its pages and attempts. */
 const BUDGET_MS = 4_500
-/** Readings are kept until the next block: at most this many of a chain, at most this many bytes over all chains. */
+/** Readings are cached until the next block: at most this many of a chain, at most this many bytes over all chains. */
 const CACHE_ENTRIES_MAX = 2_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
 const POSITION_BYTES = 2_048
-/** A position in brief, spam or unreadable. */
+/** Size of a position in brief, of spam or of an unreadable one. */
 const BRIEF_BYTES = 256
 
-/** What the routes of a family are made from whose positions are tokens of a manager. */
-export interface ManagedRoutesOptions<Reader, Lives> {
+/** Options of the routes of a family whose positions are tokens of a manager. */
+export interface ManagedRoutesOptions<Reader, Histories> {
   /** All configured chains, with this family or without. */
   readonly chainIds: readonly number[]
   readonly reader: () => Reader
-  readonly lives: () => Lives
+  readonly histories: () => Histories
 }
 
-/** What a request says about where its positions are, and when. */
+/** The part of a request that selects chain, manager and moment. */
 export interface TargetSelection extends Moment {
   readonly chain_id?: number | undefined
   readonly manager_address?: Address | undefined
 }
 
-/** The chains to ask, with only one manager if the caller named it. `exchange` is what answers call the family. */
+/** Selects the chains to read, with one manager only if the caller named it. `exchange` names the family in errors. */
 export function selectTargets<Deployment>(
-  places: ReadonlyMap<number, FamilyTarget<Deployment>>,
+  targets: ReadonlyMap<number, FamilyTarget<Deployment>>,
   { chain_id: chainId, manager_address: manager }: TargetSelection,
-  { exchange, managerOf }: { readonly exchange: string; readonly managerOf: (deployment: Deployment) => Address },
+  { exchange, getManager }: { readonly exchange: string; readonly getManager: (deployment: Deployment) => Address },
 ): FamilyTarget<Deployment>[] {
-  const chosen = filterTargets(places, { chainId, what: `${exchange} positions` })
+  const chosen = filterTargets(targets, { chainId, what: `${exchange} positions` })
   if (manager === undefined) return chosen
-  const narrowed = chosen.flatMap((place) => {
-    const deployments = place.deployments.filter((each) => isAddressEqual(managerOf(each), manager))
-    return deployments.length > 0 ? [{ ...place, deployments }] : []
+  const narrowed = chosen.flatMap((target) => {
+    const deployments = target.deployments.filter((each) => isAddressEqual(getManager(each), manager))
+    return deployments.length > 0 ? [{ ...target, deployments }] : []
   })
   if (narrowed.length > 0) return narrowed
-  const known = chosen.flatMap(({ client, deployments }) =>
-    deployments.map((each) => ({ chainId: client.chain.id, manager: managerOf(each) })),
+  const configured = chosen.flatMap(({ client, deployments }) =>
+    deployments.map((each) => ({ chainId: client.chain.id, manager: getManager(each) })),
   )
-  throw unknownManagerError(manager, known)
+  throw unknownManagerError(manager, configured)
 }
 
-/** What makes a mistake in the request of a list that is too long; another error stays as it is. */
+/** Turns `ListTooLongError` into `CodedError` INVALID_PARAMETER; returns any other error unchanged. */
 export function toListError(error: unknown, { length }: readonly unknown[]): unknown {
   if (!(error instanceof ListTooLongError)) return error
   const advice = length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
   return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
 }
 
-/** The limits of one question to a place. */
-export function getReadLimits(place: FamilyTarget<unknown>, signal: AbortSignal) {
-  return { signal, budgetMs: BUDGET_MS, ...toReadOptions(place) }
+/** The limits of one query to a target. */
+export function getReadLimits(target: FamilyTarget<unknown>, signal: AbortSignal) {
+  return { signal, budgetMs: BUDGET_MS, ...toReadOptions(target) }
 }
 
-/** Asks a place one question by a lens. Throws as `ChainClient.read`, `readByLens`. */
+/** Reads a target by a lens, one query. Throws as `ChainClient.read`, `readByLens`. */
 export function readTargetByLens<Answer>(
-  place: FamilyTarget<unknown>,
+  target: FamilyTarget<unknown>,
   lens: Omit<LensReading<Answer>, 'chainId' | 'at'>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { client, block: at } = place
+  const { client, block: at } = target
   const reading = { ...lens, chainId: client.chain.id, at }
-  return client.read((endpoint, within) => readByLens(endpoint, reading, within), getReadLimits(place, signal))
+  return client.read((endpoint, within) => readByLens(endpoint, reading, within), getReadLimits(target, signal))
 }
 
-/** What was read of a chain. */
+/** The positions read from a chain. */
 interface ChainReading extends ClassifiedPositions<object> {
   readonly block: Block
 }
 
-/** Keeps lists of wallets and readings of single positions, as a block cache does. */
+/** Creates block caches for lists of wallets and readings of single positions. */
 export function createReadingCaches<List extends ChainReading, Single extends ChainReading>(clock: Clock) {
-  const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
+  const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf: getReadingBytes }
   return { lists: createBlockCache<List>(limits), singles: createBlockCache<Single>(limits) }
 }
 
-function bytesOf({ positions, spams, unreadable }: ChainReading): number {
+function getReadingBytes({ positions, spams, unreadable }: ChainReading): number {
   const [first] = positions
   const isBrief = first !== undefined && !('token0' in first || 'whole' in first)
   const positionBytes = isBrief ? BRIEF_BYTES : POSITION_BYTES
   return POSITION_BYTES + positionBytes * positions.length + BRIEF_BYTES * (spams.length + unreadable.length)
 }
 
-/** Where and when positions were read, and until when anyone waits. */
+/** Targets and blocks of a reading, with the signal of its request. */
 export interface TargetReads<Deployment, Read extends { readonly block: Block } = { readonly block: Block }> {
-  readonly places: readonly FamilyTarget<Deployment>[]
+  readonly targets: readonly FamilyTarget<Deployment>[]
   readonly reads: readonly Read[]
   readonly signal: AbortSignal
 }
 
-/** Runs a task for the positions of each chain, with the place and the reading that they are from. */
+/** Runs a task for the positions of each chain, with their target and their reading. */
 export function forEachChain<
   Position extends { readonly chainId: number },
   Deployment,
@@ -110,37 +110,45 @@ export function forEachChain<
   Answer,
 >(
   positions: readonly Position[],
-  { places, reads, signal }: TargetReads<Deployment, Read>,
+  { targets, reads, signal }: TargetReads<Deployment, Read>,
   task: (
-    here: { readonly positions: readonly Position[]; readonly place: FamilyTarget<Deployment>; readonly read: Read },
+    context: {
+      readonly positions: readonly Position[]
+      readonly target: FamilyTarget<Deployment>
+      readonly read: Read
+    },
     signal: AbortSignal,
   ) => Promise<Answer>,
 ): Promise<Answer[]> {
   const tasks = reads.flatMap((read) => {
-    const here = positions.filter(({ chainId }) => chainId === read.block.chainId)
-    const place = places.find(({ client }) => client.chain.id === read.block.chainId)
-    if (place === undefined || here.length === 0) return []
-    return [(shared: AbortSignal) => task({ positions: here, place, read }, shared)]
+    const chainPositions = positions.filter(({ chainId }) => chainId === read.block.chainId)
+    const target = targets.find(({ client }) => client.chain.id === read.block.chainId)
+    if (target === undefined || chainPositions.length === 0) return []
+    return [(shared: AbortSignal) => task({ positions: chainPositions, target, read }, shared)]
   })
   return allOrAbort(tasks, signal)
 }
 
 /**
- * Positions in their order, with prices by pools for tokens that nobody else prices; `amountsOf` gives all that is held
- * in one. Throws `UnavailableError`.
+ * Positions in their order, with pool prices for tokens without any other source; `getAmounts` returns the total
+ * amounts of a position. Throws `UnavailableError`.
  */
 export async function addPoolPrices<
   Position extends { readonly chainId: number; readonly token0: PricedToken; readonly token1: PricedToken },
 >(
   positions: readonly Position[],
-  at: TargetReads<unknown>,
-  { amountsOf, clock }: { readonly amountsOf: (position: Position) => TokenAmounts; readonly clock: Clock },
+  targetReads: TargetReads<unknown>,
+  { getAmounts, clock }: { readonly getAmounts: (position: Position) => TokenAmounts; readonly clock: Clock },
 ): Promise<readonly Position[]> {
-  const priced = await forEachChain(positions, at, async ({ positions: pairs, place, read: { block } }, signal) => {
-    const asked = { pairs, amountsOf, client: place.client, block, reading: toReadOptions(place) }
-    const found = await withPoolPrices(asked, clock, signal)
-    return pairs.map((pair, index) => [pair, found[index] ?? pair] as const)
-  })
+  const priced = await forEachChain(
+    positions,
+    targetReads,
+    async ({ positions: pairs, target, read: { block } }, signal) => {
+      const query = { pairs, getAmounts, client: target.client, block, reading: toReadOptions(target) }
+      const pricedPairs = await withPoolPrices(query, clock, signal)
+      return pairs.map((pair, index) => [pair, pricedPairs[index] ?? pair] as const)
+    },
+  )
   const byPosition = new Map(priced.flat())
   return positions.map((position) => byPosition.get(position) ?? position)
 }

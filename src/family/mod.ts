@@ -9,7 +9,7 @@ import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 /** All protocols that are served: one line each. */
 export const FAMILIES: readonly Family[] = [UNISWAP_V3, UNISWAP_V4, ORCA_WHIRLPOOL, AAVE_V3, MORPHO_BLUE, KAMINO]
 
-/** Other names of families in a path, to the name that answers carry. */
+/** Maps aliases of families in paths to the name in answers. */
 export function familyAliases(families: readonly Pick<Family, 'name' | 'aliases'>[]): ReadonlyMap<string, string> {
   return new Map(families.flatMap(({ name, aliases }) => aliases.map((alias) => [alias, name] as const)))
 }

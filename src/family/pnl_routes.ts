@@ -6,7 +6,7 @@ import {
 } from '../finance/liquidity/position_history/pnl_outcome.ts'
 import { presentFlow, presentPnl } from '../finance/liquidity/present.ts'
 import { eventsOutput, pnlOutput } from '../finance/liquidity/schema.ts'
-import { chainIdIn, limit, moment, momentRule, page, tokenId } from '../http/request/input.ts'
+import { configuredChainId, limit, moment, momentRule, page, tokenId } from '../http/request/input.ts'
 import type { Charge } from '../http/route/charge.ts'
 import { createPagination, slicePage } from '../http/route/page.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
@@ -15,27 +15,27 @@ import type { TargetSelection } from './managed_targets.ts'
 import { inactiveStatus, managerAddress } from './position_routes.ts'
 import { toAsOf } from './target.ts'
 
-/** What the routes about a life are made from. */
-interface LifeRoutesOptions {
+/** Options of the routes for profit and loss and its flows. */
+interface PnlRoutesOptions {
   /** Path segment of the family. */
   readonly family: string
-  /** What their tools begin with: `uniswap`. */
+  /** Prefix of their tools: `uniswap`. */
   readonly tool: string
-  /** What a position is one of, in summaries: `liquidity position`. */
+  /** Noun for a position in summaries: `liquidity position`. */
   readonly what: string
   /** All configured chains, with this family or without. */
   readonly chainIds: readonly number[]
   readonly charges: { readonly pnl: Charge; readonly events: Charge }
-  /** Throws as `PositionLives.find`. */
-  find(asked: AskedPosition, signal: AbortSignal): Promise<HistoryAtBlock>
+  /** Throws as `PositionHistories.find`. */
+  find(query: PositionQuery, signal: AbortSignal): Promise<HistoryAtBlock>
 }
 
-/** Which position, and when. */
-interface AskedPosition extends TargetSelection {
+/** A position id with chain, manager and moment. */
+interface PositionQuery extends TargetSelection {
   readonly id: bigint
 }
 
-/** Profit and loss of one position, and the flows that it is counted from. */
+/** Routes for the profit and loss of one position, and for the flows it is computed from. */
 export function pnlRoutes({
   family,
   tool,
@@ -43,10 +43,10 @@ export function pnlRoutes({
   chainIds,
   charges,
   find,
-}: LifeRoutesOptions): readonly [pnl: Route, events: Route] {
+}: PnlRoutesOptions): readonly [pnl: Route, events: Route] {
   const position = {
     id: tokenId,
-    chain_id: v.optional(chainIdIn(chainIds)),
+    chain_id: v.optional(configuredChainId(chainIds)),
     manager_address: managerAddress,
     ...moment,
   }
@@ -60,16 +60,16 @@ export function pnlRoutes({
       input: v.pipe(v.object({ ...position, status: inactiveStatus }), momentRule()),
       output: pnlOutput,
       charge: charges.pnl,
-      async read({ status, ...asked }, { signal }) {
-        const told = await find(asked, signal)
-        const profit = await computePnlOrThrow(told)
+      async read({ status, ...query }, { signal }) {
+        const history = await find(query, signal)
+        const profit = await computePnlOrThrow(history)
         if (status === 'inactive' && !profit.isClosed) {
-          const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
+          const message = `Position ${history.tokenId} on chain ${history.chainId} is active: ask without "status"`
           throw new CodedError('NOT_FOUND', message)
         }
-        return { told, profit }
+        return { told: history, profit }
       },
-      present: ({ told, profit }) => ({ data: presentPnl(profit, told), asOf: toAsOf([told]) }),
+      present: ({ told: history, profit }) => ({ data: presentPnl(profit, history), asOf: toAsOf([history]) }),
     }),
     defineRoute({
       ...common,
@@ -79,15 +79,15 @@ export function pnlRoutes({
       input: v.pipe(v.object({ ...position, page, limit }), momentRule()),
       output: eventsOutput,
       charge: charges.events,
-      async read({ page, limit, ...asked }, { signal }) {
-        const told = await find(asked, signal)
-        checkHistoryComplete(told)
-        return { told, flows: slicePage(told.life.flows.toReversed(), { page, limit }) }
+      async read({ page, limit, ...query }, { signal }) {
+        const history = await find(query, signal)
+        checkHistoryComplete(history)
+        return { told: history, flows: slicePage(history.history.flows.toReversed(), { page, limit }) }
       },
-      present: ({ told, flows }, { page, limit }, { url }) => ({
-        data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
-        pagination: createPagination({ page, limit, total: told.life.flows.length, url }),
-        asOf: toAsOf([told]),
+      present: ({ told: history, flows }, { page, limit }, { url }) => ({
+        data: flows.map((flow) => presentFlow(flow, history.history.subject.tokens)),
+        pagination: createPagination({ page, limit, total: history.history.flows.length, url }),
+        asOf: toAsOf([history]),
       }),
     }),
   ]

@@ -32,31 +32,31 @@ interface ManagedPosition<Deployment> {
   readonly token1: PricedToken
 }
 
-/** Whose life a family reads. */
+/** A query for the history of a family's position. */
 export interface ManagedHistoryQuery<Deployment, Position> extends PositionHistoryQuery {
   readonly deployment: Deployment
-  /** As it is at a block; undefined once it is burned. */
+  /** The position at a block; undefined once it is burned. */
   readonly position: Position | undefined
 }
 
-/** How a family reads its positions, and what profit and loss needs to know about them. */
-interface LivesSetup<Deployment extends { readonly startBlock: number }, Position> {
+/** A family's readers of positions and histories, and the accessors that profit and loss needs. */
+interface PositionHistoriesSetup<Deployment extends { readonly startBlock: number }, Position> {
   readonly reader: {
     readonly past: HistoricalTargets<Deployment>
-    /** The positions of an id on the places given, each at its block. Throws `UnavailableError`. */
+    /** The positions of an id on these targets, each at its block. Throws `UnavailableError`. */
     readOne(
       tokenId: bigint,
-      from: Omit<TargetReads<Deployment>, 'reads'>,
+      options: Omit<TargetReads<Deployment>, 'reads'>,
     ): Promise<readonly (ClassifiedPositions<Position> & { readonly block: Block })[]>
   }
-  readonly lives: PositionHistoryReader<ManagedHistoryQuery<Deployment, Position>>
+  readonly histories: PositionHistoryReader<ManagedHistoryQuery<Deployment, Position>>
   readonly clock: Clock
-  readonly managerOf: (deployment: Deployment) => Address
-  /** What withdrawing all liquidity would pay, and what collecting would. */
-  readonly heldIn: (position: Position) => { readonly principal: TokenAmounts; readonly owed: TokenAmounts }
+  readonly getManager: (deployment: Deployment) => Address
+  /** Amounts that withdrawing all liquidity would pay, and amounts that collecting would pay. */
+  readonly getHeldAmounts: (position: Position) => { readonly principal: TokenAmounts; readonly owed: TokenAmounts }
 }
 
-/** A position's life, and the position as it is at the block. */
+/** A position's history, and the position at the block. */
 interface PositionHistoryRead<Position> extends HistoryAtBlock {
   readonly position: Position
 }
@@ -66,149 +66,155 @@ type Reading<Deployment> = Omit<TargetReads<Deployment>, 'signal'>
 
 interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
   readonly position: Position
-  readonly begun?: PendingTip | undefined
+  readonly pendingTip?: PendingTip | undefined
 }
 
-/** The position of an id, on these places. */
+/** A position id on these targets. */
 interface PositionSelection<Deployment> extends Moment {
   readonly id: bigint
-  readonly places: readonly FamilyTarget<Deployment>[]
-  /** If the caller named it: to look for a burned position on all chains would take too long. */
+  readonly targets: readonly FamilyTarget<Deployment>[]
+  /** Undefined if the caller named none: searching all chains for a burned position would take too long. */
   readonly chain_id?: number | undefined
 }
 
-/** Lives of a family's positions, as its routes ask for them. */
+/** Reads histories of a family's positions for its routes. */
 export type PositionHistories<
   Deployment extends { readonly startBlock: number },
   Position extends ManagedPosition<Deployment>,
 > = ReturnType<typeof createPositionHistories<Deployment, Position>>
 
-/** Makes them for a family. */
+/** Creates the history reader of a family's routes. */
 export function createPositionHistories<
   Deployment extends { readonly startBlock: number },
   Position extends ManagedPosition<Deployment>,
->(setup: LivesSetup<Deployment, Position>) {
-  const { reader, lives, clock, managerOf, heldIn } = setup
-  const timedLives = createTimedHistories({ lives, clock })
+>(setup: PositionHistoriesSetup<Deployment, Position>) {
+  const { reader, histories, clock, getManager, getHeldAmounts } = setup
+  const timedHistories = createTimedHistories({ histories, clock })
 
-  const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) =>
-    selectOnlyPosition(reads, { id, managerOf })
+  const selectOnly = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) =>
+    selectOnlyPosition(reads, { id, getManager })
 
-  /** A position as profit and loss counts it. */
-  function stateOf(position: Position, timestampSec: bigint): PnlState {
+  /** The state of a position that profit and loss needs. */
+  function toState(position: Position, timestampSec: bigint): PnlState {
     const { token0, token1, liquidity, pool } = position
-    const { principal, owed } = heldIn(position)
+    const { principal, owed } = getHeldAmounts(position)
     return {
       liquidity,
       timestampSec,
       sqrtPriceX96: pool.sqrtPriceX96,
       principal: [principal.amount0, principal.amount1],
       owed: [owed.amount0, owed.amount1],
-      own: [ownPriceOf(token0), ownPriceOf(token1)],
+      own: [toOwnPrice(token0), toOwnPrice(token1)],
     }
   }
 
-  /** The question for the life of a position that was read, and where and when it was read. */
-  function askAbout(position: Position, { places, reads }: Reading<Deployment>) {
+  /** The history query for a position that was read, with its target and block. */
+  function toHistoryQuery(position: Position, { targets, reads }: Reading<Deployment>) {
     const { chainId, tokenId, deployment } = position
-    const place = places.find(({ client }) => client.chain.id === chainId)
+    const target = targets.find(({ client }) => client.chain.id === chainId)
     const block = reads.find((read) => read.block.chainId === chainId)?.block
-    if (place === undefined || block === undefined) throw new Error('Cannot tell a life without its place')
-    const { client } = place
-    const manager = managerOf(deployment)
-    return { place, block, question: { client, manager, deployment, tokenId, position, block: block.number } }
+    if (target === undefined || block === undefined)
+      throw new Error('Cannot read the history of a position: its chain was not read')
+    const { client } = target
+    const manager = getManager(deployment)
+    return { place: target, block, query: { client, manager, deployment, tokenId, position, block: block.number } }
   }
 
-  async function lifeOf(
-    found: FoundPosition<Deployment, Position>,
+  async function readHistory(
+    match: FoundPosition<Deployment, Position>,
     signal: AbortSignal,
   ): Promise<PositionHistoryRead<Position>> {
-    const { position, begun } = found
+    const { position, pendingTip } = match
     const { chainId, tokenId, deployment } = position
-    const { place, block, question } = askAbout(position, found)
-    const life = await lives.read({ ...question, begun }, signal)
-    if (life === undefined) throw new UnavailableError(`The mint of position ${tokenId} was not found`)
-    const at = (now: Position, when: Block): PositionHistoryRead<Position> => {
-      return { chainId, tokenId, life, position: now, state: stateOf(now, when.timestampSec), block: when }
+    const { place: target, block, query } = toHistoryQuery(position, match)
+    const history = await histories.read({ ...query, pendingTip }, signal)
+    if (history === undefined) throw new UnavailableError(`Cannot find the mint of position ${tokenId}`)
+    const toResult = (now: Position, when: Block): PositionHistoryRead<Position> => {
+      return { chainId, tokenId, history, position: now, state: toState(now, when.timestampSec), block: when }
     }
-    if (life.end.number >= block.number) return at(position, block)
-    // History ends before the newest block: everything is answered as of there.
-    const earlier = { ...place, deployments: [deployment], block: life.end }
-    const atEnd = only(await reader.readOne(tokenId, { places: [earlier], signal }), tokenId)
+    if (history.end.number >= block.number) return toResult(position, block)
+    // History ends before the newest block: the whole answer is as of its end.
+    const earlier = { ...target, deployments: [deployment], block: history.end }
+    const atEnd = selectOnly(await reader.readOne(tokenId, { targets: [earlier], signal }), tokenId)
     if (atEnd === undefined) throw new UnavailableError(`Position ${tokenId} is too new: try again in a minute`)
-    return at(atEnd, life.end)
+    return toResult(atEnd, history.end)
   }
 
   async function findBurned(
-    { id, places }: Pick<PositionSelection<Deployment>, 'id' | 'places'>,
+    { id, targets }: Pick<PositionSelection<Deployment>, 'id' | 'targets'>,
     signal: AbortSignal,
   ): Promise<HistoryAtBlock | undefined> {
-    const found: { readonly chainId: number; readonly manager: Address; readonly life: PositionHistory }[] = []
-    for (const { client, deployments, block } of places) {
+    const matches: { readonly chainId: number; readonly manager: Address; readonly history: PositionHistory }[] = []
+    for (const { client, deployments, block } of targets) {
       for (const deployment of deployments) {
-        const manager = managerOf(deployment)
-        const question = { client, manager, deployment, tokenId: id, position: undefined, block: block?.number }
-        const life = await lives.read(question, signal)
-        if (life !== undefined) found.push({ chainId: client.chain.id, manager, life })
+        const manager = getManager(deployment)
+        const query = { client, manager, deployment, tokenId: id, position: undefined, block: block?.number }
+        const history = await histories.read(query, signal)
+        if (history !== undefined) matches.push({ chainId: client.chain.id, manager, history })
       }
     }
-    if (found.length > 1) throw ambiguousPositionError(found, id)
-    const [first] = found
+    if (matches.length > 1) throw ambiguousPositionError(matches, id)
+    const [first] = matches
     if (first === undefined) return undefined
-    const { chainId, life } = first
-    const asked = places[0]?.block
-    const block = asked !== undefined && asked.number < life.end.number ? asked : life.end
-    return { chainId, tokenId: id, life, state: undefined, block }
+    const { chainId, history } = first
+    const requestedBlock = targets[0]?.block
+    const block =
+      requestedBlock !== undefined && requestedBlock.number < history.end.number ? requestedBlock : history.end
+    return { chainId, tokenId: id, history, state: undefined, block }
   }
 
   return {
     /**
-     * The life of a position that was read, and the position as of where its history ends. Throws `UnavailableError`
+     * The history of a position that was read, and the position at the end of that history. Throws `UnavailableError`
      * until the history is complete.
      */
-    of: lifeOf,
+    read: readHistory,
     /**
-     * The life of the one position of an id, burned or not. Throws `CodedError` NOT_FOUND, or MISSING_PARAMETER naming
-     * what would settle which one is meant; `UnavailableError` until its history is complete.
+     * The history of the one position of an id, burned or not. Throws `CodedError` NOT_FOUND, or MISSING_PARAMETER
+     * naming the parameter that makes the position unambiguous; `UnavailableError` until its history is complete.
      */
     async find(
-      { id, chain_id: chainId, places: known, ...moment }: PositionSelection<Deployment>,
+      { id, chain_id: chainId, targets: configured, ...moment }: PositionSelection<Deployment>,
       signal: AbortSignal,
     ): Promise<HistoryAtBlock> {
-      const [first] = known
-      const begun = first === undefined || known.length > 1 ? undefined : lives.prepare(first.client, signal)
-      const { places, reads } = await readAt({ places: known, moment, past: reader.past, signal }, async (here) => ({
-        places: here,
-        reads: await reader.readOne(id, { places: here, signal }),
-      }))
-      const position = only(reads, id)
-      if (position !== undefined) return await lifeOf({ position, places, reads, begun }, signal)
+      const [first] = configured
+      const pendingTip =
+        first === undefined || configured.length > 1 ? undefined : histories.prepare(first.client, signal)
+      const { targets, reads } = await readAt(
+        { targets: configured, moment, past: reader.past, signal },
+        async (resolved) => ({
+          targets: resolved,
+          reads: await reader.readOne(id, { targets: resolved, signal }),
+        }),
+      )
+      const position = selectOnly(reads, id)
+      if (position !== undefined) return await readHistory({ position, targets, reads, pendingTip }, signal)
       if (chainId === undefined) {
         throw new CodedError(
           'NOT_FOUND',
-          `There is no position ${id} on any manager asked; one that was burned needs parameter "chain_id"`,
+          `Position ${id} does not exist on the queried position managers; a burned one needs "chain_id"`,
         )
       }
-      const burned = await findBurned({ id, places }, signal)
+      const burned = await findBurned({ id, targets }, signal)
       if (burned !== undefined) return burned
-      throw new CodedError('NOT_FOUND', `There never was a position ${id} on any manager asked`)
+      throw new CodedError('NOT_FOUND', `Position ${id} never existed on the queried position managers`)
     },
-    /** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `TimedLives`. */
-    async outcomes(
+    /** Profit and loss of listed positions, each at its block, in their order. Waits and throws as `TimedHistories`. */
+    async readOutcomes(
       list: Reading<Deployment> & { readonly items: readonly Position[] },
       within: WaitLimits,
     ): Promise<readonly PnlOutcome[]> {
-      const asked = list.items.map((position) => {
-        const { question, block } = askAbout(position, list)
-        return { question, state: stateOf(position, block.timestampSec) }
+      const queries = list.items.map((position) => {
+        const { query, block } = toHistoryQuery(position, list)
+        return { query, state: toState(position, block.timestampSec) }
       })
-      return await readPnlOutcomes(timedLives, asked, within)
+      return await readPnlOutcomes(timedHistories, queries, within)
     },
   }
 }
 
-/** As in the past: wrappers and pools price nothing here, but for the native token, which costs what its wrapper costs. */
-function ownPriceOf({ address, price }: PricedToken): OwnPrice {
+/** A token's price by its own sources, as in the past: no wrapper or pool price, except the native token's wrapper. */
+function toOwnPrice({ address, price }: PricedToken): OwnPrice {
   if (address === zeroAddress && price?.source === 'wrapper') return { ...price, source: 'wrapper' }
   return asDirectPrice(price) ?? { because: 'no source of its price is configured or answers' }
 }

@@ -1,14 +1,14 @@
 import * as v from 'valibot'
-import { chainIdIn, choice, evmAddress, flag, wholeNumber } from '../http/request/input.ts'
+import { choice, configuredChainId, evmAddress, flag, wholeNumber } from '../http/request/input.ts'
 import type { Charge } from '../http/route/charge.ts'
 
 /*
- * What routes of several families with positions cost, and schemas of parameters that they take.
+ * Charges and parameter schemas that several families with positions share.
  */
 
 const FULL = { parameter: 'full', value: true, credits: 15 }
 
-/** What the routes of liquidity positions cost. */
+/** Charges of the routes of liquidity positions. */
 export const POSITION_CHARGES = {
   list: {
     credits: 2,
@@ -20,19 +20,19 @@ export const POSITION_CHARGES = {
   events: { credits: 1 },
 } satisfies Record<string, Charge>
 
-/** One of the chains that have what is read; without any, every id passes: the route then answers that none is configured. */
+/** Schema of a chain id with `what`. If no chain has it, every id passes: the route answers that none is configured. */
 export function chainIdWith(what: string, chainIds: readonly number[]) {
   return chainIds.length > 0
-    ? chainIdIn(chainIds, `configured chain with ${what}`)
+    ? configuredChainId(chainIds, `configured chain with ${what}`)
     : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
 }
 
-/** `inactive`, or nothing for active positions. */
+/** Schema of the parameter for closed positions: `inactive`; absent for active ones. */
 export const inactiveStatus = v.optional(
   v.pipe(choice(['inactive']), v.description('Positions that are closed; absent: active ones.')),
 )
 
-/** True for the detailed payload. */
+/** Schema of the parameter for the detailed payload. */
 export const fullParameter = v.optional(
   v.pipe(flag, v.description('Adds amounts, fees, values in USD and, where its history tells them, profits.')),
   'false',
@@ -49,10 +49,10 @@ export const managerAddress = v.optional(
 
 /** Refuses `full` for positions that are closed. */
 export function refuseFullOfInactive<
-  Asked extends { readonly status?: 'inactive' | undefined; readonly full: boolean },
+  Query extends { readonly status?: 'inactive' | undefined; readonly full: boolean },
 >() {
   return v.check(
-    ({ status, full }: Asked) => !(full && status === 'inactive'),
+    ({ status, full }: Query) => !(full && status === 'inactive'),
     'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
   )
 }

@@ -9,7 +9,7 @@ export const address = v.pipe(
   v.transform((text): Address => getAddress(text)),
 )
 
-/** First block with events; 0 if a `CHAINS_FILE` does not say. */
+/** First block with events; 0 if a `CHAINS_FILE` does not name it. */
 export const startBlock = v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0)), 0)
 
 /** The address of a Solana program. */
@@ -17,11 +17,11 @@ export const program = v.pipe(v.string(), v.check(isBase58Address, 'expected the
 
 const base58 = v.pipe(v.string(), v.check(isBase58Address, 'expected a base58 address'))
 
-/** What a `CHAINS_FILE` may say about Kamino, which families of Solana share: its prices are everybody's. */
+/** Entries of a `CHAINS_FILE` for Kamino. All families on Solana share them, because they use Kamino's prices. */
 export const kaminoEntries = {
   klendProgram: v.optional(program),
   scopeProgram: v.optional(program),
-  /** Markets and reserves besides those built in. Each is believed only after its account was read. */
+  /** Additional markets and reserves. Each is trusted only after its account was read. */
   kaminoMarkets: v.optional(
     v.array(
       v.strictObject({

@@ -6,7 +6,7 @@ import type { FinanceClient } from '../finance/chain.ts'
 import type { SentTime } from '../http/request/input.ts'
 import { CodedError, PendingError, UnavailableError } from '../lib/error.ts'
 
-/** Where a chain's positions are read. */
+/** Client, deployments and block for reading a chain's positions. */
 export interface FamilyTarget<Deployment> {
   readonly client: FinanceClient
   readonly deployments: readonly Deployment[]
@@ -14,103 +14,108 @@ export interface FamilyTarget<Deployment> {
   readonly block?: PinnedBlock
   /** @default {'caller'} */
   readonly priority?: 'background'
-  /** True if light questions may leave with those of other readings. */
-  readonly together?: true
+  /** True if light calls may be bundled with those of other readings. */
+  readonly isBundled?: true
 }
 
-/** What a place says about the reading itself. */
-export function toReadOptions(place: FamilyTarget<unknown>): Pick<ReadOptions, 'past' | 'priority' | 'together'> {
-  const { block, priority, together } = place
+/** The read options of a target. */
+export function toReadOptions(target: FamilyTarget<unknown>): Pick<ReadOptions, 'past' | 'priority' | 'isBundled'> {
+  const { block, priority, isBundled } = target
   return {
     ...(block === undefined ? {} : { past: block }),
     ...(priority === undefined ? {} : { priority }),
-    ...(together === undefined ? {} : { together }),
+    ...(isBundled === undefined ? {} : { isBundled }),
   }
 }
 
-/** Chains that are configured and have the family, by id. */
+/** Targets on the configured chains that have the family, by chain id. */
 export function createTargets<Deployment>(
   clients: ReadonlyMap<number, FinanceClient>,
   deployments: ReadonlyMap<number, readonly Deployment[]>,
 ): ReadonlyMap<number, FamilyTarget<Deployment>> {
-  const places = new Map<number, FamilyTarget<Deployment>>()
+  const targets = new Map<number, FamilyTarget<Deployment>>()
   for (const [id, client] of clients) {
-    const here = deployments.get(id) ?? []
-    if (here.length > 0) places.set(id, { client, deployments: here })
+    const chainDeployments = deployments.get(id) ?? []
+    if (chainDeployments.length > 0) targets.set(id, { client, deployments: chainDeployments })
   }
-  return places
+  return targets
 }
 
 /**
- * The places to ask, on the chain that was named or on all. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED if no chain
- * has what is read.
+ * Targets on the named chain, or all if none is named. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED if no chain has
+ * `what`.
  */
-export function filterTargets<Place>(
-  places: ReadonlyMap<number, Place>,
+export function filterTargets<Target>(
+  targets: ReadonlyMap<number, Target>,
   { chainId, what }: { readonly chainId: number | undefined; readonly what: string },
-): Place[] {
-  if (places.size === 0) throw notConfiguredError(what)
-  return [...places].filter(([id]) => chainId === undefined || id === chainId).map(([, place]) => place)
+): Target[] {
+  if (targets.size === 0) throw notConfiguredError(what)
+  return [...targets].filter(([id]) => chainId === undefined || id === chainId).map(([, target]) => target)
 }
 
-/** The error if none of the chains that are asked has what is read: `Aave V3`. */
+/** The error if none of the requested chains has `what`: `Aave V3`. */
 export function notConfiguredError(what: string): CodedError {
   return new CodedError('API_ENDPOINT_NOT_CONFIGURED', `No chain with ${what} is configured`)
 }
 
-/** The moment that an answer is about; without either the newest block. Never both. */
+/** The moment of a request: at most one field is set; the newest block if neither is. */
 export interface Moment {
-  /** A height, on the one chain that is asked. */
+  /** A height, on the one requested chain. */
   readonly at_block?: number | undefined
   /** The last block at or before it, on each chain. */
   readonly at_time?: SentTime | undefined
 }
 
-/** True if a question is about the newest block. */
+/** True if a request is about the newest block. */
 export function isNow({ at_block, at_time }: Moment): boolean {
   return at_block === undefined && at_time === undefined
 }
 
 /**
- * Reads places as they are now or were at a past moment. If one of several cannot be read, the error names the parameter
- * that leaves it out. If only one chain was asked, the error stays as it is. What does not answer at a past block never
- * will: that is a mistake in the request, `CodedError` INVALID_PARAMETER. Throws as `read` and `PastPlaces.at`.
+ * Reads targets now or at a past moment. If one of several targets cannot be read, the error names the parameter that
+ * excludes it; with one target the error is unchanged. A contract that does not answer at a past block never will: that
+ * is an error in the request, `CodedError` INVALID_PARAMETER. Throws as `read` and `HistoricalTargets.resolve`.
  */
-export async function readAt<Place extends Pick<FamilyTarget<unknown>, 'block'>, Read>(
-  asked: {
-    readonly places: readonly Place[]
+export async function readAt<Target extends Pick<FamilyTarget<unknown>, 'block'>, Read>(
+  options: {
+    readonly targets: readonly Target[]
     readonly moment: Moment
-    /** Finds the places at the moment. */
+    /** Resolves the targets to their blocks at the moment. */
     readonly past: {
-      at(places: readonly Place[], moment: Moment, signal: AbortSignal): Promise<readonly Place[]>
+      resolve(targets: readonly Target[], moment: Moment, signal: AbortSignal): Promise<readonly Target[]>
     }
     readonly signal: AbortSignal
   },
-  read: (places: readonly Place[]) => Promise<Read>,
+  read: (targets: readonly Target[]) => Promise<Read>,
 ): Promise<Read> {
-  const { moment, past, signal } = asked
-  let { places } = asked
+  const { moment, past, signal } = options
+  let { targets } = options
   try {
-    places = await past.at(places, moment, signal)
-    return await read(places)
+    targets = await past.resolve(targets, moment, signal)
+    return await read(targets)
   } catch (error) {
-    throw error instanceof UnavailableError ? leavingOut(error, places) : error
+    throw error instanceof UnavailableError ? addLeaveOutHint(error, targets) : error
   }
 }
 
-function leavingOut(error: UnavailableError, places: readonly Pick<FamilyTarget<unknown>, 'block'>[]): CodedError {
+function addLeaveOutHint(
+  error: UnavailableError,
+  targets: readonly Pick<FamilyTarget<unknown>, 'block'>[],
+): CodedError {
   const { message, retryAfterSec, cause } = error
   const isSilent = cause instanceof ContractUnresponsiveError
-  if (isSilent && places.some(({ block }) => block !== undefined)) {
+  if (isSilent && targets.some(({ block }) => block !== undefined)) {
     return new CodedError('INVALID_PARAMETER', `Cannot read that block: ${cause.message} there`, { cause: error })
   }
-  const parameters = [isSilent ? cause.leftOutBy : undefined, places.length > 1 ? 'chain_id' : undefined]
-  const named = parameters.flatMap((parameter) => (parameter === undefined ? [] : `"${parameter}"`)).join(' or ')
-  if (named === '') return error
-  const said = `${message}: leave it out with the ${named} parameter${isSilent ? '' : ' or try again'}`
+  const parameters = [isSilent ? cause.exclusionParameter : undefined, targets.length > 1 ? 'chain_id' : undefined]
+  const parameterNames = parameters
+    .flatMap((parameter) => (parameter === undefined ? [] : `"${parameter}"`))
+    .join(' or ')
+  if (parameterNames === '') return error
+  const advice = `${message}: leave it out with the ${parameterNames} parameter${isSilent ? '' : ' or try again'}`
   if (error instanceof PendingError)
-    return new PendingError(said, { cause: error, retryAfterSec, progress: error.progress })
-  return new UnavailableError(said, { cause: error, retryAfterSec })
+    return new PendingError(advice, { cause: error, retryAfterSec, progress: error.progress })
+  return new UnavailableError(advice, { cause: error, retryAfterSec })
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */
@@ -120,7 +125,7 @@ export function toAsOf(reads: readonly { readonly block: Pick<Block, 'chainId' |
     .sort((a, b) => a.chainId - b.chainId)
 }
 
-/** How much longer than its reader a request about Solana may take, milliseconds, so that the reader's error is told. */
+/** Extra time of a Solana request beyond its reader's budget, milliseconds, so that the reader's error is returned. */
 export const SPARE_MS = 500
 
 /** The slot of an answer about Solana, for `X-As-Of`. */
@@ -128,13 +133,13 @@ export function toAsOfSlot(slot: bigint) {
   return [{ chainId: SOLANA_CHAIN_ID, blockNumber: slot }]
 }
 
-/** What reads Solana, for `name`. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED without it. */
+/** The Solana reader, if there is one. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED naming `name` otherwise. */
 export function requireReader<Reader>(reader: Reader | undefined, name: string): Reader {
   if (reader !== undefined) return reader
   throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', `Cannot read ${name}: no Solana endpoint is configured`)
 }
 
-/** Until when all these readings are of the newest blocks, milliseconds of the monotonic clock; 0 without any. */
+/** Earliest expiry of these reads, monotonic milliseconds; 0 if empty. */
 export function getEarliestExpiryMs(reads: readonly WithExpiry<unknown>[]): number {
   return reads.length === 0 ? 0 : Math.min(...reads.map(({ untilMs }) => untilMs))
 }

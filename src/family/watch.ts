@@ -5,33 +5,34 @@ import type { HistoryLog, LogFilter } from '../history/stream.ts'
 import type { Rational } from '../lib/number/rational.ts'
 
 /*
- * What triggers can watch in a family. A subject is what a route of the family takes: a wallet in a market, a position.
- * Its figures are those of that route, exact. Only `confirm` decides; a screen merely says whom it is worth to confirm.
+ * Subjects that triggers can watch in a family. A subject is the input of a route of the family: a wallet in a market,
+ * a position. Its figures are the exact figures of that route. Only `confirm` decides. The forecast selects which
+ * subjects are worth confirming.
  */
 
-/** What names a subject on a chain, as the family's schema made it: addresses checksummed, keys in one order. */
+/** Identifies a subject on a chain, as parsed by the family's schema: addresses checksummed, keys in one order. */
 export type WatchSubject = Readonly<Record<string, string>>
 
-/** A figure, compared before it is rounded; `MAX` is above everything. Undefined: the chain does not tell it now. */
+/** A figure, compared before rounding; `MAX` is above every number. Undefined: the chain does not answer it now. */
 export type FigureValue = Rational | 'MAX' | boolean | undefined
 
-/** What a family can say of one subject at one block. */
+/** Figures of one subject at one block. */
 export interface ConfirmedFigures {
   /** The figure, for comparing. */
   value(figure: string): FigureValue
-  /** The same as the family's route shows it; null if the route would. */
+  /** The figure as the family's route shows it; null if the route returns null. */
   text(figure: string): string | boolean | null
-  /** What a screen needs to foresee figures at later blocks, as long as the subject itself is not touched. */
+  /** State from which a forecaster estimates figures at later blocks, as long as the subject itself does not change. */
   readonly memo: unknown
 }
 
-/** The block at which subjects are read, always in the background: callers come first. */
+/** Client and block of a read of subjects, always at background priority, after callers. */
 export interface WatchTarget {
   readonly client: FinanceClient
   readonly block: PinnedBlock
 }
 
-/** Something that a family's events say happened to a subject. */
+/** An event of a subject, from the family's logs. */
 export interface SubjectEvent {
   readonly subject: WatchSubject
   /** One of the family's `events`. */
@@ -42,81 +43,81 @@ export interface SubjectEvent {
   readonly logIndex: number
 }
 
-/** Foresees figures in memory, from what all subjects share and what was last confirmed of each. */
+/** Estimates figures in memory, from the state that all subjects share and the last confirmed memo of each. */
 export interface FigureForecaster {
   /**
-   * Reads what the subjects of these memos share (indexes and prices of reserves, ticks of pools), in one call of a lens
-   * that may leave together with those of other families. The result foresees figures at this block.
+   * Reads the state that the subjects of these memos share (indexes and prices of reserves, ticks of pools), in one
+   * lens call that may be bundled with those of other families. The result estimates figures at this block.
    */
-  share(memos: Iterable<unknown>, place: WatchTarget, signal: AbortSignal): Promise<FigureForecast>
-  /** What finds every log of a block that may change what a subject holds. */
+  readShared(memos: Iterable<unknown>, target: WatchTarget, signal: AbortSignal): Promise<FigureForecast>
+  /** Filters for every log of a block that may change a subject. */
   filters(chainId: number): readonly LogFilter[]
-  /** Tells of a subject whether the logs may have changed it. */
-  touched(logs: readonly HistoryLog[], chainId: number): (subject: WatchSubject) => boolean
+  /** Returns a check whether these logs may have changed a subject. */
+  toTouchedCheck(logs: readonly HistoryLog[], chainId: number): (subject: WatchSubject) => boolean
 }
 
 export interface FigureForecast {
-  /** About what the figure is now; undefined if only confirming can tell. */
+  /** Approximate current figure; undefined if only confirming gives it. */
   estimate(memo: unknown, figure: string): FigureValue
 }
 
-/** Reads what triggers watch. */
+/** Reads subjects of triggers. */
 export interface Watcher {
   /** Chains on which subjects can be watched. */
   readonly chainIds: ReadonlySet<number>
   /**
-   * The subjects at this block, in their order; `gone` if there is no such subject there (a burned position, a market
-   * that was never). One or few requests, however many there are. Throws `UnavailableError` as the family's routes do.
+   * The subjects at this block, in their order; `gone` if there is no such subject (a burned position, a market that
+   * does not exist). Takes few requests for any number of subjects. Throws `UnavailableError` as the family's routes.
    */
   confirm(
     subjects: readonly WatchSubject[],
-    place: WatchTarget,
+    target: WatchTarget,
     signal: AbortSignal,
   ): Promise<readonly (ConfirmedFigures | 'gone')[]>
   /** Absent: subjects are confirmed at each block. */
-  readonly screen?: FigureForecaster
-  /** What happens to subjects. Absent: the family has no such events. */
+  readonly forecaster?: FigureForecaster
+  /** Reader of the subjects' events. Absent: the family has none. */
   readonly events?: SubjectEventReader
 }
 
-/** Tells what happened to subjects from the logs of a block. */
+/** Reads events of subjects from the logs of a block. */
 export interface SubjectEventReader {
   filters(chainId: number): readonly LogFilter[]
   /**
-   * What happened to these subjects, in the order of the logs, of which others may be among them. Now and then it reads
-   * which contracts are the family's, so that nobody else's log is believed. Throws `UnavailableError`.
+   * Events of these subjects, in the order of the logs; unrelated logs are ignored. It reads the family's contracts
+   * from time to time, so that it trusts only their logs. Throws `UnavailableError`.
    */
-  happenings(
+  read(
     logs: readonly HistoryLog[],
     subjects: readonly WatchSubject[],
-    place: WatchTarget,
+    target: WatchTarget,
     signal: AbortSignal,
   ): Promise<readonly SubjectEvent[]>
 }
 
 /** Subjects as of a slot of Solana. */
 export interface ConfirmedAtSlot {
-  /** Confirmed by the cluster, so that it is never taken back; none of the subjects was read before it. */
+  /** Confirmed by the cluster, so it is never rolled back; all subjects were read at this slot or later. */
   readonly slot: bigint
-  /** By the cluster's clock, Unix seconds. */
+  /** Cluster time, Unix seconds. */
   readonly timestampSec: bigint
   /** In the order of the subjects. */
   readonly subjects: readonly (ConfirmedFigures | 'gone')[]
 }
 
 /**
- * Reads what triggers watch on Solana, where nobody can choose the slot of an answer. There are no screens: subjects are
- * confirmed in turn.
+ * Reads subjects of triggers on Solana, where a request cannot choose the slot of its answer. There are no forecasters:
+ * subjects are confirmed in turn.
  */
 export interface AccountWatcher {
-  /** How long a slot usually lasts, milliseconds. */
+  /** Usual duration of a slot, milliseconds. */
   readonly slotMs: number
   /** The subjects at a slot that is `minSlot` or later, at most as many as `subjectsMax`. Throws `UpstreamError`. */
   confirm(subjects: readonly WatchSubject[], minSlot: bigint, signal: AbortSignal): Promise<ConfirmedAtSlot>
   readonly subjectsMax: number
 }
 
-/** What can be watched, known before anything is connected. */
+/** Description of a family's subjects, available without a connection. */
 export interface Watchable {
   /** Checks and canonicalizes the subject of a request on one of the chains that have the family. */
   readonly subject: (chainId: number) => v.GenericSchema<unknown, WatchSubject>
@@ -124,6 +125,6 @@ export interface Watchable {
   readonly figures: Readonly<Record<string, 'number' | 'boolean'>>
   /** Types of events. */
   readonly events: readonly string[]
-  /** Path and query of the route that answers the same figures at a block: `/v1/lending/aave-v3?wallet=…&at_block=…`. */
+  /** Path and query of the route with the same figures at a block: `/v1/lending/aave-v3?wallet=…&at_block=…`. */
   readonly answerPath: (subject: WatchSubject, chainId: number, blockNumber: bigint) => string
 }

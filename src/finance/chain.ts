@@ -9,7 +9,7 @@ import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
 import { WRAPPER_ROWS, type WrapperKind } from './price/table/wrappers.ts'
 import { createTokenList, type TokenList } from './token/list/list.ts'
 
-/** A chain with what is known about the tokens on it. */
+/** A chain with prices and lists of its tokens. */
 export interface FinanceChain extends Chain {
   readonly prices: ChainPrices
   readonly tokens: TokenList
@@ -17,7 +17,7 @@ export interface FinanceChain extends Chain {
   readonly spamTokens: readonly Address[]
 }
 
-/** Reads of such a chain. */
+/** Client of a chain with prices and tokens. */
 export type FinanceClient = ChainClient<FinanceChain>
 
 /** Sources of USD prices for a chain's tokens. */
@@ -28,11 +28,11 @@ export interface ChainPrices {
   readonly stablecoins: readonly Address[]
   /** Aave's oracle, for tokens without a feed: its prices are US dollars with 8 decimals. */
   readonly aaveOracle?: Address
-  /** Token → what it wraps, for tokens without a price of their own. The native token and its wrapper need no row. */
+  /** Token → the token it wraps, for tokens without a price of their own. The native token's wrapper needs no row. */
   readonly wrappers?: Readonly<Record<Address, Wrapper>>
   /** The factory of Uniswap V3 whose pools price tokens that have no other source. */
   readonly uniswapV3Factory?: Address
-  /** Tokens with a feed that such a pool may hold beside the token; the first four count. */
+  /** Tokens with a feed that such a pool may pair the token with; the first four count. */
   readonly quotes?: readonly Address[]
 }
 
@@ -51,11 +51,11 @@ export interface UsdFeed {
 
 /** The built-in chains, by id. */
 export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => {
-  const prices = pricesOf(chain)
+  const prices = createChainPrices(chain)
   return { ...chain, prices, tokens: createTokenList({ ...chain, prices }), spamTokens: [] }
 })
 
-function pricesOf({ id }: Chain): ChainPrices {
+function createChainPrices({ id }: Chain): ChainPrices {
   const aaveOracle = AAVE_ORACLE_ROWS[id]
   const feeds = FEED_ROWS[id] ?? []
   const wrappers = WRAPPER_ROWS[id] ?? []

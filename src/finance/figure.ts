@@ -24,32 +24,32 @@ export const healthFactorFigure = v.pipe(
   v.description('Truncated to 4 digits; MAX without debt'),
 )
 
-/** Six digits, half away from zero. */
+/** Formats US dollars: six digits, half away from zero. */
 export function formatUsd(value: Rational): string {
   return formatRational(value, { digits: USD_DIGITS })
 }
 
-/** US dollars in an answer, from millionths of one. */
+/** Formats millionths of a US dollar as `formatUsd`. */
 export function formatUsdE6(unitsE6: bigint): string {
   return formatFixed(unitsE6, { scale: USD_DIGITS, digits: USD_DIGITS })
 }
 
-/** Eight digits, half away from zero. */
+/** Formats a ratio: eight digits, half away from zero, `MAX` if it is infinite. */
 export function formatRatio(value: BoundlessRatio): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits: RATIO_DIGITS })
 }
 
-/** The same of a yearly yield, ray. */
+/** Formats a yearly yield, ray, as `formatRatio`. */
 export function formatApy(apyRay: bigint): string {
   return formatRatio(rational(apyRay, RAY))
 }
 
-/** In percent, four digits, half away from zero. */
+/** Formats a ratio in percent: four digits, half away from zero. */
 export function formatPercentage({ numerator, denominator }: Rational): string {
   return formatRational({ numerator: numerator * 100n, denominator }, { digits: PERCENTAGE_DIGITS })
 }
 
-/** Four digits, rounded down, so that safety is never overstated. */
+/** Formats a health factor: four digits, rounded down, so that safety is never overstated. */
 export function formatHealthFactor(value: BoundlessRatio): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits: HEALTH_FACTOR_DIGITS, rounding: 'toward_zero' })
 }

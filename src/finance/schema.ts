@@ -8,7 +8,7 @@ export const evmAddress = text(EVM_ADDRESS)
 /** A Solana address in an answer. */
 export const base58Address = text(SOLANA_ADDRESS)
 
-/** A part of a position that only `full=true` adds. */
+/** Builds the schema of a field that only `full=true` adds; `words` describe it. */
 export function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string) {
   return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
 }

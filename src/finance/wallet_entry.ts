@@ -4,11 +4,11 @@ import { walletEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import {
   hexFromBytes,
-  nameParams,
-  partParams,
   STORE_DEADLINE_MS,
   storeInChunks,
   toHexDigits,
+  toNameParams,
+  toPartParams,
 } from '../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../history/stream.ts'
 import { coalesce } from '../lib/async/coalesce.ts'
@@ -16,8 +16,8 @@ import { groupBy } from '../lib/group_by.ts'
 import { memoize } from '../lib/memoize.ts'
 
 /**
- * A wallet entered something of a place at this block or before: a market, or a position that it was sent, by its id. It
- * says no more than where to look. Addresses and ids are lower case.
+ * A wallet entered a market, or was sent a position, of a target at this block or before; `entry` is its id. An entry
+ * only shows where to look. Addresses and ids are lower case.
  */
 export interface WalletEntry {
   readonly wallet: Hex
@@ -25,9 +25,9 @@ export interface WalletEntry {
   readonly block: number
 }
 
-/** Entries as a stream stores them: of each wallet and entry the first. */
+/** Entries as a stream stores them: the first of each wallet and id. */
 export const WALLET_ENTRIES: StreamTable<WalletEntry> = {
-  subjectOf: ({ wallet }) => wallet,
+  toSubject: ({ wallet }) => wallet,
   store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
@@ -35,11 +35,11 @@ export const WALLET_ENTRIES: StreamTable<WalletEntry> = {
       entries: rows.map(({ entry }) => toHexDigits(entry)),
       blocks: rows.map(({ block }) => block),
     }
-    return walletEntryStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
+    return walletEntryStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
   }),
 }
 
-/** In their order, of each wallet and entry the first. */
+/** Keeps the first entry of each wallet and id, in their order. */
 export function keepFirstEntries(all: readonly WalletEntry[]): WalletEntry[] {
   const first = new Map<string, WalletEntry>()
   for (const each of all) {
@@ -49,19 +49,19 @@ export function keepFirstEntries(all: readonly WalletEntry[]): WalletEntry[] {
   return [...first.values()]
 }
 
-/** Which entries are wanted. */
-interface EntriesQuestion {
-  readonly place: StreamTarget
+/** A query for a wallet's entries up to a block. */
+interface EntriesQuery {
+  readonly target: StreamTarget
   readonly stream: string
   readonly wallet: Hex
   readonly toBlock: number
 }
 
-/** What a wallet is known to have entered up to a block. */
-interface KnownEntries {
-  /** True if it is all. */
+/** Stored entries of a wallet up to a block. */
+interface StoredEntries {
+  /** True if all entries up to the block are stored. */
   readonly isWhole: boolean
-  /** True if anything of the wallet's history is known. */
+  /** True if some of the wallet's history is stored. */
   readonly isBegun: boolean
   readonly entries: readonly Hex[]
 }
@@ -69,33 +69,33 @@ interface KnownEntries {
 /** Wallets in one statement. */
 const WALLETS_MAX = 500
 
-/** Reads that; wallets of one place that are asked about at the same time, in one statement. Throws as `Database.run`. */
-export function readWalletEntries(db: Database, question: EntriesQuestion): Promise<KnownEntries> {
-  return readerOf(db)(question)
+/** Reads a wallet's entries; concurrent reads of one target share a statement. Throws as `Database.run`. */
+export function readWalletEntries(db: Database, query: EntriesQuery): Promise<StoredEntries> {
+  return getReader(db)(query)
 }
 
-const readerOf = memoize((db: Database) =>
-  coalesce<EntriesQuestion, KnownEntries>({
-    nameOf: ({ place: { chainId, contract, startBlock }, stream }) => `${chainId}:${contract}:${startBlock}:${stream}`,
+const getReader = memoize((db: Database) =>
+  coalesce<EntriesQuery, StoredEntries>({
+    getKey: ({ target: { chainId, contract, startBlock }, stream }) => `${chainId}:${contract}:${startBlock}:${stream}`,
     itemsMax: WALLETS_MAX,
-    answer: (questions) => readAll(db, questions),
+    answer: (queries) => readAll(db, queries),
   }),
 )
 
-async function readAll(db: Database, questions: readonly EntriesQuestion[]): Promise<readonly KnownEntries[]> {
-  const [first] = questions
+async function readAll(db: Database, queries: readonly EntriesQuery[]): Promise<readonly StoredEntries[]> {
+  const [first] = queries
   if (first === undefined) return []
-  const { startBlock } = first.place
-  const wallets = questions.map(({ wallet }) => toHexDigits(wallet))
-  const toBlocks = questions.map(({ toBlock }) => Math.max(startBlock, toBlock))
-  const rows = await walletEntryList(db, { ...nameParams(first), wallets, fromBlock: startBlock, toBlocks })
-  const byQuestion = groupBy(rows, ({ no }) => no)
-  return questions.map((_, index) => {
-    const its = byQuestion.get(index + 1) ?? []
+  const { startBlock } = first.target
+  const wallets = queries.map(({ wallet }) => toHexDigits(wallet))
+  const toBlocks = queries.map(({ toBlock }) => Math.max(startBlock, toBlock))
+  const rows = await walletEntryList(db, { ...toNameParams(first), wallets, fromBlock: startBlock, toBlocks })
+  const rowsByQuery = groupBy(rows, ({ no }) => no)
+  return queries.map((_, index) => {
+    const ownRows = rowsByQuery.get(index + 1) ?? []
     return {
-      isWhole: its[0]?.covered === true,
-      isBegun: its[0]?.begun === true,
-      entries: its.flatMap(({ entry }) => (entry === null ? [] : hexFromBytes(entry))),
+      isWhole: ownRows[0]?.covered === true,
+      isBegun: ownRows[0]?.begun === true,
+      entries: ownRows.flatMap(({ entry }) => (entry === null ? [] : hexFromBytes(entry))),
     }
   })
 }

@@ -5,28 +5,28 @@ import { UnavailableError, UpstreamError } from '../lib/error.ts'
 /** Days in a group, at first and at most. */
 const DAYS = 8
 const DAYS_MAX = 64
-/** After a search as quick as this, milliseconds, the next group is twice as large: endpoints and our own rate allow it. */
+/** After a search at most this long, milliseconds, the next group is twice as large: the rate limits allow it. */
 const QUICK_MS = 750
 
-/** Looks for the midnights of a chain. */
+/** A search for the midnights of a chain. */
 interface MidnightSearch {
   readonly chainId: number
-  /** In the order in which they are wanted. */
+  /** In the requested order. */
   readonly days: readonly number[]
-  /** Finds the blocks of some of them, as far as it can; returns those that have one, or may have. */
+  /** Searches the blocks of some days; returns the days that have one, or may have one. */
   find(days: readonly number[]): Promise<readonly number[]>
 }
 
 /**
- * Gives days in groups, each once it was looked for; all that is left in one group if a search throws `UnavailableError`
- * or `UpstreamError`. Throws what else a search throws, and `AbortedError` if `signal` fires. A chain is searched for one
- * group at a time: those before may find what is wanted.
+ * Yields days in groups, each once it was searched; all remaining days in one group if a search throws
+ * `UnavailableError` or `UpstreamError`. Throws other errors of a search, and `AbortedError` if `signal` fires. One
+ * search runs per chain, because an earlier one may find the same blocks.
  */
 export function createMidnightGroups(clock: Clock) {
   /** By chain, the end of the last search. */
   const ends = new Map<number, Promise<unknown>>()
 
-  async function inTurn<T>(chainId: number, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function runInTurn<T>(chainId: number, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const running = (ends.get(chainId) ?? Promise.resolve()).then(run)
     const end = running.catch(() => {})
     ends.set(chainId, end)
@@ -36,25 +36,25 @@ export function createMidnightGroups(clock: Clock) {
     return await untilAborted(running, signal)
   }
 
-  return async function* inGroups(
+  return async function* iterateGroups(
     { chainId, days, find }: MidnightSearch,
     signal: AbortSignal,
   ): AsyncGenerator<readonly number[]> {
     let size = DAYS
-    for (let at = 0; at < days.length; ) {
-      const group = days.slice(at, at + size)
+    for (let offset = 0; offset < days.length; ) {
+      const group = days.slice(offset, offset + size)
       const startedMs = clock.monotonicMs()
-      let found: readonly number[]
+      let foundDays: readonly number[]
       try {
-        found = await inTurn(chainId, () => find(group), signal)
+        foundDays = await runInTurn(chainId, () => find(group), signal)
       } catch (error) {
         if (!(error instanceof UnavailableError || error instanceof UpstreamError)) throw error
-        // One by one it shows which of them is to blame.
-        yield days.slice(at)
+        // The caller then reads the days one by one, which isolates the failing day.
+        yield days.slice(offset)
         return
       }
-      yield found
-      at += group.length
+      yield foundDays
+      offset += group.length
       if (clock.monotonicMs() - startedMs < QUICK_MS) size = Math.min(DAYS_MAX, 2 * size)
     }
   }

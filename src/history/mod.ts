@@ -35,224 +35,239 @@ import type {
 import { type ExpectedTip, isSameTip, type Tip } from './tip.ts'
 
 export interface HistoryService extends History, HistoryReader {
-  /** What is stored, from the database. */
-  progress(): Promise<readonly StoredProgress[]>
-  /** Histories of everybody that this process works on. */
-  working(): readonly WorkingHistory[]
-  /** Why histories of chains could not go on when somebody asked last, by chain id, in words for anybody. */
-  troubles(): ReadonlyMap<number, string>
-  /** Ends work in the background. */
+  /** Stored progress of all histories. Reads the database. */
+  listProgress(): Promise<readonly StoredProgress[]>
+  /** Global histories that this process works on. */
+  listActive(): readonly WorkingHistory[]
+  /** Why histories last failed, by chain id; safe to publish. */
+  getIssues(): ReadonlyMap<number, string>
+  /** Stops background work. */
   close(): Promise<void>
 }
 
-/** How long a caller waits for its history, milliseconds; then it is told when to come back. */
+/** How long a request waits for its history, milliseconds, before it fails with `Retry-After`. */
 const WAIT_MS = 4_000
-/** It waits at least this long, however long it took to learn what is missing: its request may have time left. */
+/** Minimum wait, milliseconds, after a slow start: the request may have time left. */
 const WAIT_LEAST_MS = 500
 
-/** Makes the histories of all chains. Nothing is asked of any endpoint until somebody asks for a history. */
+/** Creates the histories of all chains. Sends no request to an endpoint before the first history is requested. */
 export function createHistory(options: {
   readonly clients: ReadonlyMap<number, ChainClient>
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  /** Names this process in what it shares with others. */
+  /** Names this process in leases. */
   readonly holder: string
   readonly recorder?: HistoryRecorder
-  /** True if configuration switches histories off; the operator can do so as well. */
+  /** True if the configuration switches histories off. The operator can also do so at run time. */
   readonly isOff?: boolean
 }): HistoryService {
   const { clients, db, clock, log, holder, recorder, isOff = false } = options
   const coverage = createCoverage(db, holder)
   const isSwitchedOff = createHistorySwitch(db)
   const finality = createFinalityTracker({ coverage, clock, log })
-  const tails = createTailReader(clock)
-  const troubles = createHistoryIssues(clock)
+  const tailReader = createTailReader(clock)
+  const issues = createHistoryIssues(clock)
   const sources = new Map<number, readonly AdaptiveLogSource[]>()
   const followers = new Map<string, Follower<never>>()
   const names = new Map<string, Omit<WorkingHistory, 'blocksLeft'>>()
 
-  function clientOf({ chainId }: Pick<StreamTarget, 'chainId'>): ChainClient {
+  function requireClient({ chainId }: Pick<StreamTarget, 'chainId'>): ChainClient {
     const client = clients.get(chainId)
     if (client === undefined) throw new Error(`Cannot follow chain ${chainId}: it is not served`)
     return client
   }
 
-  function sourcesOf(client: ChainClient): readonly AdaptiveLogSource[] {
+  function getSources(client: ChainClient): readonly AdaptiveLogSource[] {
     const { id } = client.chain
-    const known = sources.get(id)
-    if (known !== undefined) return known
-    const made = client.background.map((endpoint) =>
+    const cachedSources = sources.get(id)
+    if (cachedSources !== undefined) return cachedSources
+    const newSources = client.background.map((endpoint) =>
       createAdaptiveLogSource({
         source: createLogSource(endpoint, id),
         clock,
         sleep: delay,
-        record: (outcome) => recorder?.requested(id, outcome),
+        onOutcome: (outcome) => recorder?.recordRequest(id, outcome),
       }),
     )
-    sources.set(id, made)
-    return made
+    sources.set(id, newSources)
+    return newSources
   }
 
-  function followerOf<Row, Place extends StreamTarget>(
+  function getFollower<Row, Target extends StreamTarget>(
     client: ChainClient,
-    stream: Stream<Row, Place>,
-    place: Place,
-  ): Follower<Place> {
-    const key = `${stream.name}:${place.chainId}:${place.contract}`
+    stream: Stream<Row, Target>,
+    target: Target,
+  ): Follower<Target> {
+    const key = `${stream.name}:${target.chainId}:${target.contract}`
     const { id } = client.chain
-    const follower: Follower<Place> =
+    const follower: Follower<Target> =
       followers.get(key) ??
       createFollower({
         stream,
-        place,
+        target,
         client,
-        sources: sourcesOf(client),
+        sources: getSources(client),
         coverage,
         db,
         clock,
         log,
         sleep: delay,
-        onStored: (blocks) => recorder?.stored(id, blocks),
-        onHealed: (logs) => recorder?.healed(id, logs),
+        onStored: (blocks) => recorder?.recordStored(id, blocks),
+        onHealed: (logs) => recorder?.recordHealed(id, logs),
       })
     followers.set(key, follower)
-    names.set(key, { chainId: place.chainId, stream: stream.name, contract: place.contract })
+    names.set(key, { chainId: target.chainId, stream: stream.name, contract: target.contract })
     return follower
   }
 
-  /** Asked only while nothing is stored of the subject or everybody: its logs may then take thousands of requests. */
-  async function untouched<Row, Place extends StreamTarget>(
-    { stream, place, subject }: TargetedRequest<Row, Place>,
+  /**
+   * True if the contracts' state proves that the subject has no rows. Used only while nothing is stored, when reading
+   * the logs may take thousands of requests.
+   */
+  async function readUntouched<Row, Target extends StreamTarget>(
+    { stream, target, subject }: TargetedRequest<Row, Target>,
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
     signal: AbortSignal,
   ): Promise<boolean> {
     if (stream.isUntouched === undefined) return false
     try {
-      return await stream.isUntouched(place, { subject, client, block }, signal)
+      return await stream.isUntouched(target, { subject, client, block }, signal)
     } catch (error) {
-      // Then its logs tell.
+      // Fall back to the logs.
       if (error instanceof UnavailableError) return false
       throw error
     }
   }
 
-  /** True if two endpoints agreed on it. Throws `UnavailableError` with the progress if `waitMs` pass before. */
-  async function complete<Row, Place extends StreamTarget>(
-    { stream, place, subject, startBlock }: TargetedRequest<Row, Place>,
+  /**
+   * Completes the stored history; true if two endpoints agreed on all of it. Throws `UnavailableError` with the
+   * progress after `waitMs`.
+   */
+  async function complete<Row, Target extends StreamTarget>(
+    { stream, target, subject, startBlock }: TargetedRequest<Row, Target>,
     { client, final, waitMs }: { readonly client: ChainClient; readonly final: FinalBlock; readonly waitMs: number },
     signal: AbortSignal,
   ): Promise<boolean> {
-    const fromBlock = Math.max(place.startBlock, startBlock ?? 0)
+    const fromBlock = Math.max(target.startBlock, startBlock ?? 0)
     if (fromBlock > final.number) return true
-    const follower = followerOf(client, stream, place)
-    const askers = getRequesters(signal)
-    const patience = timeoutSignal(waitMs)
+    const follower = getFollower(client, stream, target)
+    const requesters = getRequesters(signal)
+    const waitSignal = timeoutSignal(waitMs)
     try {
-      return await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
+      return await follower.complete(
+        { subject, fromBlock, final, requesters },
+        target,
+        AbortSignal.any([signal, waitSignal]),
+      )
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
-      throw follower.failureOf(subject) ?? historyPendingError(client, follower.paceOf(subject))
+      throw follower.findFailure(subject) ?? historyPendingError(client, follower.getProgress(subject))
     }
   }
 
-  /** What is stored is completed while the end is read: neither needs the other. */
-  async function readBoth<Row, Place extends StreamTarget>(
-    request: TargetedRequest<Row, Place>,
-    within: TipContext<Row> & { readonly waitMs: number; readonly isBegun: boolean },
+  /** Completes the stored history and reads the tail at the same time: neither needs the other. */
+  async function readBoth<Row, Target extends StreamTarget>(
+    request: TargetedRequest<Row, Target>,
+    context: TipContext<Row> & { readonly waitMs: number; readonly isPartlyStored: boolean },
     signal: AbortSignal,
   ) {
-    const { client, tip, isBegun, foreseen } = within
-    const over = new AbortController()
-    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, over.signal]))
-    const readEnd = () => tails.read({ ...request, client, tip, witnesses: sourcesOf(client) }, shared)
-    // While most is missing the end would be read for nobody, for each block of the wait.
-    const ahead = foreseen.end !== undefined && isSameTip(foreseen.end.tip, tip) ? foreseen.end.tail : undefined
-    const begun = ahead ?? (isBegun ? readEnd() : undefined)
-    begun?.catch(() => {})
+    const { client, tip, isPartlyStored, prefetchContext } = context
+    const endController = new AbortController()
+    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, endController.signal]))
+    const readTail = () => tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, shared)
+    // Skip the unfinalized tail while most of the history is missing: it would be discarded.
+    const prefetchedTail =
+      prefetchContext.prefetched !== undefined && isSameTip(prefetchContext.prefetched.tip, tip)
+        ? prefetchContext.prefetched.tail
+        : undefined
+    const pendingTail = prefetchedTail ?? (isPartlyStored ? readTail() : undefined)
+    pendingTail?.catch(() => {})
     try {
-      const isAgreed = await complete(request, { ...within, final: finalOf(tip) }, signal)
+      const isAgreed = await complete(request, { ...context, final: toFinalBlock(tip) }, signal)
       registerTimeoutError(signal, () => tailPendingError(client, tip))
-      const { block = tip.finalized, rows } = await (begun ?? readEnd())
+      const { block = tip.finalized, rows } = await (pendingTail ?? readTail())
       return { isAgreed, block, rows }
     } finally {
-      over.abort()
+      endController.abort()
     }
   }
 
   /**
-   * Begins, while the endpoints still agree on the tip, what will be asked for if it is the expected one: whoever asks
-   * then finds it under way.
+   * Starts the reads of the expected tip before the endpoints have agreed on it, so that they are under way when the
+   * tip is confirmed.
    */
-  async function foresee<Row, Place extends StreamTarget>(
-    request: TargetedRequest<Row, Place>,
-    { client, tip, foreseen }: Omit<TipContext<Row>, 'tip'> & { readonly tip: ExpectedTip },
+  async function prefetch<Row, Target extends StreamTarget>(
+    request: TargetedRequest<Row, Target>,
+    { client, tip, prefetchContext }: Omit<TipContext<Row>, 'tip'> & { readonly tip: ExpectedTip },
     signal: AbortSignal,
   ): Promise<void> {
-    const { stream, place, subject } = request
-    const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
-    if (!hasCoverage(covered) || foreseen.isOver || signal.aborted) return
-    const tail = tails.read({ ...request, client, tip, witnesses: sourcesOf(client) }, signal)
+    const { stream, target, subject } = request
+    const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
+    if (!hasCoverage(coverageBySubject) || prefetchContext.isTipKnown || signal.aborted) return
+    const tail = tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, signal)
     tail.catch(() => {})
-    foreseen.end = { tip, tail }
+    prefetchContext.prefetched = { tip, tail }
     const finalized = { number: tip.finalized.number, timestampSec: tip.block.timestampSec }
-    followerOf(client, stream, place).foresee({ ...request, finalized, covered }, place, signal)
+    getFollower(client, stream, target).prefetch({ ...request, finalized, coverageBySubject }, target, signal)
   }
 
-  async function ensure<Row, Place extends StreamTarget>(
-    unplaced: EnsureRequest<Row, Place>,
+  async function ensure<Row, Target extends StreamTarget>(
+    request: EnsureRequest<Row, Target>,
     client: ChainClient,
     signal: AbortSignal,
   ): Promise<CompleteHistory<Row>> {
-    const over = new AbortController()
-    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, over.signal]))
-    const foreseen: PrefetchContext<Row> = { end: undefined, isOver: false }
+    const endController = new AbortController()
+    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, endController.signal]))
+    const prefetchContext: PrefetchContext<Row> = { prefetched: undefined, isTipKnown: false }
     const startedMs = clock.monotonicMs()
     registerTimeoutError(signal, () => tipPendingError(client))
-    const begun = unplaced.begun ?? finality.beginTip(client, signal)
-    const placing = 'read' in unplaced.place ? unplaced.place.read() : Promise.resolve(unplaced.place)
-    const switching = isSwitchedOff().then((isOffNow) => {
+    const pendingTip = request.pendingTip ?? finality.startTip(client, signal)
+    const targetPromise = 'read' in request.target ? request.target.read() : Promise.resolve(request.target)
+    const switchedOffCheck = isSwitchedOff().then((isOffNow) => {
       if (isOff || isOffNow) throw historySwitchedOffError(client)
     })
-    const expect = (tip: ExpectedTip) => {
-      Promise.all([placing, switching])
-        .then(([place]) => foresee({ ...unplaced, place }, { client, tip, foreseen }, shared))
+    const onExpectedTip = (tip: ExpectedTip) => {
+      Promise.all([targetPromise, switchedOffCheck])
+        .then(([target]) => prefetch({ ...request, target }, { client, tip, prefetchContext }, shared))
         .catch(() => {})
     }
     try {
-      const [place, tip] = await Promise.all([placing, begun.tip(expect), switching])
-      foreseen.isOver = true
-      return await ensureAt({ ...unplaced, place }, { client, tip, startedMs, foreseen, shared }, signal)
+      const [target, tip] = await Promise.all([targetPromise, pendingTip.waitForTip(onExpectedTip), switchedOffCheck])
+      prefetchContext.isTipKnown = true
+      return await ensureAt({ ...request, target }, { client, tip, startedMs, prefetchContext, shared }, signal)
     } finally {
-      over.abort()
+      endController.abort()
     }
   }
 
-  async function ensureAt<Row, Place extends StreamTarget>(
-    request: TargetedRequest<Row, Place>,
-    within: TipContext<Row> & { readonly startedMs: number; readonly shared: AbortSignal },
+  async function ensureAt<Row, Target extends StreamTarget>(
+    request: TargetedRequest<Row, Target>,
+    context: TipContext<Row> & { readonly startedMs: number; readonly shared: AbortSignal },
     signal: AbortSignal,
   ): Promise<CompleteHistory<Row>> {
-    const { client, tip, startedMs, foreseen, shared } = within
-    const { stream, subject, place } = request
-    const follower = followerOf(client, stream, place)
+    const { client, tip, startedMs, prefetchContext, shared } = context
+    const { stream, subject, target } = request
+    const follower = getFollower(client, stream, target)
     registerTimeoutError(
       signal,
-      () => follower.failureOf(subject) ?? historyPendingError(client, follower.paceOf(subject)),
+      () => follower.findFailure(subject) ?? historyPendingError(client, follower.getProgress(subject)),
     )
-    for (const each of sourcesOf(client)) if (tip.holders.includes(each.source.index)) each.gave(tip.finalized)
+    for (const each of getSources(client))
+      if (tip.holders.includes(each.source.index)) each.recordFinalBlock(tip.finalized)
     const storedTo = Number(tip.finalized.number)
-    const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
-    const hasBegun = hasCoverage(covered)
-    const isUntouched = !hasBegun && (await untouched(request, { client, block: tip.block }, signal))
+    const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
+    const isPartlyStored = hasCoverage(coverageBySubject)
+    const isUntouched = !isPartlyStored && (await readUntouched(request, { client, block: tip.block }, signal))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
-    // The state that its rows are checked against is read beside its logs.
+    // Prefetch the state for the check of the rows while the logs are read.
     const { finalized } = tip
-    if (hasBegun && foreseen.end === undefined) follower.foreseeCheck({ ...request, finalized, covered }, place, shared)
+    if (isPartlyStored && prefetchContext.prefetched === undefined)
+      follower.prefetchCheck({ ...request, finalized, coverageBySubject }, target, shared)
     const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))
-    const { isAgreed, block, rows } = await readBoth(request, { ...within, waitMs, isBegun: hasBegun }, signal)
+    const { isAgreed, block, rows } = await readBoth(request, { ...context, waitMs, isPartlyStored }, signal)
     if (request.upTo === undefined || request.upTo > block.number) checkHistoryAge(client, block, clock)
-    const tail = rows.filter((row) => stream.table.subjectOf(row) === subject)
+    const tail = rows.filter((row) => stream.table.toSubject(row) === subject)
     return {
       storedTo,
       tail,
@@ -263,26 +278,26 @@ export function createHistory(options: {
   }
 
   return {
-    prepare: (chainId, signal) => finality.beginTip(clientOf({ chainId }), signal),
+    prepare: (chainId, signal) => finality.startTip(requireClient({ chainId }), signal),
     ensure(request, signal) {
-      const client = clientOf(request.place)
-      return troubles.watch(client.chain.id, () => ensure(request, client, signal))
+      const client = requireClient(request.target)
+      return issues.watch(client.chain.id, () => ensure(request, client, signal))
     },
-    complete({ stream, place }, signal) {
-      if (stream.subjectsOnly) throw new Error(`Cannot read everybody's history of stream ${stream.name}`)
-      const client = clientOf(place)
-      return troubles.watch(client.chain.id, async () => {
-        const final = finalOf(await finality.beginTip(client, signal).tip())
-        if (place.startBlock > final.number) return
-        const wanted = { subject: null, fromBlock: place.startBlock, final, askers: getRequesters(signal) }
-        await followerOf(client, stream, place).complete(wanted, place, signal)
+    complete({ stream, target }, signal) {
+      if (stream.subjectsOnly) throw new Error(`Cannot read a global history of stream ${stream.name}`)
+      const client = requireClient(target)
+      return issues.watch(client.chain.id, async () => {
+        const final = toFinalBlock(await finality.startTip(client, signal).waitForTip())
+        if (target.startBlock > final.number) return
+        const historyRequest = { subject: null, fromBlock: target.startBlock, final, requesters: getRequesters(signal) }
+        await getFollower(client, stream, target).complete(historyRequest, target, signal)
       })
     },
-    troubles: troubles.recent,
-    progress: coverage.progress,
-    working: () =>
+    getIssues: issues.listRecent,
+    listProgress: coverage.listProgress,
+    listActive: () =>
       [...names].flatMap(([key, name]) => {
-        const blocksLeft = followers.get(key)?.scanLeft
+        const blocksLeft = followers.get(key)?.scanBlocksLeft
         return blocksLeft === undefined ? [] : [{ ...name, blocksLeft }]
       }),
     async close() {
@@ -294,17 +309,17 @@ export function createHistory(options: {
 interface TipContext<Row> {
   readonly client: ChainClient
   readonly tip: Tip
-  readonly foreseen: PrefetchContext<Row>
+  readonly prefetchContext: PrefetchContext<Row>
 }
 
-/** What was begun while the endpoints agreed on the tip. */
+/** Reads that started before the endpoints had agreed on the tip. */
 interface PrefetchContext<Row> {
-  /** The end of the history if that tip is the right one. */
-  end: { readonly tip: ExpectedTip; readonly tail: Promise<Tail<Row>> } | undefined
-  /** True if the tip is known. */
-  isOver: boolean
+  /** The tail of the history, usable if the expected tip is confirmed. */
+  prefetched: { readonly tip: ExpectedTip; readonly tail: Promise<Tail<Row>> } | undefined
+  /** True once the tip is confirmed. */
+  isTipKnown: boolean
 }
 
-function finalOf({ finalized: { number, hash }, epoch }: Tip): FinalBlock {
+function toFinalBlock({ finalized: { number, hash }, epoch }: Tip): FinalBlock {
   return { number: Number(number), hash, epoch }
 }

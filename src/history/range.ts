@@ -1,12 +1,12 @@
-/** A range of blocks, both included. */
+/** A range of blocks, both ends inclusive. */
 export interface Range {
   readonly fromBlock: number
   readonly toBlock: number
 }
 
 /**
- * Divides a range into pieces of at most `blocks`, the newest first. With `shift` the edges lie half a piece lower, so
- * that a mistake at the edge of one division falls into the middle of the other.
+ * Divides a range into pieces of at most `blocks`, newest first. With `shift` the edges lie half a piece lower, so that
+ * an error at the edge of one division falls into the middle of the other.
  */
 export function splitRange({ fromBlock, toBlock }: Range, blocks: number, shift: boolean): readonly Range[] {
   const pieces: Range[] = []
@@ -22,7 +22,7 @@ export function countBlocks({ fromBlock, toBlock }: Range): number {
   return toBlock - fromBlock + 1
 }
 
-/** A range in two: its newest `blocks` blocks, and what is older, which may be nothing. */
+/** Divides a range into its newest `blocks` blocks and the older ones, which may be an empty range. */
 export function splitNewest({ fromBlock, toBlock }: Range, blocks: number): readonly [older: Range, newest: Range] {
   const from = toBlock - blocks + 1
   return [
@@ -31,11 +31,11 @@ export function splitNewest({ fromBlock, toBlock }: Range, blocks: number): read
   ]
 }
 
-/** The parts of `range` that lie in none of the others, the newest first. The others come in any order. */
-export function subtractRanges(range: Range, others: readonly Range[]): readonly Range[] {
+/** The parts of `range` outside all `excluded` ranges, newest first. `excluded` may have any order. */
+export function subtractRanges(range: Range, excluded: readonly Range[]): readonly Range[] {
   const missing: Range[] = []
   let toBlock = range.toBlock
-  for (const other of [...others].sort((a, b) => b.toBlock - a.toBlock)) {
+  for (const other of [...excluded].sort((a, b) => b.toBlock - a.toBlock)) {
     if (other.fromBlock > toBlock) continue
     if (other.toBlock < range.fromBlock) break
     if (other.toBlock < toBlock) missing.push({ fromBlock: other.toBlock + 1, toBlock })
@@ -45,7 +45,7 @@ export function subtractRanges(range: Range, others: readonly Range[]): readonly
   return missing
 }
 
-/** Number of blocks in ranges that lie apart. */
+/** Number of blocks in disjoint ranges. */
 export function countBlocksIn(ranges: readonly Range[]): number {
   return ranges.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1, 0)
 }

@@ -2,22 +2,22 @@ import { QUORUM } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Clock } from '../lib/clock.ts'
 
-/** How long a chain's second endpoint is left alone after it could not be asked. */
+/** Pause before the next recheck after a chain's second endpoint was unavailable, milliseconds. */
 const AGAIN_MS = 10 * 60_000
 
-/** When what one endpoint alone gave is read again: when another one may be there to say the same. */
+/** Decides when a value from a single endpoint is read again: when a second endpoint may confirm it. */
 export type Recheck = ReturnType<typeof createRecheck>
 
-/** Makes one that remembers, by chain, when a second endpoint was last missed. */
+/** Creates a recheck that remembers, by chain, when a second endpoint was last missing. */
 export function createRecheck(clock: Clock) {
   const untilMs = new Map<number, number>()
   return {
-    /** True if something that so many endpoints gave is worth reading again. */
+    /** True if a value that `witnesses` endpoints gave is due for another read. */
     isDue({ chain: { id, rpcUrls } }: ChainClient, witnesses: number): boolean {
       return witnesses < QUORUM && rpcUrls.length >= QUORUM && clock.monotonicMs() >= (untilMs.get(id) ?? 0)
     },
-    /** Notes how many endpoints answered a reading: while there is no second one, asking again is idle. */
-    answered({ chain: { id } }: ChainClient, witnesses: number): void {
+    /** Records how many endpoints answered a read; without a second one, the next recheck waits. */
+    recordAnswer({ chain: { id } }: ChainClient, witnesses: number): void {
       if (witnesses < QUORUM) untilMs.set(id, clock.monotonicMs() + AGAIN_MS)
     },
   }

@@ -5,49 +5,49 @@ import type { StoredPart, StreamTable, StreamTarget } from './stream.ts'
 /** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
 export const STORE_DEADLINE_MS = 30_000
 
-/** The chain's history is stopped, or was taken back since the logs were read, so nothing was stored. */
+/** Nothing was stored: the chain's history is stopped, or was rolled back since the logs were read. */
 export class NotStoredError extends Error {
   override readonly name = 'NotStoredError'
 
   constructor({ chainId }: Pick<StreamTarget, 'chainId'>) {
-    super(`The history of chain ${chainId} is stopped or was taken back`)
+    super(`The history of chain ${chainId} is stopped or was rolled back`)
   }
 }
 
-/** Bytes as statements of history take them: hexadecimal without prefix. They decode it, so its case does not matter. */
+/** Bytes as hexadecimal digits without prefix, for statements of history, which decode them: case does not matter. */
 export function toHexDigits(bytes: Hex): string {
   return bytes.slice(2)
 }
 
-/** The other way. */
+/** Bytes of a database row as prefixed hexadecimal. */
 export function hexFromBytes(bytes: Uint8Array): Hex {
   return `0x${Buffer.from(bytes).toString('hex')}`
 }
 
-/** A history in the database. */
+/** Names a history in the database. */
 export interface HistoryName {
-  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
+  readonly target: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly stream: string
 }
 
 /** The parameters of every statement about one history. */
-export function nameParams({ place, stream }: HistoryName) {
-  return { chainId: place.chainId, contract: toHexDigits(place.contract), stream }
+export function toNameParams({ target, stream }: HistoryName) {
+  return { chainId: target.chainId, contract: toHexDigits(target.contract), stream }
 }
 
-/** How statements name subjects; null: everybody. */
-export function subjectParam(subjects: readonly Hex[] | null): readonly string[] {
+/** Subjects as parameters of statements; null: the global history, named by an empty text. */
+export function toSubjectParam(subjects: readonly Hex[] | null): readonly string[] {
   return subjects?.map(toHexDigits) ?? ['']
 }
 
 /** The parameters of every function that stores rows, besides the rows. */
-export function partParams(part: StoredPart<unknown>) {
+export function toPartParams(part: StoredPart<unknown>) {
   const { subjects, fromBlock: from, toBlock: to, witnesses, epoch } = part
-  return { ...nameParams(part), subjects: subjectParam(subjects), from, to, witnesses, epoch }
+  return { ...toNameParams(part), subjects: toSubjectParam(subjects), from, to, witnesses, epoch }
 }
 
-/** The parameters of every statement that reads rows page by page: at most `max` of these blocks, behind the row `after`. */
-export function pageParams(
+/** The parameters of every statement that reads pages of rows: at most `max` rows of these blocks, behind `after`. */
+export function toPageParams(
   { fromBlock, toBlock, max }: { readonly fromBlock: number; readonly toBlock: number; readonly max: number },
   after: { readonly block: number; readonly logIndex: number } = { block: fromBlock, logIndex: -1 },
 ) {
@@ -55,19 +55,19 @@ export function pageParams(
   return { ...blocks, max, afterBlock: after.block, afterLogIndex: after.logIndex }
 }
 
-/** Rows of one statement: writing out more of them holds the event loop for long. */
+/** Rows of one statement: encoding more of them would block the event loop. */
 const PIECE_ROWS = 2_000
 
 /**
- * Stores parts by a statement for each piece of some thousand rows, the newest first, so that what is stored stays if a
- * later one fails. A block is never divided. `store` gives false if nothing may be stored.
+ * Stores a part in chunks of some thousand rows, one statement each, newest first, so that stored chunks stay if a
+ * later one fails. A block is never divided. `store` returns false if nothing may be stored.
  */
 export function storeInChunks<Row extends { readonly block: number }>(
   store: (db: Database, piece: StoredPart<Row>) => Promise<boolean>,
 ): StreamTable<Row>['store'] {
   return async (db, part) => {
     const storeRows = async (piece: StoredPart<Row>) => {
-      if (!(await store(db, piece))) throw new NotStoredError(part.place)
+      if (!(await store(db, piece))) throw new NotStoredError(part.target)
     }
     const { rows } = part
     let { toBlock } = part
@@ -86,8 +86,8 @@ export function storeInChunks<Row extends { readonly block: number }>(
 }
 
 /**
- * Rows that a statement reads page by page, each page behind the last row of the one before, at most `max`. Undefined if
- * a page is.
+ * Reads rows page by page, each page behind the last row of the previous one, at most `max` rows. Undefined if a page
+ * is undefined.
  */
 export async function readRowPages<Row>(
   { pageMax, max }: { readonly pageMax: number; readonly max: number },
@@ -103,14 +103,14 @@ export async function readRowPages<Row>(
 }
 
 /**
- * Rows of a statement that tells by a row without them that there are none; undefined if not all of them are stored.
- * `columns` are those that a row has.
+ * Rows of a statement that returns one row with null columns if there are none; undefined if not all rows are stored.
+ * `columns` are non-null in every real row.
  */
-export function coveredRows<Row extends { readonly covered: boolean }, Column extends keyof Row>(
+export function selectCoveredRows<Row extends { readonly covered: boolean }, Column extends keyof Row>(
   rows: readonly Row[],
   columns: readonly Column[],
 ): readonly (Row & { readonly [Key in Column]: NonNullable<Row[Key]> })[] | undefined {
-  const isThere = (row: Row): row is Row & { readonly [Key in Column]: NonNullable<Row[Key]> } =>
+  const hasColumns = (row: Row): row is Row & { readonly [Key in Column]: NonNullable<Row[Key]> } =>
     columns.every((column) => row[column] !== null)
-  return rows[0]?.covered === true ? rows.filter(isThere) : undefined
+  return rows[0]?.covered === true ? rows.filter(hasColumns) : undefined
 }

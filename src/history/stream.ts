@@ -6,7 +6,7 @@ import { UpstreamError } from '../lib/error.ts'
 import type { Range } from './range.ts'
 import type { PendingTip } from './tip.ts'
 
-/** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */
+/** One log from an endpoint, after the checks of its shape. All hexadecimal is lower case. */
 export interface HistoryLog {
   readonly address: Hex
   readonly topics: readonly Hex[]
@@ -15,9 +15,9 @@ export interface HistoryLog {
   readonly blockHash: Hex
   readonly transactionHash: Hex
   readonly transactionIndex: number
-  /** Position in the block, over all its transactions. */
+  /** Position in the block, across all transactions. */
   readonly logIndex: number
-  /** Unix seconds of the block; null if the endpoint does not give it with its logs. */
+  /** Unix seconds of the block; null if the endpoint omits it from its logs. */
   readonly timestampSec: number | null
 }
 
@@ -36,72 +36,72 @@ export interface LogFilter {
 }
 
 /**
- * What is followed on a chain: one contract, many, or none in particular; the stream's filters say which logs those are.
- * A stream may want a wider type that says what decoding needs.
+ * What a stream follows on a chain: one contract, several, or none in particular. The stream's filters select the logs.
+ * A stream may use a wider type with the facts that decoding needs.
  */
 export interface StreamTarget {
   readonly chainId: number
   /**
-   * What the place is called by in the database, lower case: its contract, such as a manager of positions. Without one
-   * of its own, whatever tells it from others: the id of a pool, or `0x` for all contracts of the chain.
+   * Names the target in the database, lower case: its contract, such as a position manager. Without a contract of its
+   * own: a unique id, such as a pool's, or `0x` for all contracts of the chain.
    */
   readonly contract: Hex
-  /** No log of the place is older. */
+  /** No log of the target is older. */
   readonly startBlock: number
 }
 
 export interface DecodedRows<Row> {
-  /** Ordered by block, log index and whatever tells rows of one log apart. */
+  /** Ordered by block, log index and the field that distinguishes rows of one log. */
   readonly rows: readonly Row[]
-  /** Transactions of which all logs are needed before their rows can be known. They have no rows here. */
+  /** Transactions whose rows need all logs of the transaction. They have no rows here. */
   readonly unsettled: readonly Hex[]
 }
 
-/** Rows that were made of blocks `fromBlock` to `toBlock`, both included. */
+/** Rows of blocks `fromBlock` to `toBlock`, both inclusive. */
 export interface StoredPart<Row> {
-  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
+  readonly target: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly stream: string
-  /** Whose history the blocks are complete for; null: everybody's. */
+  /** The subjects for which the blocks are complete; null: all (the global history). */
   readonly subjects: readonly Hex[] | null
   readonly fromBlock: number
   readonly toBlock: number
-  /** How many different endpoints gave the logs; each block was read twice at least. Of 1 it is marked as one's word. */
+  /** Number of endpoints that gave the logs; each block was read at least twice. 1 is stored as unconfirmed. */
   readonly witnesses: number
-  /** Of the chain's history when this was read; nothing is stored if it was taken back since. */
+  /** Epoch of the chain's history at the read; nothing is stored if the history was rolled back since. */
   readonly epoch: number
   readonly rows: readonly Row[]
 }
 
-/** How rows of a stream are stored. Rows that are there already stay, but what two endpoints gave replaces one's word. */
+/** How rows of a stream are stored. Existing rows stay, except that rows of two endpoints replace unconfirmed ones. */
 export interface StreamTable<Row> {
-  /** Whose row it is, as `EnsureRequest.subject` names it. */
-  subjectOf(row: Row): Hex
-  /** Stores rows and what is complete with them, at once or piece by piece. Throws as `Database.run`, `NotStoredError`. */
+  /** The subject of a row, in the form of `EnsureRequest.subject`. */
+  toSubject(row: Row): Hex
+  /** Stores rows and their coverage, at once or in chunks. Throws `NotStoredError`, and as `Database.run`. */
   store(db: Database, part: StoredPart<Row>): Promise<void>
 }
 
-/** What a family tells history to follow; history knows no protocol. All functions are pure unless they say so. */
-export interface Stream<Row, Place extends StreamTarget = StreamTarget> {
-  /** Name in the database, never changed: that of the family and of what it follows. */
+/** What history follows for a family; history knows no protocol. All functions are pure unless stated otherwise. */
+export interface Stream<Row, Target extends StreamTarget = StreamTarget> {
+  /** Name in the database, made of the family and what it follows. It never changes. */
   readonly name: string
   readonly table: StreamTable<Row>
   /**
-   * Filters whose union finds every log that `decode` needs for these subjects, or with null for everybody. For
-   * everybody it should be a single filter: the unfinalized end is read with it for each answer, and shared.
+   * Filters whose union finds every log that `decode` needs for these subjects, or for all subjects if null. For all
+   * subjects it should be a single filter: each answer reads the shared unfinalized tail with it.
    */
-  filters(place: Place, subjects: readonly Hex[] | null): readonly LogFilter[]
+  filters(target: Target, subjects: readonly Hex[] | null): readonly LogFilter[]
   /**
-   * True if everybody's logs are far too many, such as all Transfers of a chain. Then nothing is ever read for everybody:
-   * the unfinalized end, too, is each subject's alone. @default {false}
+   * True if the logs of all subjects are far too many, such as all Transfers of a chain. Then there are no global
+   * scans; each subject reads its own tail. @default {false}
    */
   readonly subjectsOnly?: boolean
   /**
-   * Rows of all logs that the filters found in a range of blocks, ordered by block and log index; rows of subjects that
-   * were not asked for may be among them. `receipts` holds all logs of transactions that an earlier call left
-   * unsettled: those transactions must then be settled from them. Throws `IncompleteError` if logs must be missing.
+   * Rows of all logs that the filters found in a range of blocks, ordered by block and log index; they may include rows
+   * of other subjects. `receipts` holds all logs of transactions that an earlier call left unsettled; this call must
+   * settle them. Throws `IncompleteError` if logs must be missing.
    */
   decode(
-    place: Place,
+    target: Target,
     logs: readonly HistoryLog[],
     context: {
       readonly subjects: readonly Hex[] | null
@@ -109,36 +109,35 @@ export interface Stream<Row, Place extends StreamTarget = StreamTarget> {
     },
   ): DecodedRows<Row>
   /**
-   * Checks that everybody's logs of neighbouring ranges leave no gap in a chain of values that the contract itself
-   * keeps, such as an index that follows from the previous rate. Ranges come newest first. `later` is what the
-   * previous call returned, for the range that begins after the last of these logs; null if that is not known. Throws
-   * `IncompleteError` naming the check.
+   * Checks that logs of neighbouring ranges of a global history leave no gap in a chain of values that the contract
+   * keeps, such as an index that follows from the previous rate. Ranges come newest first. `later` is the result of the
+   * previous call, for the range after these logs; null if unknown. Throws `IncompleteError` naming the check.
    */
-  readonly continuity?: (place: Place, logs: readonly HistoryLog[], later: unknown) => unknown
+  readonly checkContinuity?: (target: Target, logs: readonly HistoryLog[], later: unknown) => unknown
   /**
-   * True if it is proven, by the contracts' state at a block, that no row of a subject up to it can exist, and that
-   * costs a request or two; asked before its logs are read. Reads. Throws as `ChainClient.read`.
+   * True if the contracts' state at a block proves that the subject has no row up to it. Costs a request or two, before
+   * any log is read. Throws as `ChainClient.read`.
    */
   readonly isUntouched?: (
-    place: Place,
-    of: { readonly subject: Hex; readonly client: ChainClient; readonly block: PinnedBlock },
+    target: Target,
+    input: { readonly subject: Hex; readonly client: ChainClient; readonly block: PinnedBlock },
     signal: AbortSignal,
   ) => Promise<boolean>
   /**
-   * Begins to read what `verify` will need if this block turns out to be final. It is used at most once, and dropped
+   * Starts to read what `verify` will need if this block becomes final. The result is used at most once, and dropped
    * when `signal` fires.
    */
-  readonly foresee?: (
-    place: Place,
-    of: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: ExpectedFinalBlock },
+  readonly prefetch?: (
+    target: Target,
+    input: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: ExpectedFinalBlock },
     signal: AbortSignal,
   ) => void
   /**
-   * Checks one subject's stored rows of these blocks against the chain's state, and reads for it. Throws
-   * `IncompleteError` naming the check and the blocks if rows must be missing.
+   * Checks one subject's stored rows of these blocks against on-chain state. Reads. Throws `IncompleteError` naming the
+   * check and the blocks if rows must be missing.
    */
   readonly verify?: (
-    place: Place,
+    target: Target,
     part: {
       readonly subject: Hex
       readonly client: ChainClient
@@ -151,22 +150,22 @@ export interface Stream<Row, Place extends StreamTarget = StreamTarget> {
   ) => Promise<void>
 }
 
-/** A block that will probably be final. Its own time may be earlier than `timestampSec`. */
+/** A block that will probably be final. Its actual time may be earlier than `timestampSec`. */
 export type ExpectedFinalBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
 
-/** The check that disputed logs be decided: it fails if endpoints differ and nobody can say who is right. */
+/** Name of the check that decides disputed logs: it fails if endpoints differ and no evidence decides. */
 export const SECOND_WITNESS_CHECK = 'second witness'
 
-/** That check cannot be made now, because no endpoint can be its witness. */
+/** The second-witness check cannot run now: no endpoint is available as a witness. */
 export class NoWitnessError extends UpstreamError {
   override readonly name = 'NoWitnessError'
 
-  constructor(message = 'A second endpoint does not answer at the moment') {
+  constructor(message = 'A second endpoint does not answer now') {
     super(message)
   }
 }
 
-/** Logs must be missing in `fromBlock` to `toBlock`; `check` names what found it, for the caller: `pairing`. */
+/** Logs must be missing in `fromBlock` to `toBlock`. `check` names the failed check for the caller: `pairing`. */
 export class IncompleteError extends Error {
   override readonly name: string = 'IncompleteError'
   readonly check: string
@@ -185,7 +184,7 @@ export class IncompleteError extends Error {
   }
 }
 
-/** A check failed twice in the same place although different endpoints gave the same logs: it is the check that is wrong. */
+/** A check failed twice at one block although different endpoints gave the same logs: the check itself is wrong. */
 export class FaultyCheckError extends IncompleteError {
   override readonly name = 'FaultyCheckError'
 
@@ -199,79 +198,78 @@ export class FaultyCheckError extends IncompleteError {
   }
 }
 
-/** What a failed check says: that logs are missing, or, if it failed before over logs that are agreed, that it is wrong. */
+/** Classifies a failed check: logs are missing, or, if it failed before on agreed logs, the check itself is wrong. */
 export function classifyFailedCheck(
   error: IncompleteError,
   { before, witnesses }: { readonly before: IncompleteError | undefined; readonly witnesses: number },
 ): IncompleteError {
-  // Its last block may be the newest, which moves on.
+  // Compare first blocks only: the last block may be the newest, which advances.
   const isSame = before?.check === error.check && before.fromBlock === error.fromBlock
   return isSame && witnesses > 1 ? new FaultyCheckError(error) : error
 }
 
-/** A place that must be read first: beside the newest block, not before it. */
-interface UnreadTarget<Place extends StreamTarget> {
+/** A target that must be read first, at the same time as the newest block. */
+interface UnreadTarget<Target extends StreamTarget> {
   readonly chainId: number
   /** Throws as `ChainClient.read`. */
-  read(): Promise<Place>
+  read(): Promise<Target>
 }
 
-export interface EnsureRequest<Row, Place extends StreamTarget> {
-  readonly stream: Stream<Row, Place>
-  readonly place: Place | UnreadTarget<Place>
+export interface EnsureRequest<Row, Target extends StreamTarget> {
+  readonly stream: Stream<Row, Target>
+  readonly target: Target | UnreadTarget<Target>
   /** A wallet (20 bytes) or a token id (32 bytes), lower case. */
   readonly subject: Hex
-  /** No log of the subject is older, if that is known to be later than the place's own start. */
+  /** No log of the subject is older. Set if later than the target's own start. */
   readonly startBlock?: number
-  /** The block that the answer is about, if it may be any of the past; absent: the newest. */
+  /** The block of the answer if it may lie in the past; absent: the newest block. */
   readonly upTo?: bigint | undefined
-  /** What was begun before it was known whose history is wanted. */
-  readonly begun?: PendingTip | undefined
+  /** A tip whose read started before the subject was known. */
+  readonly pendingTip?: PendingTip | undefined
 }
 
-/** A request whose place is known. */
-export type TargetedRequest<Row, Place extends StreamTarget> = EnsureRequest<Row, Place> & { readonly place: Place }
+/** A request whose target is known. */
+export type TargetedRequest<Row, Target extends StreamTarget> = EnsureRequest<Row, Target> & { readonly target: Target }
 
-/** A history that is complete: rows in the database up to a finalized block, and the rows after it. */
+/** A complete history: rows in the database up to a finalized block, and the rows after it. */
 export interface CompleteHistory<Row> {
   /** The subject's rows up to this block are in the database. */
   readonly storedTo: number
   /** The subject's rows after `storedTo`, up to `block`; never stored. */
   readonly tail: readonly Row[]
-  /** True if no row can exist up to `block`; nothing was stored of that, which one endpoint's state tells. */
+  /** True if no row can exist up to `block`, by one endpoint's state; nothing is stored in that case. */
   readonly isUntouched: boolean
   /**
-   * Names what is stored: as long as it is the same, stored rows stay as they are. Undefined if they may still be
-   * replaced, since one endpoint alone said them and there is another.
+   * Version of the stored rows: they do not change while it is the same. Undefined if they may still be replaced,
+   * because a single endpoint gave them and another one exists.
    */
   readonly version: string | undefined
-  /** Where the history ends: the newest block, or a finalized one if the end is too long to be read with an answer. */
+  /** Last block of the history: the newest block, or a finalized one if the tail is too long for one answer. */
   readonly block: PinnedBlock
 }
 
 /** The history of every stream. */
 export interface History {
-  /** Begins to read what every history of a chain needs, beside other reads of whoever will ask for one. */
+  /** Starts to read the tip that every history of a chain needs, at the same time as the caller's other reads. */
   readonly prepare?: (chainId: number, signal: AbortSignal) => PendingTip
   /**
-   * Makes a subject's history complete. Work that takes longer than the caller can wait goes on in the background.
-   * Throws `UnavailableError` with the progress, when to come back or what to configure; or naming the check that found
-   * logs to be missing.
+   * Completes a subject's history. Work that takes longer than the caller can wait continues in the background. Throws
+   * `UnavailableError` with the progress, the time to retry or the setting to change; or naming the check that failed.
    */
-  ensure<Row, Place extends StreamTarget>(
-    request: EnsureRequest<Row, Place>,
+  ensure<Row, Target extends StreamTarget>(
+    request: EnsureRequest<Row, Target>,
     signal: AbortSignal,
   ): Promise<CompleteHistory<Row>>
 }
 
-/** Reads histories of everybody ahead. */
+/** Indexes global histories ahead of requests. */
 export interface HistoryReader {
   /**
-   * Reads everybody's history of a place ahead, however long it takes. Throws `UnavailableError` if it cannot go on,
-   * and `AbortedError` if `signal` fires.
+   * Indexes the global history of a target, however long it takes. Throws `UnavailableError` if it cannot continue, and
+   * `AbortedError` if `signal` fires.
    */
-  complete<Row, Place extends StreamTarget>(
-    of: { readonly stream: Stream<Row, Place>; readonly place: Place },
+  complete<Row, Target extends StreamTarget>(
+    input: { readonly stream: Stream<Row, Target>; readonly target: Target },
     signal: AbortSignal,
   ): Promise<void>
 }

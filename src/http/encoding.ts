@@ -1,33 +1,33 @@
 import { gzipSync } from 'node:zlib'
 
-/** Shorter bodies fit in one packet as they are. */
-const PACKED_LENGTH_MIN = 1_024
-/** Made anew for every answer, so the fastest; the next levels save a tenth and take twice as long. */
+/** Least length of a compressed body; shorter ones fit into one packet. */
+const COMPRESSED_LENGTH_MIN = 1_024
+/** The fastest level, as every answer is compressed again; the next levels save a tenth and take twice as long. */
 const LEVEL = 1
 
 /**
- * A body in an encoding that the caller accepts; undefined if it is sent as it is. Of what the caller accepts alike, zstd
- * takes the least time and gives the shortest; only Bun has it.
+ * Compresses a body in an encoding that the caller accepts; undefined to send it as it is. Prefers zstd, which is
+ * faster and shorter than gzip; only Bun has it.
  */
 export function compressBody(
   body: string,
   accept: string | null,
 ): { readonly encoding: 'zstd' | 'gzip'; readonly bytes: Uint8Array<ArrayBuffer> } | undefined {
   if (accept === null || !isCompressible(body)) return undefined
-  const accepted = acceptedOf(accept)
+  const accepted = parseAccepted(accept)
   if (zstd !== undefined && accepted.includes('zstd')) return { encoding: 'zstd', bytes: zstd(body) }
   if (!accepted.includes('gzip')) return undefined
   return { encoding: 'gzip', bytes: new Uint8Array(gzipSync(body, { level: LEVEL })) }
 }
 
-/** True if it depends on the caller whether the body is encoded. */
+/** True if the body is long enough to be compressed for callers that accept it. */
 export function isCompressible(body: string): boolean {
-  return body.length >= PACKED_LENGTH_MIN
+  return body.length >= COMPRESSED_LENGTH_MIN
 }
 
-/** True if the answer may be packed by gzip. */
+/** True if the client accepts gzip. */
 export function acceptsGzip(request: Request): boolean {
-  return acceptedOf(request.headers.get('accept-encoding') ?? '').includes('gzip')
+  return parseAccepted(request.headers.get('accept-encoding') ?? '').includes('gzip')
 }
 
 const zstd =
@@ -35,8 +35,8 @@ const zstd =
     ? undefined
     : (body: string) => new Uint8Array(Bun.zstdCompressSync(body, { level: LEVEL }))
 
-/** Names in an `Accept-Encoding` that are not refused by a weight of zero. */
-function acceptedOf(accept: string): readonly string[] {
+/** Parses the names in an `Accept-Encoding`, without those of weight zero. */
+function parseAccepted(accept: string): readonly string[] {
   const parts = accept.toLowerCase().split(',')
   return parts.filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part)).map((part) => (part.split(';')[0] ?? '').trim())
 }

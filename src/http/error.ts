@@ -28,7 +28,7 @@ const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
   GATEWAY_TIMEOUT: 504,
 }
 
-/** A failure with headers that the answer must carry, or with a status that no code stands for. */
+/** A failure with headers for the answer, or with a status without a code of its own. */
 export class HttpError extends CodedError {
   override readonly name = 'HttpError'
   readonly status: number
@@ -49,31 +49,31 @@ export class HttpError extends CodedError {
   }
 }
 
-/** What the caller may see of a failure. */
+/** The public part of a failure. */
 export type HttpFailure = Pick<HttpError, 'status' | 'code' | 'message' | 'headers'>
 
 /**
- * What the caller may see of any thrown value: a coded error as it is, everything else as a generic 500. An unusable
- * upstream answer is 502 if `badGateway` says that the route lists it, else 503.
+ * Converts any thrown value to its public part: a coded error as it is, any other value to a generic 500. An unusable
+ * upstream answer is 502 if `badGateway`, that is, if the route lists 502, else 503.
  */
 export function toHttpFailure(error: unknown, options: { readonly badGateway: boolean }): HttpFailure {
   if (error instanceof HttpError) return error
   if (error instanceof UnavailableError) {
-    const progress = error instanceof PendingError ? { 'x-progress': progressText(error.progress) } : {}
-    return failed(error.code, error.message, { 'retry-after': String(error.retryAfterSec), ...progress })
+    const progress = error instanceof PendingError ? { 'x-progress': formatProgress(error.progress) } : {}
+    return toFailure(error.code, error.message, { 'retry-after': String(error.retryAfterSec), ...progress })
   }
-  if (error instanceof UpstreamError && !options.badGateway) return failed('SERVICE_UNAVAILABLE', error.message)
-  if (error instanceof CodedError) return failed(error.code, error.message)
-  // The service ended the work: a caller who left gets no answer.
-  if (error instanceof AbortedError) return failed('SERVICE_UNAVAILABLE', 'Cannot answer now')
-  return failed('INTERNAL_ERROR', 'Cannot answer because of an internal error')
+  if (error instanceof UpstreamError && !options.badGateway) return toFailure('SERVICE_UNAVAILABLE', error.message)
+  if (error instanceof CodedError) return toFailure(error.code, error.message)
+  // The service ended the work; disconnected callers get no answer.
+  if (error instanceof AbortedError) return toFailure('SERVICE_UNAVAILABLE', 'Cannot answer now')
+  return toFailure('INTERNAL_ERROR', 'Cannot answer because of an internal error')
 }
 
-/** `percent=37, left=1234, unit=blocks`, a dictionary of RFC 9651; the percentage alone if no more is known. */
-function progressText({ percent, left }: Progress): string {
+/** Formats `percent=37, left=1234, unit=blocks`, a dictionary of RFC 9651; the percentage alone if no more is known. */
+function formatProgress({ percent, left }: Progress): string {
   return `percent=${percent}${left === undefined ? '' : `, left=${left.count}, unit=${left.unit}`}`
 }
 
-function failed(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}): HttpFailure {
+function toFailure(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}): HttpFailure {
   return { status: STATUS_BY_CODE[code], code, message, headers }
 }

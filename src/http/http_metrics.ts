@@ -8,7 +8,7 @@ interface FinishedRequest {
   readonly creditsCharged: number
 }
 
-/** Counts finished requests: their number by route and status, their latency and credits by route. */
+/** Creates a counter of finished requests: their number by route and status, their latency and credits by route. */
 export function createHttpMetrics(metrics: Metrics, options: { readonly inFlight: () => number }) {
   const requests = metrics.counter({
     name: 'walletscope_http_requests_total',

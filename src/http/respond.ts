@@ -3,19 +3,19 @@ import type { HttpFailure } from './error.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** An answer that is ready to be sent once it is paid for. */
+/** An answer that is ready to be sent once it is charged. */
 export interface PreparedAnswer {
   readonly status: number
-  /** Finished text; null only for 204 and 304. */
+  /** Complete text; null only for 204 and 304. */
   readonly body: string | null
-  /** The same text in the encoding that the headers name, sent in its place. */
-  readonly packed?: Uint8Array<ArrayBuffer>
-  /** What it costs; 0 unless the status is 2xx. */
+  /** The text in the encoding that the headers name, sent instead of `body`. */
+  readonly compressed?: Uint8Array<ArrayBuffer>
+  /** Price; 0 unless the status is 2xx. */
   readonly credits: number
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A success that costs nothing. */
+/** Creates a free success. */
 export function successAnswer(body: string, headers: PreparedAnswer['headers'] = {}): PreparedAnswer {
   return { status: 200, body, credits: 0, headers }
 }
@@ -26,18 +26,18 @@ export interface RateLimit {
   readonly remaining: number
   /** Unix second at which the oldest slot frees. */
   readonly resetSec: number
-  /** Milliseconds from the admission until then, not rounded to seconds: what a refused caller has to wait. */
+  /** Milliseconds from the admission until then, not rounded to seconds: the wait of a refused caller. */
   readonly waitMs: number
 }
 
-/** State of the caller's organization, sent with every answer to a recognised key. */
+/** State of the caller's organization, sent with every answer to a recognized key. */
 export interface AccountState {
   readonly rateLimit: RateLimit
   readonly creditsCharged: number
   readonly creditsRemaining: bigint
 }
 
-/** An error as an answer: `{ error: { code, message, request_id } }`. */
+/** Converts an error to an answer: `{ error: { code, message, request_id } }`. */
 export function failureAnswer(error: HttpFailure, requestId: string): PreparedAnswer {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
@@ -45,38 +45,38 @@ export function failureAnswer(error: HttpFailure, requestId: string): PreparedAn
 }
 
 /**
- * The answer as the adapter sends it, made from one string and all headers at once: a `Response` made from another one,
- * or `Response.json`, loses its type or length on one of the runtimes.
+ * Creates the adapter's response from one string and all headers at once: a `Response` from another one, or from
+ * `Response.json`, loses its type or length on one of the runtimes.
  */
 export function respond(
   outcome: PreparedAnswer,
   options: {
     readonly requestId: string
     readonly account?: AccountState | undefined
-    /** Of the request; looked into only if the body is long. */
-    readonly sent: Headers
+    /** Headers of the request; read only if the body is long. */
+    readonly requestHeaders: Headers
     readonly cors?: Readonly<Record<string, string>> | undefined
     /** True if the connection must end with the answer. */
     readonly close: boolean
   },
 ): Response {
   const { account, cors } = options
-  const headers = usualHeaders(options.requestId, account)
+  const headers = createHeaders(options.requestId, account)
   if (outcome.body === null) delete headers['content-type']
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
   const { body } = outcome
-  const isEncoded = outcome.packed !== undefined
+  const isEncoded = outcome.compressed !== undefined
   const varies = !isEncoded && body !== null && isCompressible(body)
   const vary = outcome.headers['vary'] ?? (varies ? 'accept-encoding' : undefined)
   if (vary !== undefined) headers['vary'] = cors?.['vary'] === undefined ? vary : `${vary}, ${cors['vary']}`
-  const made = varies ? compressBody(body, options.sent.get('accept-encoding')) : undefined
-  if (made !== undefined) headers['content-encoding'] = made.encoding
-  return new Response(outcome.packed ?? made?.bytes ?? body, { status: outcome.status, headers })
+  const compressedBody = varies ? compressBody(body, options.requestHeaders.get('accept-encoding')) : undefined
+  if (compressedBody !== undefined) headers['content-encoding'] = compressedBody.encoding
+  return new Response(outcome.compressed ?? compressedBody?.bytes ?? body, { status: outcome.status, headers })
 }
 
-/** As literals: headers that are added one by one take twice as long. */
-function usualHeaders(requestId: string, account: AccountState | undefined): Record<string, string> {
+/** Returns headers as literals: adding them one by one takes twice as long. */
+function createHeaders(requestId: string, account: AccountState | undefined): Record<string, string> {
   if (account === undefined) {
     return {
       'content-type': JSON_TYPE,

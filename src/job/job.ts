@@ -1,40 +1,40 @@
 import { UnavailableError } from '../lib/error.ts'
 
-/** Work that nobody waits for, done in rounds, one at a time. */
+/** A background job: rounds run one at a time. */
 export interface Job {
-  /** In metrics: `log_retention`. */
+  /** Name in metrics: `log_retention`. */
   readonly name: string
   /**
-   * One round. Gives the pause until the next one, milliseconds; undefined: as `everyMs` says. Throws to be tried again;
-   * `signal` fires when the job is stopped.
+   * Runs one round. Returns the pause until the next one, milliseconds; undefined: `everyMs`. A round that throws is
+   * retried. `signal` fires when the job is stopped.
    */
   round(signal: AbortSignal): Promise<number | undefined>
-  /** Pause after a round, a little longer by chance, so that processes do not work in step; absent: until it is woken. */
+  /** Pause after a round, with jitter, so that processes do not work in step; absent: until the job is woken. */
   readonly everyMs?: number
-  /** How long it waits when it is woken, so that one round does what has gathered, milliseconds. @default 0 */
+  /** Delay after a wake-up, so that one round covers several of them, milliseconds. @default 0 */
   readonly gatherMs?: number
-  /** Pause after a failure, milliseconds; it doubles with each further one. */
+  /** Pause after a failure, milliseconds; it doubles with each consecutive one. */
   readonly retryMs: { readonly least: number; readonly most: number }
-  /** Told of each failure, but not that the database is away, which the log says once. */
-  failed(error: unknown): void
+  /** Called with each failure except `UnavailableError`: an unreachable database is logged once, elsewhere. */
+  onError(error: unknown): void
 }
 
 /** A job that has been started. */
 export type RunningJob = ReturnType<typeof startJob>
 
-/** What jobs of one process share. */
+/** Options shared by all jobs of a process. */
 export interface JobOptions {
-  /** Told how each round ended. */
-  readonly ended?: (name: string, outcome: 'done' | 'failed') => void
-  /** From 0 to below 1. @default always 0 */
+  /** Called with the outcome of each round. */
+  readonly onRoundEnd?: (name: string, outcome: 'done' | 'failed') => void
+  /** Random number from 0 to below 1. @default always 0 */
   readonly random?: () => number
 }
 
-/** The longest share by which chance lengthens the pause between rounds. */
+/** Maximum share by which jitter lengthens the pause between rounds. */
 const JITTER = 0.1
 
-/** Starts a job with its first round. It does not keep the process alive. */
-export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {}) {
+/** Starts a job with its first round. The job does not keep the process alive. */
+export function startJob(job: Job, { onRoundEnd, random = () => 0 }: JobOptions = {}) {
   const { name, everyMs, gatherMs = 0, retryMs } = job
   const controller = new AbortController()
   const { signal } = controller
@@ -43,7 +43,7 @@ export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {})
   let isWoken = false
   let failures = 0
 
-  function begin(next: Exclude<typeof state, 'running'>, afterMs: number | undefined): void {
+  function schedule(next: Exclude<typeof state, 'running'>, afterMs: number | undefined): void {
     clearTimeout(timer)
     if (signal.aborted) return
     state = next
@@ -52,10 +52,10 @@ export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {})
     timer.unref()
   }
 
-  /** Something is to be done: begins a round now, or as soon as a pause after a failure or the present round is over. */
+  /** Starts a round now, or after the current round or the pause after a failure. */
   function wake(): void {
     isWoken = true
-    if (state === 'pausing') begin('gathering', gatherMs)
+    if (state === 'pausing') schedule('gathering', gatherMs)
   }
 
   async function run(): Promise<void> {
@@ -64,21 +64,21 @@ export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {})
     try {
       const pauseMs = await job.round(signal)
       failures = 0
-      ended?.(name, 'done')
-      begin('pausing', pauseMs ?? (everyMs && everyMs * (1 + JITTER * random())))
+      onRoundEnd?.(name, 'done')
+      schedule('pausing', pauseMs ?? (everyMs && everyMs * (1 + JITTER * random())))
       if (isWoken) wake()
     } catch (error) {
       if (signal.aborted) return
-      ended?.(name, 'failed')
-      if (!(error instanceof UnavailableError)) job.failed(error)
-      begin('retrying', Math.min(retryMs.most, retryMs.least * 2 ** failures++))
+      onRoundEnd?.(name, 'failed')
+      if (!(error instanceof UnavailableError)) job.onError(error)
+      schedule('retrying', Math.min(retryMs.most, retryMs.least * 2 ** failures++))
     }
   }
 
   wake()
   return {
     wake,
-    /** Begins nothing more. */
+    /** Stops the job: no further round starts. */
     stop(): void {
       controller.abort()
       clearTimeout(timer)

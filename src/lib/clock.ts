@@ -1,12 +1,12 @@
-/** Time as the application sees it; tests hand in their own. */
+/** The application's source of time; tests pass their own. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number
-  /** Milliseconds that never go back, for durations. */
+  /** Monotonic milliseconds, for durations. */
   monotonicMs(): number
 }
 
-/** The machine's own clock. */
+/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),

@@ -21,7 +21,7 @@ export const ERROR_CODES = [
 /** Machine-readable code of a failure. */
 export type ErrorCode = (typeof ERROR_CODES)[number]
 
-/** A failure that the caller sees: a code and a sentence that helps to fix it. */
+/** An error shown to the caller: a code and a sentence that helps to fix it. */
 export class CodedError extends Error {
   override readonly name: string = 'CodedError'
   readonly code: ErrorCode
@@ -32,7 +32,7 @@ export class CodedError extends Error {
   }
 }
 
-/** A dependency (database, chain) could not answer in time; a retry may work. */
+/** A dependency (database, chain) could not answer in time; a retry may succeed. */
 export class UnavailableError extends CodedError {
   override readonly name: string = 'UnavailableError'
   readonly retryAfterSec: number
@@ -43,12 +43,12 @@ export class UnavailableError extends CodedError {
   }
 }
 
-/** A dependency is away, and whoever found that out has told the log: nobody else needs to. */
+/** A dependency is unavailable; the first caller already logged it. */
 export class AlreadyLoggedError extends UnavailableError {
   override readonly name = 'AlreadyLoggedError'
 }
 
-/** True if the log was told of the error, or of what caused it. */
+/** True if the error or one of its causes was logged already. */
 export function isAlreadyLogged(error: unknown): boolean {
   return (
     error instanceof AlreadyLoggedError ||
@@ -56,15 +56,15 @@ export function isAlreadyLogged(error: unknown): boolean {
   )
 }
 
-/** How far a reading is that goes on by itself. */
+/** Progress of a read that continues in the background. */
 export interface Progress {
-  /** Whole, 0 to 100. */
+  /** Integer, 0 to 100. */
   readonly percent: number
-  /** How much is left, and of what; absent if nobody knows yet. */
+  /** The remaining work and its unit; absent while unknown. */
   readonly left?: { readonly count: number; readonly unit: 'blocks' | 'days' | 'ids' }
 }
 
-/** What was asked for is still being read, and goes on being read: a retry will find more of it. */
+/** The requested data is still being read in the background: a retry will find more of it. */
 export class PendingError extends UnavailableError {
   override readonly name = 'PendingError'
   readonly progress: Progress
@@ -78,7 +78,7 @@ export class PendingError extends UnavailableError {
   }
 }
 
-/** A dependency gave an unusable answer. Routes that do not list UPSTREAM_ERROR answer SERVICE_UNAVAILABLE. */
+/** A dependency returned an unusable answer. Routes that do not list UPSTREAM_ERROR answer SERVICE_UNAVAILABLE. */
 export class UpstreamError extends CodedError {
   override readonly name: string = 'UpstreamError'
 
@@ -87,12 +87,12 @@ export class UpstreamError extends CodedError {
   }
 }
 
-/** The system's name for a failure, such as `ENOSPC`; its message would quote paths. */
+/** Returns the system's code of an error, such as `ENOSPC`, because its message would quote paths. */
 export function getErrnoCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }
 
-/** The caller went away before the work was done: nothing is charged, and the log says 499. */
+/** The caller disconnected before the work was done: nothing is charged, and the request is logged as 499. */
 export class AbortedError extends Error {
   override readonly name = 'AbortedError'
 }

@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
 
-/** Failures without a success between them are trouble once they last so long. */
+/** Consecutive failures are reported once they have lasted this long. */
 const LASTING_MS = 1_000
-/** Later than this after the last try nobody knows whether it is over. */
-const KNOWN_MS = 10_000
+/** A failure older than this is unknown, not ongoing. */
+const EXPIRY_MS = 10_000
 
 interface OngoingFailure {
   readonly sinceMs: number
@@ -14,25 +14,25 @@ interface OngoingFailure {
 export type FailureTracker = ReturnType<typeof createFailureTracker>
 
 /**
- * Remembers which steps of something fail, and why. What answers questions may still fail at its work: a database whose
- * disk is full takes no writes.
+ * Tracks which steps of a component fail, and why. A component that responds may still fail at some steps: a database
+ * with a full disk serves reads but takes no writes.
  */
 export function createFailureTracker(clock: Clock) {
-  const failing = new Map<string, OngoingFailure>()
+  const ongoing = new Map<string, OngoingFailure>()
   return {
-    succeeded(step: string): void {
-      failing.delete(step)
+    recordSuccess(step: string): void {
+      ongoing.delete(step)
     },
-    failed(step: string, error: unknown): void {
+    recordFailure(step: string, error: unknown): void {
       const lastMs = clock.monotonicMs()
-      const sinceMs = failing.get(step)?.sinceMs ?? lastMs
-      failing.set(step, { sinceMs, lastMs, reason: getRootReason(error) })
+      const sinceMs = ongoing.get(step)?.sinceMs ?? lastMs
+      ongoing.set(step, { sinceMs, lastMs, reason: getRootReason(error) })
     },
-    /** Why a step fails, in the words of the innermost cause; undefined if none does, or none was tried lately. */
+    /** The message of the innermost cause of an ongoing failure; undefined if no step failed lately. */
     get reason(): string | undefined {
       const nowMs = clock.monotonicMs()
-      const lasting = [...failing.values()].find(
-        ({ sinceMs, lastMs }) => lastMs - sinceMs >= LASTING_MS && nowMs - lastMs < KNOWN_MS,
+      const lasting = [...ongoing.values()].find(
+        ({ sinceMs, lastMs }) => lastMs - sinceMs >= LASTING_MS && nowMs - lastMs < EXPIRY_MS,
       )
       return lasting?.reason
     },

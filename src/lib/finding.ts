@@ -1,25 +1,25 @@
-/** What an examination found. `lack`: it works, and something costs more or is missing. `failureFinding`: it cannot be used. */
+/** Result of one check. `lack`: it works, but something costs more or is missing. `failed`: it cannot be used. */
 export interface Finding {
-  /** What was asked, in a word or two. */
+  /** Name of the check, in a word or two. */
   readonly check: string
   readonly verdict: 'good' | 'lack' | 'failed'
-  /** What is there, in words. Never an address or another's own words, which may hold secrets. */
+  /** The state, in words. Never an address or a quoted message: these may hold secrets. */
   readonly found: string
-  /** What a lack or a failure costs. */
+  /** The consequence of a lack or a failure. */
   readonly cost?: string
 }
 
-/** A finding without a cost. */
+/** Creates a finding without a consequence. */
 export function okFinding(check: string, found: string): Finding {
   return { check, verdict: 'good', found }
 }
 
-/** A finding that costs something. */
+/** Creates a finding for something that works at a cost. */
 export function warningFinding(check: string, found: string, cost: string): Finding {
   return { check, verdict: 'lack', found, cost }
 }
 
-/** A finding that makes the rest useless. */
+/** Creates a finding for something that cannot be used. */
 export function failureFinding(check: string, found: string, cost: string): Finding {
   return { check, verdict: 'failed', found, cost }
 }

@@ -1,12 +1,12 @@
-/** Items by key, in order. Node 20 has no `Map.groupBy`. */
+/** Groups items by key, in order. Node 20 has no `Map.groupBy`. */
 export function groupBy<Item, Key>(
   items: readonly Item[],
-  key: (item: Item) => Key,
+  getKey: (item: Item) => Key,
 ): ReadonlyMap<Key, readonly Item[]> {
   const groups = new Map<Key, Item[]>()
   for (const item of items) {
-    const group = groups.get(key(item))
-    if (group === undefined) groups.set(key(item), [item])
+    const group = groups.get(getKey(item))
+    if (group === undefined) groups.set(getKey(item), [item])
     else group.push(item)
   }
   return groups

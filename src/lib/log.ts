@@ -1,7 +1,7 @@
 /** Severities, least first. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
-/** Severity of a line, or the least that is written. */
+/** Severity of a line, or the threshold for writing. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Fields of one line: `msg` is a past-tense sentence; no secrets, no URLs of endpoints. */
@@ -10,12 +10,12 @@ interface LogFields {
   readonly [field: string]: unknown
 }
 
-/** JSON lines, one object each, with `time` and `level` first. */
+/** Log of JSON lines, one object each, with `time` and `level` first. */
 export type Log = Readonly<Record<LogLevel, (fields: LogFields) => void>>
 
 /**
- * Makes a log that hands lines to `write`, which ends them; lines below `level` are dropped before they are built. Each
- * has the same `fields` before its own.
+ * Creates a log that passes lines to `write`, which adds the line end; lines below `level` are dropped before they are
+ * built. The common `fields` precede a line's own.
  */
 export function createLog(options: {
   readonly level: LogLevel
@@ -23,64 +23,69 @@ export function createLog(options: {
   readonly fields?: Readonly<Record<string, unknown>>
 }): Log {
   const threshold = LOG_LEVELS.indexOf(options.level)
-  const at = (level: LogLevel) => (fields: LogFields) => {
+  const createWriter = (level: LogLevel) => (fields: LogFields) => {
     if (LOG_LEVELS.indexOf(level) < threshold) return
-    options.write(JSON.stringify({ time: new Date().toISOString(), level, ...options.fields, ...fields }, plain))
+    options.write(JSON.stringify({ time: new Date().toISOString(), level, ...options.fields, ...fields }, toPlainValue))
   }
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return {
+    debug: createWriter('debug'),
+    info: createWriter('info'),
+    warn: createWriter('warn'),
+    error: createWriter('error'),
+  }
 }
 
-/** A log that keeps nothing. */
+/** A log that writes nothing. */
 export const silentLog: Log = createLog({ level: 'error', write: () => {} })
 
-/** How long lines of one kind are counted before one more is written. */
+/** How long lines of one kind are counted before the next one is written. */
 const EVERY_MS = 60_000
 
-interface Counted {
+interface ThrottledLine {
   times: number
   write: () => void
 }
 
-const kindsOf = new WeakMap<Log, Map<string, Counted>>()
+const kindsByLog = new WeakMap<Log, Map<string, ThrottledLine>>()
 
 /**
- * Writes a line that may come with every request: the first of its kind at once, then at most one a minute, the latest,
- * with the `times` that it stands for. Kinds must be few: no caller's text is part of one.
+ * Writes a line that may occur with every request: the first of its kind at once, then at most one a minute, the
+ * latest, with the number of lines (`times`) that it represents. Kinds must be few and must not contain caller input.
  */
 export function logThrottled(
   log: Log,
   { level, kind, everyMs = EVERY_MS }: { readonly level: LogLevel; readonly kind: string; readonly everyMs?: number },
   fields: LogFields,
 ): void {
-  const kinds = kindsOf.get(log) ?? new Map<string, Counted>()
-  kindsOf.set(log, kinds)
-  const known = kinds.get(kind)
-  if (known !== undefined) {
-    known.times++
-    known.write = () => log[level]({ ...fields, times: known.times })
+  const kinds = kindsByLog.get(log) ?? new Map<string, ThrottledLine>()
+  kindsByLog.set(log, kinds)
+  const repeated = kinds.get(kind)
+  if (repeated !== undefined) {
+    repeated.times++
+    repeated.write = () => log[level]({ ...fields, times: repeated.times })
     return
   }
-  const counted: Counted = { times: 0, write: () => {} }
-  kinds.set(kind, counted)
+  const line: ThrottledLine = { times: 0, write: () => {} }
+  kinds.set(kind, line)
   log[level](fields)
   const timer = setInterval(() => {
-    if (counted.times > 0) counted.write()
+    if (line.times > 0) line.write()
     else {
       clearInterval(timer)
       kinds.delete(kind)
     }
-    counted.times = 0
+    line.times = 0
   }, everyMs)
   timer.unref()
 }
 
-/** Drops what was counted of a kind, because it is over; the next one still waits for its minute. */
+/** Drops the counted lines of a kind, because the condition is over; the next line still waits for its minute. */
 export function resetThrottled(log: Log, kind: string): void {
-  const counted = kindsOf.get(log)?.get(kind)
-  if (counted !== undefined) counted.times = 0
+  const line = kindsByLog.get(log)?.get(kind)
+  if (line !== undefined) line.times = 0
 }
 
-function plain(_key: string, value: unknown): unknown {
+function toPlainValue(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack }
   return value

@@ -4,41 +4,41 @@ interface LruEntry<Value> {
 }
 
 /**
- * Remembers at most `entriesMax` values by name, which together weigh at most `weightMax`: those used longest ago are
- * forgotten. A heavier one is not remembered.
+ * Creates a cache of at most `entriesMax` values with a total weight of at most `weightMax`; it evicts the least
+ * recently used. A value heavier than `weightMax` is not stored.
  */
-export function createLru<Value, Name = string>(options: {
+export function createLru<Value, Key = string>(options: {
   readonly entriesMax: number
   readonly weightMax?: number
-  readonly weightOf?: (value: Value, name: Name) => number
+  readonly getWeight?: (value: Value, key: Key) => number
 }) {
-  const { entriesMax, weightMax = Number.POSITIVE_INFINITY, weightOf = () => 0 } = options
+  const { entriesMax, weightMax = Number.POSITIVE_INFINITY, getWeight = () => 0 } = options
   // A Map keeps the order of insertion: the most recently used is last.
-  const entries = new Map<Name, LruEntry<Value>>()
-  let weightKept = 0
+  const entries = new Map<Key, LruEntry<Value>>()
+  let totalWeight = 0
 
-  function drop(name: Name): void {
-    weightKept -= entries.get(name)?.weight ?? 0
-    entries.delete(name)
+  function drop(key: Key): void {
+    totalWeight -= entries.get(key)?.weight ?? 0
+    entries.delete(key)
   }
 
   return {
-    /** The value of that name, which counts as a use. */
-    get(name: Name): Value | undefined {
-      const entry = entries.get(name)
+    /** Returns the value of a key and marks it as used. */
+    get(key: Key): Value | undefined {
+      const entry = entries.get(key)
       if (entry === undefined) return undefined
-      entries.delete(name)
-      entries.set(name, entry)
+      entries.delete(key)
+      entries.set(key, entry)
       return entry.value
     },
-    set(name: Name, value: Value): void {
-      drop(name)
-      const weight = weightOf(value, name)
+    set(key: Key, value: Value): void {
+      drop(key)
+      const weight = getWeight(value, key)
       if (weight > weightMax) return
-      entries.set(name, { value, weight })
-      weightKept += weight
+      entries.set(key, { value, weight })
+      totalWeight += weight
       for (const oldest of entries.keys()) {
-        if (entries.size <= entriesMax && weightKept <= weightMax) break
+        if (entries.size <= entriesMax && totalWeight <= weightMax) break
         drop(oldest)
       }
     },

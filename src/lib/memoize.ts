@@ -1,41 +1,41 @@
 import { createLru } from './lru.ts'
 
-/** Makes a value when it is first asked for, and keeps it. */
+/** Wraps `make` so that the first call creates the value and later calls return it. */
 export function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
+  let result: { readonly value: T } | undefined
   return () => {
-    made ??= { value: make() }
-    return made.value
+    result ??= { value: make() }
+    return result.value
   }
 }
 
-/** The same function, which calculates once for each object; the object must not change. */
+/** Wraps a function so that it calculates once for each object; the object must not change. */
 export function memoize<Key extends object, Value>(calculate: (key: Key) => Value): (key: Key) => Value {
-  const known = new WeakMap<Key, Value>()
+  const cache = new WeakMap<Key, Value>()
   return (key) => {
-    const before = known.get(key)
-    if (before !== undefined) return before
+    const cached = cache.get(key)
+    if (cached !== undefined) return cached
     const value = calculate(key)
-    known.set(key, value)
+    cache.set(key, value)
     return value
   }
 }
 
-/** The same for text, while the texts used last have no more than `charsMax` characters. */
+/** Wraps a function of text with an LRU cache of at most `charsMax` characters of keys. */
 export function memoizeText<Text extends string, Value extends string | object>(
   calculate: (text: Text) => Value,
   charsMax: number,
 ): (text: Text) => Value {
-  const known = createLru<Value>({
+  const cache = createLru<Value>({
     entriesMax: Number.POSITIVE_INFINITY,
     weightMax: charsMax,
-    weightOf: (_, text) => text.length,
+    getWeight: (_, text) => text.length,
   })
   return (text) => {
-    const before = known.get(text)
-    if (before !== undefined) return before
+    const cached = cache.get(text)
+    if (cached !== undefined) return cached
     const value = calculate(text)
-    known.set(text, value)
+    cache.set(text, value)
     return value
   }
 }

@@ -1,7 +1,7 @@
 /** Values of a metric's labels, in the order of its `labels`. */
 type LabelValues = readonly (string | number)[]
 
-/** Name and meaning of one metric; `labels` name its dimensions. */
+/** Name and help text of one metric; `labels` name its dimensions. */
 interface MetricOptions {
   /** `walletscope_…`, with its unit last: `_total`, `_seconds`, `_bytes`. */
   readonly name: string
@@ -9,115 +9,117 @@ interface MetricOptions {
   readonly labels?: readonly string[]
 }
 
-/** What the values of several processes that serve as one are together. */
+/** How the values of several worker processes are merged into one. */
 export type Aggregation = 'sum' | 'most' | 'least'
 
 interface GaugeOptions extends MetricOptions {
   /** @default sum */
-  readonly together?: Aggregation
+  readonly aggregation?: Aggregation
 }
 
-/** Values with labels, read when the metrics are. */
+/** Values with labels, read whenever the metrics are read. */
 interface LabelledOptions extends GaugeOptions {
   readonly labels: readonly string[]
   readonly read: () => readonly (readonly [labels: LabelValues, value: number])[]
 }
 
-/** One metric as it stands, which can be sent to another process. */
+/** The current state of one metric; it can be sent to another process. */
 export interface MetricSample {
   readonly name: string
-  /** Its lines before the series. */
+  /** The HELP and TYPE lines. */
   readonly head: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly together: Aggregation
-  /** Name and labels of each series as they are shown, and its value. */
+  readonly aggregation: Aggregation
+  /** Rendered name and labels of each series, and its value. */
   readonly series: readonly (readonly [name: string, value: number])[]
 }
 
-/** Counters, gauges and histograms of one process, shown in the text format of Prometheus (version 0.0.4). */
+/** Counters, gauges and histograms of one process, rendered in the text format of Prometheus (version 0.0.4). */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** Series of one metric; further label values are counted together under `other`, so that memory stays bounded. */
+/** Most series of one metric. Additional label values are counted under `other`, so that memory stays bounded. */
 const SERIES_MAX = 1_000
 
-/** Makes an empty set of metrics. Throws if a name is used twice. */
+/** Creates an empty set of metrics. Registering a name twice throws. */
 export function createMetrics() {
   const families = new Map<string, () => MetricSample>()
 
   function register(options: GaugeOptions, type: MetricSample['type'], read: () => MetricSample['series']): void {
-    const { name, together = 'sum' } = options
+    const { name, aggregation = 'sum' } = options
     if (families.has(name)) throw new Error(`Cannot register metric "${name}": it exists`)
     const help = options.help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
     const head = `# HELP ${name} ${help}\n# TYPE ${name} ${type}`
-    families.set(name, () => ({ name, head, type, together, series: read() }))
+    families.set(name, () => ({ name, head, type, aggregation, series: read() }))
   }
 
-  function labelled(options: LabelledOptions, type: 'counter' | 'gauge'): void {
+  function registerLabelled(options: LabelledOptions, type: 'counter' | 'gauge'): void {
     register(options, type, () =>
-      options.read().map(([labels, value]) => [`${options.name}${labelText(options.labels, labels)}`, value] as const),
+      options
+        .read()
+        .map(([labels, value]) => [`${options.name}${formatLabels(options.labels, labels)}`, value] as const),
     )
   }
 
-  const figures = () => [...families.values()].map((read) => read())
+  const readSamples = () => [...families.values()].map((read) => read())
 
   return {
-    /** A family of counters; the returned function finds or makes the series of these label values. */
+    /** Registers a family of counters; the returned function finds or creates the series of these label values. */
     counter(options: MetricOptions) {
       const series = createSeries(options.labels ?? [], () => new Counter())
       register(options, 'counter', () => series.map((cell, labels) => [[`${options.name}${labels}`, cell.value]]))
-      return series.at
+      return series.getOrCreate
     },
-    /** A family of histograms with cumulative buckets at `buckets`, ascending. */
+    /** Registers a family of histograms with cumulative buckets at `buckets`, ascending. */
     histogram(options: MetricOptions & { readonly buckets: readonly number[] }) {
       const series = createSeries(options.labels ?? [], () => new Histogram(options.buckets))
       register(options, 'histogram', () => series.map((cell, labels) => cell.series(options.name, labels)))
-      return series.at
+      return series.getOrCreate
     },
-    /** A number that only grows, read by `render`. */
+    /** Registers a number that only grows, read by `render`. */
     total(options: MetricOptions & { readonly read: () => number }): void {
       register(options, 'counter', () => [[options.name, options.read()]])
     },
-    /** A value that is read by `render`. */
+    /** Registers a value that is read by `render`. */
     gauge(options: GaugeOptions & { readonly read: () => number }): void {
       register(options, 'gauge', () => [[options.name, options.read()]])
     },
-    /** The same of several numbers with labels. */
-    totals: (options: LabelledOptions) => labelled(options, 'counter'),
-    gauges: (options: LabelledOptions) => labelled(options, 'gauge'),
-    figures,
-    /** The same as text. */
-    render: () => renderMetrics(figures()),
+    /** Registers several growing numbers with labels. */
+    totals: (options: LabelledOptions) => registerLabelled(options, 'counter'),
+    gauges: (options: LabelledOptions) => registerLabelled(options, 'gauge'),
+    readSamples,
+    /** Renders all metrics as text. */
+    render: () => renderMetrics(readSamples()),
   }
 }
 
-/** Figures in the text format of Prometheus. */
-export function renderMetrics(figures: readonly MetricSample[]): string {
+/** Renders samples in the text format of Prometheus. */
+export function renderMetrics(samples: readonly MetricSample[]): string {
   const parts: string[] = []
-  for (const { head, series } of figures) parts.push(head, ...series.map(([name, value]) => `${name} ${value}`))
+  for (const { head, series } of samples) parts.push(head, ...series.map(([name, value]) => `${name} ${value}`))
   return `${parts.join('\n')}\n`
 }
 
-/** The figures of several processes as those of one: counters and histograms are summed, gauges as each one says. */
+/** Merges the samples of several processes: sums counters and histograms, and merges gauges by their `aggregation`. */
 export function mergeMetrics(processes: readonly (readonly MetricSample[])[]): readonly MetricSample[] {
-  const merged = new Map<string, { readonly figure: MetricSample; readonly values: Map<string, number> }>()
-  for (const figure of processes.flat()) {
-    const { values } = merged.get(figure.name) ?? { values: new Map<string, number>() }
-    if (values.size === 0) merged.set(figure.name, { figure, values })
-    for (const [series, value] of figure.series) {
-      const known = values.get(series)
-      values.set(series, known === undefined ? value : TOGETHER[figure.together](known, value))
+  const merged = new Map<string, { readonly sample: MetricSample; readonly values: Map<string, number> }>()
+  for (const sample of processes.flat()) {
+    const { values } = merged.get(sample.name) ?? { values: new Map<string, number>() }
+    if (values.size === 0) merged.set(sample.name, { sample, values })
+    for (const [series, value] of sample.series) {
+      const previous = values.get(series)
+      values.set(series, previous === undefined ? value : AGGREGATE[sample.aggregation](previous, value))
     }
   }
-  return [...merged.values()].map(({ figure, values }) => ({ ...figure, series: [...values] }))
+  return [...merged.values()].map(({ sample, values }) => ({ ...sample, series: [...values] }))
 }
 
-const TOGETHER: Readonly<Record<Aggregation, (one: number, other: number) => number>> = {
+const AGGREGATE: Readonly<Record<Aggregation, (one: number, other: number) => number>> = {
   sum: (one, other) => one + other,
   most: Math.max,
   least: Math.min,
 }
 
-/** Bounds for the duration of answers and outside calls, seconds. */
+/** Histogram bounds for the duration of answers and outgoing calls, seconds. */
 export const LATENCY_BUCKETS_SEC: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]
@@ -155,7 +157,7 @@ export class Histogram {
 
   series(name: string, labels: string): MetricSample['series'] {
     let below = 0
-    const bucket = (bound: string) => `${name}_bucket${withLabel(labels, `le="${bound}"`)}`
+    const bucket = (bound: string) => `${name}_bucket${addLabel(labels, `le="${bound}"`)}`
     const buckets = this.#bounds.map((bound, index) => {
       below += this.#counts[index] ?? 0
       return [bucket(String(bound)), below] as const
@@ -169,35 +171,36 @@ export class Histogram {
   }
 }
 
-function createSeries<Made>(names: readonly string[], make: () => Made) {
-  const cells = new Map<string, { readonly labels: string; readonly cell: Made }>()
+function createSeries<Series>(names: readonly string[], make: () => Series) {
+  const cells = new Map<string, { readonly labels: string; readonly series: Series }>()
 
-  function at(...values: LabelValues): Made {
+  function getOrCreate(...values: LabelValues): Series {
     const key = values.join('\u0000')
-    const known = cells.get(key)
-    if (known !== undefined) return known.cell
-    if (cells.size >= SERIES_MAX && values.some((value) => value !== 'other')) return at(...names.map(() => 'other'))
+    const existing = cells.get(key)
+    if (existing !== undefined) return existing.series
+    if (cells.size >= SERIES_MAX && values.some((value) => value !== 'other'))
+      return getOrCreate(...names.map(() => 'other'))
     const cell = make()
-    cells.set(key, { labels: labelText(names, values), cell })
+    cells.set(key, { labels: formatLabels(names, values), series: cell })
     return cell
   }
 
   return {
-    at,
-    map: (series: (cell: Made, labels: string) => MetricSample['series']) =>
-      [...cells.values()].flatMap(({ cell, labels }) => series(cell, labels)),
+    getOrCreate,
+    map: (series: (cell: Series, labels: string) => MetricSample['series']) =>
+      [...cells.values()].flatMap(({ series: cell, labels }) => series(cell, labels)),
   }
 }
 
-function labelText(names: readonly string[], values: LabelValues): string {
+function formatLabels(names: readonly string[], values: LabelValues): string {
   if (names.length === 0) return ''
-  return `{${names.map((name, index) => `${name}="${escaped(String(values[index] ?? ''))}"`).join(',')}}`
+  return `{${names.map((name, index) => `${name}="${escapeLabel(String(values[index] ?? ''))}"`).join(',')}}`
 }
 
-function withLabel(labels: string, label: string): string {
+function addLabel(labels: string, label: string): string {
   return labels === '' ? `{${label}}` : `${labels.slice(0, -1)},${label}}`
 }
 
-function escaped(value: string): string {
+function escapeLabel(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }

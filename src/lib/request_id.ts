@@ -4,12 +4,12 @@ import type { Clock } from './clock.ts'
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 16
-/** Ids made from one call for random bytes, and cut from one text; each for itself would cost more than the rest. */
+/** Ids per call for random bytes, cut from one text: separate calls would cost more than everything else. */
 const IDS_PER_REFILL = 256
 
 /**
- * Makes ids, `req_` and 26 characters that are unique and ordered by time: 50 bits of milliseconds, then 80
- * random bits, in Crockford's base32 (the layout of a ULID). `fill` fills an array with random bytes.
+ * Creates a generator of ids: `req_` and 26 characters that are unique and ordered by time: 50 bits of milliseconds,
+ * then 80 random bits, in Crockford's base32 (the layout of a ULID). `fill` fills an array with random bytes.
  */
 export function createRequestIdGenerator(options: {
   readonly clock: Clock
@@ -24,7 +24,7 @@ export function createRequestIdGenerator(options: {
     const ms = options.clock.now()
     if (ms !== lastMs) {
       lastMs = ms
-      prefix = `req_${timePrefix(ms)}`
+      prefix = `req_${formatTime(ms)}`
     }
     if (used === letters.length) {
       options.fill(pool)
@@ -36,17 +36,17 @@ export function createRequestIdGenerator(options: {
   }
 }
 
-/** True if a caller's own request id may be kept: short, and without characters that could forge a log line. */
+/** True if a caller's own request id is acceptable: short, and without characters that could forge a log line. */
 export function isRequestId(text: string): boolean {
   return /^[A-Za-z0-9_-]{8,64}$/.test(text)
 }
 
-function timePrefix(ms: number): string {
-  let rest = Math.floor(ms)
+function formatTime(ms: number): string {
+  let remainder = Math.floor(ms)
   let text = ''
-  for (let place = 0; place < TIME_CHARACTERS; place += 1) {
-    text = ALPHABET.charAt(rest % 32) + text
-    rest = Math.floor(rest / 32)
+  for (let position = 0; position < TIME_CHARACTERS; position += 1) {
+    text = ALPHABET.charAt(remainder % 32) + text
+    remainder = Math.floor(remainder / 32)
   }
   return text
 }

@@ -15,32 +15,32 @@ import { getErrorCode, toToolResult } from './result.ts'
 import { createTools } from './tools.ts'
 
 /**
- * Bodies that are read at the same time. A key is looked up with the messages in its body, so strangers, who may invent
- * keys and send no body, have places of their own, and each key that was recognised lately has too.
+ * Limits of concurrently read bodies. Keys are looked up after the body is read, so requests with unknown keys share
+ * one limit, which invented keys without a body can exhaust, and each recently recognised key has its own.
  */
 const STRANGERS_UNREAD_MAX = 256
 const KEY_UNREAD_MAX = 64
 const KEYS_MAX = 10_000
 
 /**
- * Tools for agents by the Model Context Protocol, streamable HTTP: one tool for each route that names one. Each call of
- * a tool is a request of its own to the gate; all other messages of a body are one request together, for nothing. Only a
- * budget makes a session: its requests are charged only what it has left. Pages of other origins than `origins` are
- * refused, as the protocol wants against DNS rebinding.
+ * Creates the gateway for the Model Context Protocol over streamable HTTP: one tool for each route with a tool name.
+ * Each tool call is its own request to the gate; all other messages of a body are one free request together. Sessions
+ * exist only with a budget, which limits what their requests are charged. Pages of other origins than `origins` are
+ * refused: the protocol requires it against DNS rebinding.
  */
 export function createMcp(options: {
   readonly routes: readonly Route[]
   readonly origins: readonly string[]
-  /** Makes the id of a session, which nobody can guess. */
+  /** Creates an unguessable session id. */
   readonly sessionId: () => string
 }): Gateway {
   const tools = createTools(options.routes)
   const origins = new Set(options.origins)
   const recognised = createRecognizedCredentials(KEYS_MAX)
-  const asStranger = limitConcurrencyByOwner(STRANGERS_UNREAD_MAX)
-  const byKey = limitConcurrencyByOwner(KEY_UNREAD_MAX)
+  const limitStrangers = limitConcurrencyByOwner(STRANGERS_UNREAD_MAX)
+  const limitByKey = limitConcurrencyByOwner(KEY_UNREAD_MAX)
 
-  async function messagesIn(request: Request, { hash }: KeyHolder): Promise<readonly RawMessage[]> {
+  async function readMessages(request: Request, { hash }: KeyHolder): Promise<readonly RawMessage[]> {
     const origin = request.headers.get('origin')
     if (origin !== null && !origins.has(origin)) {
       throw new HttpError(
@@ -50,59 +50,64 @@ export function createMcp(options: {
       )
     }
     const read = async () => parseMessages((await readAnyJson(request)).value())
-    return recognised.has(hash) ? byKey(hash, read) : asStranger('', read)
+    return recognised.has(hash) ? limitByKey(hash, read) : limitStrangers('', read)
   }
 
-  async function answerKnown(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer> {
-    const messages = await messagesIn(request, holder)
+  async function answerWithKey(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer> {
+    const messages = await readMessages(request, holder)
     const newId = messages.some(isInitialize) ? options.sessionId : undefined
     const session = resolveSession(request, newId)
     const settled: SettledAnswer[] = []
     let refusal: SettledAnswer | undefined
     const runOne = async (invocation: Invocation): Promise<SettledAnswer> => {
-      // A session begins with the message of the protocol; calls in the same body are in no bound.
-      const bound = session.begun === undefined || invocation === PROTOCOL ? session.bound : {}
-      const one = await invoke({ ...invocation, ...bound })
-      settled.push(one)
-      if (session.isRefused() || concernsAll(getErrorCode(one), invocation)) refusal = one
-      return one
+      // The session starts with the protocol message; tool calls in the same body are outside the budget.
+      const bound = session.newSessionId === undefined || invocation === PROTOCOL ? session.bound : {}
+      const settledAnswer = await invoke({ ...invocation, ...bound })
+      settled.push(settledAnswer)
+      if (session.isRefused() || isRequestFailure(getErrorCode(settledAnswer), invocation)) refusal = settledAnswer
+      return settledAnswer
     }
-    // Loaded by the first request: it takes 20 ms and 18 MB, and many a service never needs it.
+    // Loaded by the first request: it takes 20 ms and 18 MB, which a service without MCP requests saves.
     const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
     const { status, body } = await answerMessages(request, messages, {
       tools,
-      call: async (tool, given) => toToolResult(await runOne(tool.invocation(given))),
-      unknown: async () => void (await runOne(failing(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
+      call: async (tool, args) => toToolResult(await runOne(tool.invocation(args))),
+      onUnknownTool: async () => void (await runOne(toFailingInvocation(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
     })
-    const called = settled.length > 0
-    // All other messages, and what the protocol refuses by itself, are admitted and logged together.
-    if (!called || !messages.every(isToolCall)) {
-      const taken = status < 400
-      const seen = await runOne(taken ? PROTOCOL : failing(new HttpError('INVALID_REQUEST', UNREADABLE, { status })))
-      // What was charged must leave, even if the window is full by now.
-      if (!called && seen.answer.status !== (taken ? 200 : status)) return seen
+    const hasCalls = settled.length > 0
+    // All other messages, and requests that the SDK refuses, are admitted and logged as one.
+    if (!hasCalls || !messages.every(isToolCall)) {
+      const isAccepted = status < 400
+      const protocolAnswer = await runOne(
+        isAccepted ? PROTOCOL : toFailingInvocation(new HttpError('INVALID_REQUEST', UNREADABLE, { status })),
+      )
+      // Charged answers are sent even if the rate window is full by now.
+      if (!hasCalls && protocolAnswer.answer.status !== (isAccepted ? 200 : status)) return protocolAnswer
     }
-    const account = accountOf(settled)
+    const account = mergeAccounts(settled)
     if (refusal !== undefined) return { ...refusal, ...(account && { account }) }
-    const headers = session.begun !== undefined && status === 200 ? { [SESSION_HEADER]: session.begun } : {}
+    const headers =
+      session.newSessionId !== undefined && status === 200 ? { [SESSION_HEADER]: session.newSessionId } : {}
     return { answer: { status, body, credits: 0, headers }, ...(account && { account }) }
   }
 
   return {
     endpoint: ENDPOINT,
     async answer(request, holder, invoke) {
-      // Without a key the answer is 401, whatever the body holds.
+      // Without a key the answer is 401 whatever the body contains.
       if (holder === undefined) return invoke(PROTOCOL)
-      const answered = await answerKnown(request, holder, invoke).catch((error: unknown) => invoke(failing(error)))
-      if (answered.account !== undefined) recognised.add(holder.hash)
-      return answered
+      const settledAnswer = await answerWithKey(request, holder, invoke).catch((error: unknown) =>
+        invoke(toFailingInvocation(error)),
+      )
+      if (settledAnswer.account !== undefined) recognised.add(holder.hash)
+      return settledAnswer
     },
   }
 }
 
 const UNREADABLE = 'Cannot read the request as the protocol wants it'
 
-/** Stands for all messages that call no tool. */
+/** Endpoint of all messages that call no tool. */
 const ENDPOINT = toRouteEndpoint(
   defineRoute({
     method: 'POST',
@@ -118,32 +123,34 @@ const ENDPOINT = toRouteEndpoint(
   }),
 )
 
-const PROTOCOL: Invocation = { endpoint: ENDPOINT, asked: emptyInput, path: GATEWAY_PATH, query: '' }
+const PROTOCOL: Invocation = { endpoint: ENDPOINT, getRequest: emptyInput, path: GATEWAY_PATH, query: '' }
 
-function failing(error: unknown): Invocation {
+function toFailingInvocation(error: unknown): Invocation {
   return {
     ...PROTOCOL,
-    asked() {
+    getRequest() {
       throw error
     },
   }
 }
 
-/** The state of the organization after all messages: the charges of all, and what was left after the last of them. */
-function accountOf(settled: readonly SettledAnswer[]): AccountState | undefined {
+/** Merges the account states of all messages: the sum of the charges and the lowest balance. */
+function mergeAccounts(settled: readonly SettledAnswer[]): AccountState | undefined {
   const accounts = settled.flatMap(({ account }) => (account === undefined ? [] : [account]))
   const last = accounts.at(-1)
   if (last === undefined) return undefined
   return {
     rateLimit: last.rateLimit,
     creditsCharged: accounts.reduce((sum, { creditsCharged }) => sum + creditsCharged, 0),
-    // Messages that run at the same time may be answered in another order than they were charged.
+    // Concurrent messages may be answered in another order than they were charged.
     creditsRemaining: accounts.map((each) => each.creditsRemaining).toSorted((a, b) => (a < b ? -1 : 1))[0] ?? 0n,
   }
 }
 
-/** True for failures that every message would meet, of which clients know the status: a wrong key, and `MCP=off`. */
-function concernsAll(code: string | undefined, { endpoint }: Invocation): boolean {
+/**
+ * True for failures that affect every message and that clients expect as an HTTP status: a wrong key, and `MCP=off`.
+ */
+function isRequestFailure(code: string | undefined, { endpoint }: Invocation): boolean {
   if (code === 'INVALID_API_KEY') return true
   return code === 'FEATURE_DISABLED' && (endpoint.route.feature ?? 'mcp') === 'mcp'
 }

@@ -1,19 +1,19 @@
 import { HttpError } from '../http/error.ts'
 
-/** A JSON-RPC message as far as it is looked at before the protocol's own checks. */
+/** The fields of a JSON-RPC message that are read before the SDK's checks. */
 export interface RawMessage {
   readonly method?: unknown
   readonly id?: unknown
   readonly params?: unknown
 }
 
-/** Most messages of one request; protocol versions since 2025-06-18 send one. */
+/** Upper bound of the messages of one request; protocol versions since 2025-06-18 send one. */
 const MESSAGES_MAX = 20
 
 /**
- * The messages of a body. Cancellations are left out: without a session they can only mean messages of the same body,
- * whose answer would then never be whole; a caller cancels by closing the connection. Throws `HttpError`
- * INVALID_REQUEST for anything but 1 to 20 objects, and if two of them have one id.
+ * Parses the messages of a body. Cancellations are dropped: without a session they can only refer to messages of the
+ * same body, whose answer would then stay incomplete; callers cancel by closing the connection. Throws `HttpError`
+ * INVALID_REQUEST for anything but 1 to 20 objects, and for duplicate ids.
  */
 export function parseMessages(body: unknown): readonly RawMessage[] {
   const messages = Array.isArray(body) ? body : [body]
@@ -31,7 +31,7 @@ export function isToolCall({ method, id }: RawMessage): boolean {
   return method === 'tools/call' && id !== undefined
 }
 
-/** True for the message that begins a session. */
+/** True for the message that starts a session. */
 export function isInitialize({ method }: RawMessage): boolean {
   return method === 'initialize'
 }

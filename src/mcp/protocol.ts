@@ -14,12 +14,12 @@ import { INSTRUCTIONS, SERVER_INFO, type Tool } from './tools.ts'
 
 interface ServedTools {
   readonly tools: ReadonlyMap<string, Tool>
-  readonly call: (tool: Tool, given: Readonly<Record<string, unknown>>) => Promise<CallToolResult>
-  /** Called before a tool that does not exist is refused. */
-  readonly unknown: () => Promise<void>
+  readonly call: (tool: Tool, args: Readonly<Record<string, unknown>>) => Promise<CallToolResult>
+  /** Called before a call of an unknown tool is refused. */
+  readonly onUnknownTool: () => Promise<void>
 }
 
-/** An error of JSON-RPC. The SDK's own class puts words before the message. */
+/** A JSON-RPC error. The SDK's own class adds a prefix to the message. */
 class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: ErrorCode
@@ -30,42 +30,42 @@ class RpcError extends Error {
   }
 }
 
-/** Requests that are answered, with the schemas by which the SDK checks them: it would answer with its validator's text. */
+/** SDK schemas of the supported requests, checked here first: the SDK would answer with its validator's text. */
 const SCHEMAS = new Map(
   [InitializeRequestSchema, PingRequestSchema, ListToolsRequestSchema, CallToolRequestSchema].map((schema) => [
     schema.shape.method.value as string,
     schema,
   ]),
 )
-/** Method in place of that of a request whose parameters are wrong. */
+/** Method that replaces that of a request with wrong parameters. */
 const MISREAD = 'misread'
 
-/** What a caller of a tool that does not exist is told. */
+/** Error message for an unknown tool. */
 export const UNKNOWN_TOOL = 'Cannot find this tool: tools/list names all of them'
 
 /**
- * Answers the messages of one request with the SDK, which checks the head, negotiates the version and gives JSON: a
- * server and a transport of their own for each request, so that nothing is kept between requests.
+ * Answers the messages of one request with the SDK, which checks the headers, negotiates the version and returns JSON.
+ * Each request has its own server and transport, so no state is shared between requests.
  */
 export async function answerMessages(
   request: Request,
   messages: readonly RawMessage[],
-  served: ServedTools,
+  handlers: ServedTools,
 ): Promise<{ readonly status: number; readonly body: string | null }> {
   if (messages.length === 0) return { status: 202, body: null }
   const faults = new Map<unknown, string>()
-  const read = messages.map((message) => {
-    const fault = faultOf(message)
+  const checkedMessages = messages.map((message) => {
+    const fault = findFault(message)
     if (fault === undefined) return message
     faults.set(message.id, fault)
     return { ...message, method: MISREAD, params: {} }
   })
-  const given = new Map(messages.map((message) => [message.id, argumentsOf(message)]))
-  const server = serverOf(served, { faults, given })
+  const argumentsById = new Map(messages.map((message) => [message.id, getArguments(message)]))
+  const server = createServer(handlers, { faults, argumentsById })
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   try {
-    const parsedBody = read.length === 1 ? read[0] : read
+    const parsedBody = checkedMessages.length === 1 ? checkedMessages[0] : checkedMessages
     const response = await transport.handleRequest(request, { parsedBody })
     return { status: response.status, body: (await response.text()) || null }
   } finally {
@@ -73,14 +73,17 @@ export async function answerMessages(
   }
 }
 
-/** What the messages of a request hold besides what the SDK reads of them, by id. */
+/** Data of the messages that the SDK does not pass on, by message id. */
 interface MessageExtras {
   readonly faults: ReadonlyMap<unknown, string>
-  /** Arguments as they came: the SDK drops some names, such as `__proto__`, which must be refused like others. */
-  readonly given: ReadonlyMap<unknown, Readonly<Record<string, unknown>>>
+  /**
+   * Unmodified arguments: the SDK drops some names, such as `__proto__`, which must be refused like other unknown
+   * names.
+   */
+  readonly argumentsById: ReadonlyMap<unknown, Readonly<Record<string, unknown>>>
 }
 
-function serverOf({ tools, call, unknown }: ServedTools, { faults, given }: MessageExtras): Server {
+function createServer({ tools, call, onUnknownTool }: ServedTools, { faults, argumentsById }: MessageExtras): Server {
   const server = new Server(SERVER_INFO, {
     capabilities: { tools: {} },
     instructions: INSTRUCTIONS,
@@ -89,8 +92,8 @@ function serverOf({ tools, call, unknown }: ServedTools, { faults, given }: Mess
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools.values()].map(({ listing }) => listing) }))
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
     const tool = tools.get(params.name)
-    if (tool !== undefined) return call(tool, given.get(requestId) ?? {})
-    await unknown()
+    if (tool !== undefined) return call(tool, argumentsById.get(requestId) ?? {})
+    await onUnknownTool()
     throw new RpcError(ErrorCode.InvalidParams, UNKNOWN_TOOL)
   })
   server.fallbackRequestHandler = async ({ id }) => {
@@ -101,28 +104,30 @@ function serverOf({ tools, call, unknown }: ServedTools, { faults, given }: Mess
   return server
 }
 
-/** What is wrong with the parameters of a request that is answered; undefined if nothing is. */
-function faultOf(message: RawMessage): string | undefined {
+/** Finds a mistake in the parameters of a supported request; undefined if there is none. */
+function findFault(message: RawMessage): string | undefined {
   const { id, method } = message
   const schema = typeof method === 'string' && id !== undefined ? SCHEMAS.get(method) : undefined
-  const checked = schema?.safeParse(message)
-  if (checked === undefined || checked.success) return undefined
-  const [issue] = checked.error.issues
-  // Its first step is `params`, which may be absent altogether.
+  const result = schema?.safeParse(message)
+  if (result === undefined || result.success) return undefined
+  const [issue] = result.error.issues
+  // The first path segment is `params`, which may itself be missing.
   const field = issue?.path.slice(1).join('.') || 'params'
   return `Cannot read the parameters of "${method}": "${field.slice(0, SHOWN_VALUE_LENGTH_MAX)}" is missing or wrong`
 }
 
-function argumentsOf({ params }: RawMessage): Readonly<Record<string, unknown>> {
-  const given = isObject(params) && 'arguments' in params ? params.arguments : undefined
-  return isObject(given) ? { ...given } : {}
+function getArguments({ params }: RawMessage): Readonly<Record<string, unknown>> {
+  const args = isObject(params) && 'arguments' in params ? params.arguments : undefined
+  return isObject(args) ? { ...args } : {}
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Nothing is asked of the client, so none of its answers is checked. The SDK's own validator takes long to make. */
+/**
+ * The server sends no requests to the client, so it has no answers to validate. The SDK's own validator starts slowly.
+ */
 const NO_VALIDATOR = {
   getValidator(): never {
     throw new Error('Cannot validate: the server asks nothing of its clients')

@@ -2,20 +2,20 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { SettledAnswer } from '../http/exchange/exchange.ts'
 
 /**
- * The answer of an endpoint as a tool's result: its body, then a sentence with its blocks and its price, because many
- * clients show only text to their model; or its error as text that says how to go on. What HTTP says in headers is in
- * `_meta` too.
+ * Converts the answer of an endpoint to a tool result: the body, then a sentence with blocks and price, because many
+ * clients show only text to their model; or the error as text, with the time to wait before a retry. `_meta` repeats
+ * the data of the HTTP headers.
  */
 export function toToolResult(settled: SettledAnswer): CallToolResult {
   const { status, headers } = settled.answer
-  // A caller who left gets an answer without a body.
+  // The answer to a caller that left has no body.
   const body = settled.answer.body || CALLER_LEFT
-  const _meta = metaOf(settled)
+  const _meta = toMeta(settled)
   if (status === 200) {
     return {
       content: [
         { type: 'text', text: body },
-        { type: 'text', text: circumstances(settled) },
+        { type: 'text', text: formatCircumstances(settled) },
       ],
       _meta,
     }
@@ -30,12 +30,12 @@ export function toToolResult(settled: SettledAnswer): CallToolResult {
   }
 }
 
-/** Code of an error; undefined for a success. */
+/** Returns the code of an error; undefined for a success. */
 export function getErrorCode({ answer }: SettledAnswer): string | undefined {
   return answer.status < 400 || !answer.body ? undefined : JSON.parse(answer.body).error.code
 }
 
-function circumstances({ answer, account }: SettledAnswer): string {
+function formatCircumstances({ answer, account }: SettledAnswer): string {
   const asOf = answer.headers['x-as-of']
   const read = asOf === undefined ? '' : `As of ${asOf.replaceAll(',', ', ')} (chain id:block). `
   if (account === undefined) return read.trim()
@@ -44,7 +44,7 @@ function circumstances({ answer, account }: SettledAnswer): string {
 
 const CALLER_LEFT = '{"error":{"code":"SERVICE_UNAVAILABLE","message":"The caller left","request_id":""}}'
 
-function metaOf({ answer, account }: SettledAnswer): Record<string, unknown> {
+function toMeta({ answer, account }: SettledAnswer): Record<string, unknown> {
   const asOf = answer.headers['x-as-of']
   return {
     ...(asOf && { 'walletscope/as_of': asOf }),

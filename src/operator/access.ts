@@ -8,17 +8,17 @@ import type { OpenedSession } from '../http/plane/login.ts'
 import type { Identity } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 
-/** Where the operator acts, and where an organization does. */
+/** Path prefixes of the operator's plane and of an organization's. */
 export const ADMIN_PREFIX = '/admin/v1'
 export const DASHBOARD_PREFIX = '/dashboard/v1'
 
 /**
- * Cookies of both kinds of sessions, of a service whose public address may have a path of its own. Their paths keep them
- * away from everything else.
+ * Cookies of both kinds of sessions; the public address may have a path of its own. Their paths restrict them to their
+ * planes.
  */
 export function sessionCookies(options: {
   readonly publicUrl: string | undefined
-  /** True if the operator has a port, which the public address does not lead to. */
+  /** True if the operator's pages have a port of their own, outside the public address. */
   readonly operatorApart: boolean
 }) {
   const base = options.publicUrl === undefined ? '' : new URL(options.publicUrl).pathname.replace(/\/$/, '')
@@ -28,20 +28,20 @@ export function sessionCookies(options: {
   }
 }
 
-/** Recognises the operator: by the token, if there is one, or by a session that `walletscope login` opened. */
+/** Recognizes the operator by the token, if one is configured, or by a session that `walletscope login` opened. */
 export function operatorAccess(db: Database, adminToken: string | undefined): Authenticate {
   const expected = adminToken === undefined ? undefined : Buffer.from(hashKey(adminToken))
   return async ({ bearer, session: secrets }) => {
     if (bearer !== undefined) {
-      const isRight = expected !== undefined && timingSafeEqual(expected, Buffer.from(hashKey(bearer)))
-      return isRight ? { by: 'token', sessionId: null, organizationId: null } : undefined
+      const isMatch = expected !== undefined && timingSafeEqual(expected, Buffer.from(hashKey(bearer)))
+      return isMatch ? { by: 'token', sessionId: null, organizationId: null } : undefined
     }
     const session = secrets && (await findSession(db, secrets))
     return session?.organizationId === null ? { by: 'session', sessionId: session.id, organizationId: null } : undefined
   }
 }
 
-/** Recognises an organization by a session that `walletscope login --org` opened; no token is taken. */
+/** Recognizes an organization by a session that `walletscope login --org` opened; tokens are not accepted. */
 export function organizationAccess(db: Database): Authenticate {
   return async ({ bearer, session: secrets }) => {
     if (bearer !== undefined || secrets === undefined) return undefined
@@ -51,7 +51,7 @@ export function organizationAccess(db: Database): Authenticate {
   }
 }
 
-/** Uses up a login link, for the page that it leads to. */
+/** Creates the handler that uses up a login link and opens its session. */
 export function signIn(options: {
   readonly db: Database
   readonly clock: Clock
@@ -71,12 +71,12 @@ export function signIn(options: {
   }
 }
 
-/** Header that makes a browser forget a session. */
+/** Returns the header that makes a browser delete a session's cookie. */
 export function createClearCookieHeader(cookie: SessionCookie): Readonly<Record<string, string>> {
   return { 'set-cookie': setCookie(cookie, { value: undefined, secure: false }) }
 }
 
-/** Who acts, for the audit list. */
+/** Converts an identity to an actor of the audit list. */
 export function toActor({ by, sessionId, organizationId }: Identity): Actor {
   if (by === 'token') return { kind: 'token', sessionId: null }
   return { kind: organizationId === null ? 'operator session' : 'organization session', sessionId }

@@ -22,133 +22,133 @@ import { requireEndpoints, type Switchboard } from './switches.ts'
 const NAME_MAX = 100
 const TIME = 'expected an ISO 8601 time with its zone'
 
-/** What names the organization in the path; nothing if a session does. */
+/** The organization's id from the path; empty if the session determines the organization. */
 interface OwnerInput {
   readonly organization_id?: string | undefined
 }
 
 interface Inputs {
-  readonly ofOwner: v.GenericSchema<unknown, OwnerInput>
-  readonly pageOfOwner: v.GenericSchema<unknown, OwnerInput & { readonly page: number; readonly limit: number }>
-  readonly keyOfOwner: v.GenericSchema<unknown, OwnerInput & { readonly key_id: string }>
+  readonly ownerInput: v.GenericSchema<unknown, OwnerInput>
+  readonly pageInput: v.GenericSchema<unknown, OwnerInput & { readonly page: number; readonly limit: number }>
+  readonly keyInput: v.GenericSchema<unknown, OwnerInput & { readonly key_id: string }>
 }
 
 const owned = { organization_id: idParameter }
 const BY_PATH: Inputs = {
-  ofOwner: v.object(owned),
-  pageOfOwner: v.object({ ...owned, ...pageEntries }),
-  keyOfOwner: v.object({ ...owned, key_id: idParameter }),
+  ownerInput: v.object(owned),
+  pageInput: v.object({ ...owned, ...pageEntries }),
+  keyInput: v.object({ ...owned, key_id: idParameter }),
 }
-/** Without the organization's id: a session must not name another one. */
+/** Inputs without the organization's id: a session must not name another organization. */
 const BY_SESSION: Inputs = {
-  ofOwner: v.object({}),
-  pageOfOwner: v.object(pageEntries),
-  keyOfOwner: v.object({ key_id: idParameter }),
+  ownerInput: v.object({}),
+  pageInput: v.object(pageEntries),
+  keyInput: v.object({ key_id: idParameter }),
 }
 
 /**
- * Keys of an organization: create, list, revoke, reroll. The organization is in the path, or else that of the session:
- * both planes have these routes.
+ * Routes for keys of an organization: create, list, revoke, reroll. Both planes have them: the path names the
+ * organization, or the session determines it.
  */
 export function keyRoutes(options: {
   readonly db: Database
   readonly base: string
   readonly board: Switchboard
-  /** Where the organization's id comes from. */
+  /** Source of the organization's id. */
   readonly owner: 'path' | 'session'
 }): readonly FreeRoute[] {
   const { db, owner, board } = options
   const path = owner === 'path' ? `${options.base}/organizations/:organization_id/keys` : `${options.base}/keys`
-  const { ofOwner, pageOfOwner, keyOfOwner } = owner === 'path' ? BY_PATH : BY_SESSION
+  const { ownerInput, pageInput, keyInput } = owner === 'path' ? BY_PATH : BY_SESSION
 
   const list = defineRoute({
     method: 'GET',
     path,
-    summary: 'Keys, revoked ones too, oldest first. A key itself is shown only when it is made.',
-    input: pageOfOwner,
+    summary: 'Keys, revoked ones too, oldest first. A key itself is shown only when it is created.',
+    input: pageInput,
     output: listOutput(apiKeySchema),
     errors: [404],
-    async act(asked, context) {
-      const { page, limit } = asked
-      const { items, total } = await listKeys(db, { organizationId: ownerOf(asked, context), page, limit })
+    async act(input, context) {
+      const { page, limit } = input
+      const { items, total } = await listKeys(db, { organizationId: getOwner(input, context), page, limit })
       return { data: items, pagination: createPagination({ page, limit, total, url: context.url }) }
     },
   })
   const create = defineRoute({
     method: 'POST',
     path,
-    summary: 'Create a key; it is shown this once. A suspended organization cannot have another.',
+    summary: 'Create a key; it is shown only once. A suspended organization cannot create keys.',
     status: 201,
-    input: ofOwner,
+    input: ownerInput,
     body: v.strictObject({
       name: label(NAME_MAX),
       expires_at: v.optional(v.pipe(v.string(TIME), v.isoTimestamp(TIME))),
-      allowed_networks: v.optional(texts('expected networks such as 10.0.0.0/8 or 2001:db8::/32')),
-      allowed_endpoints: v.optional(texts('expected endpoints such as GET /v1/lending/aave-v3')),
+      allowed_networks: v.optional(stringList('expected networks such as 10.0.0.0/8 or 2001:db8::/32')),
+      allowed_endpoints: v.optional(stringList('expected endpoints such as GET /v1/lending/aave-v3')),
       credits_per_day: v.optional(integerBetween(1, CREDITS_PER_DAY_MAX)),
     }),
     output: dataOutput(newApiKeySchema),
     errors: [403, 404],
-    async act(asked, context) {
-      requireEndpoints(board, asked.allowed_endpoints ?? [])
-      const made = await createKey(db, {
-        organizationId: ownerOf(asked, context),
-        name: asked.name,
-        expiresAt: asked.expires_at === undefined ? undefined : timeToCome(asked.expires_at, context.nowMs),
+    async act(input, context) {
+      requireEndpoints(board, input.allowed_endpoints ?? [])
+      const key = await createKey(db, {
+        organizationId: getOwner(input, context),
+        name: input.name,
+        expiresAt: input.expires_at === undefined ? undefined : parseFutureTime(input.expires_at, context.nowMs),
         limits: {
-          networks: asked.allowed_networks ?? null,
-          endpoints: asked.allowed_endpoints ?? null,
-          creditsPerDay: asked.credits_per_day ?? null,
+          networks: input.allowed_networks ?? null,
+          endpoints: input.allowed_endpoints ?? null,
+          creditsPerDay: input.credits_per_day ?? null,
         },
         by: toActor(context.identity),
       })
-      return { data: made }
+      return { data: key }
     },
   })
   const revoke = defineRoute({
     method: 'DELETE',
     path: `${path}/:key_id`,
-    summary: 'Revoke a key: from its next request on it is refused. Idempotent.',
-    input: keyOfOwner,
+    summary: 'Revoke a key: its next request is refused. Idempotent.',
+    input: keyInput,
     output: dataOutput(apiKeySchema),
     errors: [404],
-    async act(asked, context) {
-      const owning = { organizationId: ownerOf(asked, context), keyId: asked.key_id }
-      return { data: await revokeKey(db, { ...owning, by: toActor(context.identity) }) }
+    async act(input, context) {
+      const keyPath = { organizationId: getOwner(input, context), keyId: input.key_id }
+      return { data: await revokeKey(db, { ...keyPath, by: toActor(context.identity) }) }
     },
   })
   const reroll = defineRoute({
     method: 'POST',
     path: `${path}/:key_id/reroll`,
-    summary: `Replace a key; the old one works on for the grace period, ${GRACE_DEFAULT_SEC} seconds unless given.`,
+    summary: `Replace a key; the old one still works for the grace period, ${GRACE_DEFAULT_SEC} seconds unless given.`,
     status: 201,
-    input: keyOfOwner,
+    input: keyInput,
     body: v.strictObject({ grace_sec: v.optional(integerBetween(0, GRACE_MAX_SEC)) }),
     output: dataOutput(newApiKeySchema),
     errors: [403, 404],
-    async act(asked, context) {
-      const made = await rerollKey(db, {
-        organizationId: ownerOf(asked, context),
-        keyId: asked.key_id,
-        graceSec: asked.grace_sec,
+    async act(input, context) {
+      const key = await rerollKey(db, {
+        organizationId: getOwner(input, context),
+        keyId: input.key_id,
+        graceSec: input.grace_sec,
         by: toActor(context.identity),
       })
-      return { data: made }
+      return { data: key }
     },
   })
   return [list, create, revoke, reroll]
 }
 
-function ownerOf({ organization_id: inPath }: OwnerInput, { identity }: ActContext): string {
-  return inPath ?? getSignedInOrganization(identity)
+function getOwner({ organization_id: pathId }: OwnerInput, { identity }: ActContext): string {
+  return pathId ?? getSignedInOrganization(identity)
 }
 
-function texts(expected: string) {
+function stringList(expected: string) {
   return v.pipe(v.array(v.string(expected), expected), v.minLength(1, expected), v.maxLength(KEY_LIST_MAX, expected))
 }
 
-function timeToCome(text: string, nowMs: number): Date {
+function parseFutureTime(text: string, nowMs: number): Date {
   const time = new Date(text)
   if (time.getTime() > nowMs) return time
-  throw new CodedError('INVALID_PARAMETER', 'Cannot read parameter "expires_at": expected a time to come')
+  throw new CodedError('INVALID_PARAMETER', 'Cannot read parameter "expires_at": expected a time in the future')
 }

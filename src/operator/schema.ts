@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { integerString as credits, isoTimestamp } from '../http/request/schema.ts'
 import { nonNegativeInteger } from '../lib/text/schema.ts'
 
-/* What accounts look like outside, as their tables give them: in answers of the planes and of the command line. */
+/* Schemas of account data, as its tables store it, in answers of the planes and of the command line. */
 
 export const organizationSchema = v.strictObject({
   id: v.string(),
@@ -34,7 +34,7 @@ export const apiKeySchema = v.strictObject({
   credits_per_day: v.nullable(nonNegativeInteger),
 })
 
-/** A new key with its secret, which is shown this once. */
+/** A new key with its secret, which is shown only once. */
 export const newApiKeySchema = v.strictObject({ ...apiKeySchema.entries, key: v.string() })
 
 export const grantSchema = v.strictObject({ id: v.string(), credits, reason: v.string(), granted_at: isoTimestamp })

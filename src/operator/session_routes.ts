@@ -7,7 +7,7 @@ import { dataOutput, idParameter, isoTimestamp } from '../http/request/schema.ts
 import { defineRoute, type FreeRoute } from '../http/route/route.ts'
 import { ADMIN_PREFIX, createClearCookieHeader, toActor } from './access.ts'
 
-/** The caller's own session: who is signed in, and out again. */
+/** Routes for the caller's own session: read it, end it. */
 export function sessionRoutes(options: {
   readonly db: Database
   readonly base: string
@@ -42,12 +42,12 @@ export function sessionRoutes(options: {
   return [read, end]
 }
 
-/** Links that sign somebody in: the operator makes them for organizations, or for another browser. */
+/** Route that creates login links: for an organization, or for another browser of the operator. */
 export function loginLinkRoute(db: Database): FreeRoute {
   return defineRoute({
     method: 'POST',
     path: `${ADMIN_PREFIX}/login-links`,
-    summary: 'Make a link that signs in once, within 15 minutes: for an organization, or for the operator.',
+    summary: 'Create a link that signs in once, within 15 minutes: for an organization, or for the operator.',
     status: 201,
     input: v.object({}),
     body: v.strictObject({ organization_id: v.optional(idParameter) }),

@@ -9,12 +9,12 @@ export interface Switch {
   /** `GET /v1/lending/aave-v3`, as OpenAPI names it, or a feature. */
   readonly name: string
   readonly on: boolean
-  /** Who switched it off: the environment's `off` counts whatever the operator does. */
+  /** What switched it off: the environment overrides the operator. */
   readonly off_by: 'environment' | 'operator' | null
   readonly off_at: Date | null
 }
 
-/** What this program can switch: its endpoints, and the features that the environment leaves on. */
+/** The endpoints that this program can switch, and the features that the environment has switched off. */
 export interface Switchboard {
   readonly endpoints: readonly string[]
   readonly featuresOff: readonly Feature[]
@@ -23,7 +23,7 @@ export interface Switchboard {
 /** More switches than any version of the program has. */
 const LIST_MAX = 10_000
 
-/** Every switch; also endpoints of other versions, as long as they are off. */
+/** Lists every switch; also endpoints of other versions, as long as they are off. */
 export async function listSwitches(db: Database, board: Switchboard): Promise<readonly Switch[]> {
   const rows = await switchList(db, { max: LIST_MAX })
   const off = new Map(rows.map((row) => [row.name, row.off_at]))
@@ -41,28 +41,28 @@ export async function listSwitches(db: Database, board: Switchboard): Promise<re
 }
 
 /**
- * Switches an endpoint or a feature; the next request of every process feels it. Idempotent. Throws `CodedError`
- * INVALID_PARAMETER if there is no such switch; one that is off can always be switched on.
+ * Switches an endpoint or a feature; takes effect with the next request in every process. Idempotent. Throws
+ * `CodedError` INVALID_PARAMETER if there is no such switch; a switch that is off can always be switched on.
  */
 export async function setSwitch(
   db: Database,
   options: { readonly name: string; readonly on: boolean; readonly board: Switchboard; readonly by: Actor },
 ): Promise<Switch> {
   const { name, on, board, by } = options
-  const found = (await listSwitches(db, board)).find((each) => each.name === name)
-  if (found === undefined) {
+  const current = (await listSwitches(db, board)).find((each) => each.name === name)
+  if (current === undefined) {
     throw new CodedError(
       'INVALID_PARAMETER',
       `Cannot find switch "${name.slice(0, 64)}": expected ${FEATURES.join(', ')}, or an endpoint such as ` +
         '"GET /v1/lending/aave-v3"',
     )
   }
-  await switchUpdate(db, { kind: found.kind, name, isOn: on, actor: by.kind, sessionId: by.sessionId })
+  await switchUpdate(db, { kind: current.kind, name, isOn: on, actor: by.kind, sessionId: by.sessionId })
   const after = (await listSwitches(db, board)).find((each) => each.name === name)
-  return after ?? { ...found, on: true, off_by: null, off_at: null }
+  return after ?? { ...current, on: true, off_by: null, off_at: null }
 }
 
-/** Throws `CodedError` INVALID_PARAMETER if one of these names is not an endpoint of this configuration. */
+/** Requires names of endpoints of this configuration. Throws `CodedError` INVALID_PARAMETER for any other. */
 export function requireEndpoints({ endpoints }: Switchboard, names: readonly string[]): void {
   const unknown = names.find((name) => !endpoints.includes(name))
   if (unknown === undefined) return

@@ -12,24 +12,24 @@ import { snapshotsRoute } from './routes/snapshots.ts'
 import { createSnapshotReader, type SnapshotReader } from './snapshot/snapshots.ts'
 import { createAccountAssetReader } from './solana/read_accounts.ts'
 
-/** What portfolios are made from; nothing needs to be connected to describe the routes. */
+/** Dependencies of portfolios; describing the routes needs no connection. */
 export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {
   readonly families: readonly ConfiguredFamily[]
-  /** Where prices of Solana come from. */
+  /** Source of prices on Solana. */
   readonly priceMarket: PriceMarket
 }
 
-/** The routes about all that a wallet has. */
+/** Defines the routes about portfolios. */
 export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
   const { chainIds } = setup
-  const options = { chainIds, portfolio: () => readersOf(setup).portfolio }
-  const snapshots = () => readersOf(setup).snapshots
+  const options = { chainIds, portfolio: () => getReaders(setup).portfolio }
+  const snapshots = () => getReaders(setup).snapshots
   return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, snapshots })]
 }
 
-/** What is done about portfolios while nobody asks: the last midnight is taken for wallets that were asked for. */
+/** Background work: takes the last midnight for wallets with snapshots. */
 export function portfolioWork(setup: PortfolioSetup): BackgroundWork {
-  return { name: 'portfolio snapshots', round: (signal) => readersOf(setup).snapshots.takeDaily(signal) }
+  return { name: 'portfolio snapshots', round: (signal) => getReaders(setup).snapshots.takeDaily(signal) }
 }
 
 interface Readers {
@@ -37,49 +37,53 @@ interface Readers {
   readonly snapshots: SnapshotReader
 }
 
-/** By what they read with: routes and work have the same ones, and share what these remember. */
-const readers = new WeakMap<FamilyServices, Readers>()
+/** Readers by services: routes and background work share them and their caches. */
+const readersByServices = new WeakMap<FamilyServices, Readers>()
 
-function readersOf(setup: PortfolioSetup): Readers {
+function getReaders(setup: PortfolioSetup): Readers {
   const services = setup.connect()
-  const known = readers.get(services)
-  if (known !== undefined) return known
-  const made = makeReaders(setup, services)
-  readers.set(services, made)
-  return made
+  const cached = readersByServices.get(services)
+  if (cached !== undefined) return cached
+  const created = createReaders(setup, services)
+  readersByServices.set(services, created)
+  return created
 }
 
-function makeReaders(setup: PortfolioSetup, services: FamilyServices): Readers {
-  const families = readersIn(setup, (family) => family.holdings(setup))
+function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers {
+  const families = collectReaders(setup, (family) => family.holdings(setup))
   const { clients, clock } = services
   const reader = createAssetReader({ families: families.map((family) => family.reader), clock })
-  const account = accountReaderOf(setup, services)
-  const familiesOn = (chainId: number) =>
+  const accountReader = createAccountReader(setup, services)
+  const listFamilies = (chainId: number) =>
     families.filter((family) => family.reader.chainIds.has(chainId)).map(({ name }) => name)
-  const listsOn = (chainId: number) => clients.get(chainId)?.chain.tokens.names ?? []
+  const listTokenLists = (chainId: number) => clients.get(chainId)?.chain.tokens.names ?? []
   const snapshots = createPortfolioSnapshots(services)
   return {
     portfolio: {
-      reader: createWalletReader({ clients, reader, solana: account?.reader, clock }),
-      familiesOn: (chainId) => (chainId === SOLANA_CHAIN_ID ? (account?.families ?? []) : familiesOn(chainId)),
-      listsOn,
+      reader: createWalletReader({ clients, reader, solana: accountReader?.reader, clock }),
+      listFamilies: (chainId) =>
+        chainId === SOLANA_CHAIN_ID ? (accountReader?.families ?? []) : listFamilies(chainId),
+      listTokenLists,
     },
-    snapshots: createSnapshotReader({ clients, reader, familiesOn, snapshots }),
+    snapshots: createSnapshotReader({ clients, reader, listFamilies, snapshots }),
   }
 }
 
-/** What reads wallets of Solana, and the families that it asks; undefined if Solana is not served. */
-function accountReaderOf(setup: PortfolioSetup, { solana, clock }: FamilyServices) {
+/** Creates the reader of Solana wallets and lists its families; undefined if Solana is not served. */
+function createAccountReader(setup: PortfolioSetup, { solana, clock }: FamilyServices) {
   if (solana === undefined) return undefined
-  const families = readersIn(setup, (family) => family.accountHoldings(setup))
+  const families = collectReaders(setup, (family) => family.accountHoldings(setup))
   const reader = createAccountAssetReader({ solana, families, priceMarket: setup.priceMarket, clock })
   return { reader, families: families.map(({ name }) => name) }
 }
 
-/** What reads holdings, of those families that know what wallets hold. */
-function readersIn<Reader>({ families }: PortfolioSetup, readerOf: (family: ConfiguredFamily) => Reader | undefined) {
+/** Collects the readers of the families that have holdings. */
+function collectReaders<Reader>(
+  { families }: PortfolioSetup,
+  getReader: (family: ConfiguredFamily) => Reader | undefined,
+) {
   return families.flatMap((family) => {
-    const reader = readerOf(family)
+    const reader = getReader(family)
     return reader === undefined ? [] : { name: family.name, reader }
   })
 }

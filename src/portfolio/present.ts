@@ -7,7 +7,7 @@ import type { DaySnapshot } from './snapshot/snapshots.ts'
 import type { Row } from './sum/row.ts'
 import type { Breakdown, Total } from './sum/total.ts'
 
-/** The sum of a wallet's rows in an answer. */
+/** Presents the sum of a wallet's rows. */
 export function presentBalance(
   wallet: string,
   balance: Breakdown,
@@ -37,7 +37,7 @@ export function presentBalance(
   }
 }
 
-/** What a wallet was worth at a midnight, in an answer. */
+/** Presents the value of a wallet at a midnight. */
 export function presentSnapshot(snapshot: DaySnapshot) {
   const { timestampSec, blockNumber, netWorthUsd, assetsUsd, debtUsd, walletUsd, liquidityUsd, suppliedUsd } = snapshot
   return {
@@ -55,7 +55,7 @@ export function presentSnapshot(snapshot: DaySnapshot) {
 }
 
 /**
- * A row in an answer. Its amount is in whole tokens: raw units ÷ 10^decimals, all digits.
+ * Presents a row. Its amount is in whole tokens: raw units ÷ 10^decimals, all digits.
  *
  * @figure assets/amount
  * @source ERC-20 `decimals`; the mint's `decimals` on Solana
@@ -66,7 +66,7 @@ export function presentRow({ chainId, kind, token, amount, price, verdict, posit
   return {
     chain_id: chainId,
     kind,
-    token: { id: addressText(address), symbol, decimals: decimals ?? null, name },
+    token: { id: formatTokenId(address), symbol, decimals: decimals ?? null, name },
     amount: { raw: String(amount), amount: decimals === undefined ? null : formatExact(amount, decimals) },
     price_usd: price === undefined ? null : formatExact(price.units, price.scale),
     price_source: price?.source ?? null,
@@ -81,7 +81,7 @@ export function presentRow({ chainId, kind, token, amount, price, verdict, posit
   }
 }
 
-function addressText(address: string): string {
+function formatTokenId(address: string): string {
   return isHex(address) ? checksumAddress(address) : address
 }
 

@@ -39,7 +39,7 @@ export const balanceOutput = v.strictObject({
         assumed_usd: usd('Stablecoins without a feed, taken as one dollar'),
         market_usd: usd('Priced by the mean price of a pool'),
       }),
-      v.description('net_worth_usd by how sure its prices are: debts are negative'),
+      v.description('net_worth_usd by price confidence; debts are negative'),
     ),
     rows: v.pipe(
       v.strictObject({
@@ -56,7 +56,7 @@ export const balanceOutput = v.strictObject({
       tokens_asked: v.pipe(nonNegativeInteger, v.description('Tokens whose balances were asked for, over all chains')),
       token_lists: v.array(v.string()),
       families: v.array(v.string()),
-      not_read: v.pipe(v.array(v.string()), v.description('What the wallet may have that nobody looked for')),
+      not_read: v.pipe(v.array(v.string()), v.description('Holdings that were not read')),
       nfts: v.optional(
         v.pipe(
           nonNegativeInteger,
@@ -120,7 +120,7 @@ const row = v.strictObject({
     v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
     v.description('Where it is; null for what is in the wallet itself'),
   ),
-  frozen: v.optional(v.pipe(v.literal(true), v.description('On Solana, if nobody may move any of it'))),
+  frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: the account is frozen'))),
   slot: v.optional(
     v.pipe(text(UNSIGNED_INTEGER), v.description('On Solana, if rows of one answer were read at different slots')),
   ),

@@ -18,25 +18,25 @@ export interface Clients {
   close(): void
 }
 
-/** Makes the clients of all chains that are served; `recorder` makes what is told of each chain's requests. */
+/** Creates the clients of all served chains; `recorder` creates the metrics recorder of a chain's requests. */
 export function createClients(
   { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs }, historyRequestsPerSecond: perSecond }: Config,
   {
     recorder,
     dissents,
     processes = 1,
-    ...given
+    ...options
   }: {
     readonly clock: Clock
     readonly log: Log
     readonly recorder: (chainId: number) => RpcRecorder
-    /** Told if endpoints of a chain with a quorum differ. @default nobody is */
+    /** Records endpoints of a chain with a quorum that disagree. @default not recorded */
     readonly dissents?: Pick<DissentTracker, 'recorder'>
-    /** How many processes serve as one: each has its share of what an endpoint is asked. @default 1 */
+    /** Number of worker processes: each uses its share of an endpoint's request limits. @default 1 */
     readonly processes?: number
   },
 ): Clients {
-  const shared = { ...given, processes, line: createRequestLimiter(PROCESS_LIMITS) }
+  const shared = { ...options, processes, sharedLimiter: createRequestLimiter(PROCESS_LIMITS) }
   const evm = chains.map((chain) => {
     const backgroundRate =
       perSecond === 0

@@ -9,26 +9,26 @@ import type { Log } from '../lib/log.ts'
 import type { Config } from './config/config.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
 
-/** What a first start creates. `links`: secrets that sign in once, as the operator and for the organization. */
+/** Results of a first start. `links`: one-time sign-in secrets, for the operator and the organization. */
 export type FirstStart = NonNullable<Awaited<ReturnType<typeof createFirstOrganization>>>
 
-/** A little more than the limit that the server keeps by itself. */
+/** A little more than the server's own stop limit. */
 const STOP_MS = 3_050
-/** Connections beside those of the serving processes: the command line's, backups and a person's. */
+/** Connections besides those of the serving processes: command line, backups and `psql`. */
 const CONNECTIONS_SPARE = 35
 
-/** Starts the embedded database as a part of the process. */
+/** Starts the embedded database as a component of the process. */
 export function startEmbeddedDatabase(
   { dataDir, workers }: Pick<Config, 'dataDir' | 'workers'>,
   {
     log,
-    life,
+    lifecycle,
     out,
-  }: { readonly log: Log; readonly life: Lifecycle; readonly out?: ((text: string) => void) | undefined },
+  }: { readonly log: Log; readonly lifecycle: Lifecycle; readonly out?: ((text: string) => void) | undefined },
 ): Promise<EmbeddedDatabase> {
   const settings = { max_connections: String(CONNECTIONS_SPARE + workers * CONNECTIONS_MAX) }
   const onProgress = (step: string) => out?.(`${step} …`)
-  return life.start({
+  return lifecycle.start({
     name: 'embedded PostgreSQL',
     start: () => startEmbedded({ dataDir, clock: systemClock, log, onProgress, settings }),
     stop: (embedded) => embedded.close(),
@@ -36,13 +36,13 @@ export function startEmbeddedDatabase(
   })
 }
 
-/** Makes the first organization of an empty embedded database, and its key. */
+/** Creates the first organization of an empty embedded database, and its key. */
 export async function createFirstOrganization(db: Database) {
-  const made = await ensureDefaultOrganization(db)
-  if (made === undefined) return undefined
+  const created = await ensureDefaultOrganization(db)
+  if (created === undefined) return undefined
   const [operator, organization] = await Promise.all([
     createLoginLink(db, { organizationId: null, by: FIRST_START_ACTOR }),
-    createLoginLink(db, { organizationId: made.organizationId, by: FIRST_START_ACTOR }),
+    createLoginLink(db, { organizationId: created.organizationId, by: FIRST_START_ACTOR }),
   ])
-  return { ...made, links: { operator: operator.secret, organization: organization.secret } }
+  return { ...created, links: { operator: operator.secret, organization: organization.secret } }
 }

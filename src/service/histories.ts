@@ -6,10 +6,10 @@ import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
 import { listHistories } from './routes.ts'
 
-/** The histories that a command reads ahead, without anything that serves. */
+/** The histories for the command `index`, without a server. */
 export type Histories = ReturnType<typeof openHistories>
 
-/** Connects to the chains of a configuration. */
+/** Connects to the chains of a configuration and opens their histories. */
 export function openHistories(
   config: Config,
   { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
@@ -19,7 +19,7 @@ export function openHistories(
   const history = createHistory({ clients: clients.evm, db, clock, log, holder })
   const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock, log })
   return {
-    followed: listHistories(config, connect),
+    indexable: listHistories(config, connect),
     history,
     async close() {
       await history.close()

@@ -46,56 +46,56 @@ import { createSigning } from './receipt/signing.ts'
 import { createServiceRoutes, listBackgroundWork, listWatchableFamilies, openapiText } from './routes.ts'
 import { startDeliveries } from './trigger/deliveries.ts'
 
-/** Everything that serves, built once from configuration. */
+/** The assembled service, built once from configuration. */
 export interface Services {
   readonly app: App
   /**
-   * On an empty embedded database makes the first organization and its key; otherwise nothing. The key cannot be shown
-   * again: call this last, when nothing else can fail.
+   * On an empty embedded database creates the first organization and its key; otherwise nothing. The key cannot be
+   * shown again: call this last, when nothing else can fail.
    */
-  createFirst(): Promise<FirstStart | undefined>
-  /** Says in the log which endpoints of chains do not answer; nothing waits for it. */
-  nameSilentEndpoints(): Promise<void>
+  createFirstOrganization(): Promise<FirstStart | undefined>
+  /** Logs the chain endpoints that do not answer; runs in the background. */
+  logUnresponsiveEndpoints(): Promise<void>
 }
 
 interface ServicesOptions {
   readonly log: Log
-  /** Stops, in reverse order, what `createServices` starts, also if that throws. */
-  readonly life: Lifecycle
-  /** Takes a line for a person before each slow step of a first start. */
+  /** Stops the components that `createServices` starts, in reverse order, even if it throws. */
+  readonly lifecycle: Lifecycle
+  /** Prints a line before each slow step of a first start. */
   readonly out?: (text: string) => void
   /** Absent: this process serves alone. */
   readonly worker?: Worker | undefined
 }
 
-/** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
+/** How long accepted requests may take to finish on their own, and then after their reads are cancelled. */
 const FINISH_MS = 2_500
 const CANCEL_MS = 500
 const GATE_CLOSE_MS = 1_000
 const WORK_RETRY_MS = { least: 5_000, most: 60_000 }
-/** A little more than the limits that the parts keep by themselves. With those of `serve` they add up to ten seconds. */
+/** A little more than the components' own limits. With the limits of `serve` they add up to ten seconds. */
 const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550 }
 
 /**
- * Builds the service. The embedded database is started and migrated here; one behind `DATABASE_URL` may be away, the
- * service then starts and is not ready. Throws `SchemaError` if that database is not migrated.
+ * Builds the service. Starts and migrates the embedded database; a database behind `DATABASE_URL` may be unreachable,
+ * the service then starts and is not ready. Throws `SchemaError` if that database is not migrated.
  */
 export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
   const clock = systemClock
   const holder = crypto.randomUUID()
-  const { log, life, worker } = options
+  const { log, lifecycle, worker } = options
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
-  await life.start({
+  await lifecycle.start({
     name: 'figures',
-    start: () => worker?.count(metrics.figures),
+    start: () => worker?.startReporting(metrics.readSamples),
     stop: (counting) => counting?.stop(),
   })
   const jobs = { ...createJobMetrics(metrics), random }
   const embedded = config.databaseUrl === undefined ? await startEmbeddedDatabase(config, options) : undefined
-  const { db, standby } = await life.start({
+  const { db, standby } = await lifecycle.start({
     name: 'database connections',
-    start: () => openPools(config, { url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),
+    start: () => openDatabasePools(config, { url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),
     stop: (pools) => pools.db.close(),
     limitMs: STOP_LIMITS_MS.connections,
   })
@@ -104,18 +104,18 @@ export async function createServices(config: Config, options: ServicesOptions): 
   else await checkSchemaIfReachable(db, log)
   const dissents = createDissentTracker({ metrics, clock, log })
   const processes = worker?.workers ?? 1
-  const clients = await life.start({
+  const clients = await lifecycle.start({
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics), dissents, processes }),
     stop: (made) => made.close(),
   })
   createChainMetrics(metrics, { clients, clock })
-  const runner = await life.start({
+  const runner = await lifecycle.start({
     name: 'proofs',
     start: createProofRunner,
     stop: async (started) => started.close(),
   })
-  const gate = await life.start({
+  const gate = await lifecycle.start({
     name: 'gate',
     start: () =>
       createGate({
@@ -130,7 +130,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started.close(GATE_CLOSE_MS),
     limitMs: STOP_LIMITS_MS.gate,
   })
-  const history = await life.start({
+  const history = await lifecycle.start({
     name: 'history',
     start: () =>
       createHistory({
@@ -144,45 +144,47 @@ export async function createServices(config: Config, options: ServicesOptions): 
       }),
     stop: (started) => started.close(),
   })
-  createHistoryGauge(metrics, history.working)
-  const family = { clients: clients.evm, solana: clients.solana, db, holder, history, clock, log }
-  const connect = () => family
-  await life.start({
+  createHistoryGauge(metrics, history.listActive)
+  const familyServices = { clients: clients.evm, solana: clients.solana, db, holder, history, clock, log }
+  const connect = () => familyServices
+  await lifecycle.start({
     name: 'jobs',
     start: () =>
       [
         retentionJob({ db, log, days: config.logRetentionDays }),
         databaseMetricsJob(metrics, { db, clock, log }),
-        ...listBackgroundWork(config, connect).map((work) => jobOf(work, log)),
+        ...listBackgroundWork(config, connect).map((work) => toJob(work, log)),
       ].map((job) => startJob(job, jobs)),
     stop(started) {
       for (const job of started) job.stop()
     },
   })
   const signing = createSigning({ db, clock, pem: config.instanceKey })
-  const deliveries = await life.start({
+  const deliveries = await lifecycle.start({
     name: 'deliveries',
     start: () => startDeliveries(config, { db, signing, clock, log, metrics, jobs }),
     stop: (started) => started.stop(),
   })
   const hasTriggers = !config.featuresOff.includes('triggers')
-  const watched = {
+  const watchOptions = {
     families: listWatchableFamilies(config, connect),
     publicUrl: config.publicUrl,
     solanaChainId: clients.solana && SOLANA_CHAIN_ID,
   }
-  await life.start({
+  await lifecycle.start({
     name: 'triggers',
     start: () =>
-      hasTriggers ? startTriggers({ ...family, ...watched, metrics, jobs, told: deliveries.wake }) : undefined,
+      hasTriggers
+        ? startTriggers({ ...familyServices, ...watchOptions, metrics, jobs, onMessagesQueued: deliveries.wake })
+        : undefined,
     stop: (started) => started?.stop(),
   })
   const routes = createServiceRoutes(config, connect, () => deliveries.services)
   const openapi = openapiText(routes, config)
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
-  const readLines = async () => (hasTriggers ? readTriggerProgress(db) : [])
-  const app = await life.start({
+  const readPartitions = async () => (hasTriggers ? readTriggerProgress(db) : [])
+  const app = await lifecycle.start({
     name: 'requests',
     start: () =>
       createApp({
@@ -191,7 +193,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         gate,
         gateway: createMcp({
           routes,
-          origins: ownOrigins(config),
+          origins: listOrigins(config),
           sessionId: () => crypto.randomUUID(),
         }),
         clock,
@@ -207,15 +209,15 @@ export async function createServices(config: Config, options: ServicesOptions): 
           chains: probes,
           history: historyProbe(history),
           quorum: dissents.report,
-          triggers: readLines,
+          triggers: readPartitions,
           solana: () => listSolanaCapabilities(clients),
           standby: standby?.state,
         },
         operatorApart: config.operatorPort !== undefined,
         openapi,
         planes: createPlanes(config, { db, clock, routes, readChains }),
-        faces: createServicePages(openapi),
-        notary: createReceiptIssuer({ config, connect, signer: signing.signer, clock, runner }),
+        uiPages: createServicePages(openapi),
+        receiptIssuer: createReceiptIssuer({ config, connect, signer: signing.signer, clock, runner }),
         keys: async () => JSON.stringify(presentKeys(await signing.published())),
         requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
@@ -228,47 +230,47 @@ export async function createServices(config: Config, options: ServicesOptions): 
   }
   return {
     app: { ...app, drain },
-    createFirst: async () => (embedded === undefined ? undefined : createFirstOrganization(db)),
-    nameSilentEndpoints: () => logUnresponsiveEndpoints(clients, log),
+    createFirstOrganization: async () => (embedded === undefined ? undefined : createFirstOrganization(db)),
+    logUnresponsiveEndpoints: () => logUnresponsiveEndpoints(clients, log),
   }
 }
 
-/** Work of a family as a job. */
-function jobOf(work: BackgroundWork, log: Log): Job {
+/** Converts background work of a family to a job. */
+function toJob(work: BackgroundWork, log: Log): Job {
   const { name } = work
   return {
     ...work,
     retryMs: WORK_RETRY_MS,
-    failed: (error) => log.error({ msg: 'Could not do the work', job: name, error }),
+    onError: (error) => log.error({ msg: 'Background work failed', job: name, error }),
   }
 }
 
-/** A number from 0 to below 1. */
+/** Returns a random number from 0 to below 1. */
 function random(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32
 }
 
-/** The database, and the standby that long reads go to, if there is one. */
-function openPools(
+/** Opens the database, and the standby for long reads, if one is configured. */
+function openDatabasePools(
   { databaseReadUrl, databaseTls: tls }: Config,
   { url, clock, log }: { readonly url: string; readonly clock: Clock; readonly log: Log },
 ): { readonly db: DatabasePool; readonly standby?: StandbyPool } {
   const primary = openDatabase({ url, tls, clock, log })
   if (databaseReadUrl === undefined) return { db: primary }
-  // What becomes of it is said by `withStandby`: its loss is not that of the database.
+  // `withStandby` logs failures of the standby: losing it is not losing the database.
   const copy = openDatabase({ url: databaseReadUrl, tls, clock, log: silentLog })
   const standby = withStandby({ primary, standby: copy }, { clock, log })
   return { db: standby, standby }
 }
 
-/** Lets accepted requests finish, then ends their reads. */
+/** Lets accepted requests finish, then cancels their reads. */
 async function finishRequests(app: App): Promise<void> {
   if (await app.idle({ deadlineMs: FINISH_MS })) return
   app.cancel()
   await app.idle({ deadlineMs: CANCEL_MS })
 }
 
-/** Origins whose pages may call, the service's own among them. */
-function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
+/** Lists the origins whose pages may call, including the service's own. */
+function listOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
   return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
 }

@@ -11,15 +11,15 @@ import type { Pages } from '../http/page/page.ts'
 import { createStaticPages } from '../http/page/static.ts'
 
 /**
- * Pages for people: those of whoever has a key or a session, and the operator's, each with the files that they load; of
- * the document `openapi` its reference and its formulas, and the guides.
+ * Web pages for callers and for the operator, with their assets. `openapi` is the source of the API reference and the
+ * formulas.
  */
 export function createServicePages(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
   const revisions = new Map(FAMILIES.map(({ name, revision }) => [name, revision]))
   const files = DASHBOARD_FILES
   const callers = createStaticPages({ files, pages: DASHBOARD_PAGES })
   const operator = createStaticPages({ files, pages: OPERATOR_PAGES })
-  const look = {
+  const assets = {
     styles: TEXT_STYLES.map((path) => `${callers.folder}/${path}`),
     icon: `${callers.folder}/icon.svg`,
   }
@@ -33,9 +33,9 @@ export function createServicePages(openapi: string): { readonly callers: Pages; 
       ...callers.pages,
       ...callers.files,
       ...reference,
-      ...createOverview(openapi, { guides: GUIDES, look }),
-      ...createGuides(GUIDES, look),
-      ...createFormulas(FORMULAS, openapi, { revisions, look }),
+      ...createOverview(openapi, { guides: GUIDES, assets }),
+      ...createGuides(GUIDES, assets),
+      ...createFormulas(FORMULAS, openapi, { revisions, look: assets }),
     ]),
     operator: new Map([...operator.pages, ...operator.files]),
   }

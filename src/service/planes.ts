@@ -19,19 +19,19 @@ import { createServiceRoutes, createSwitchboard, refuseToConnect } from './route
 interface PlaneServices {
   readonly db: Database
   readonly clock: Clock
-  /** Those of callers, whose usage is shown and which can be switched. */
+  /** The callers' routes, whose usage is shown and which can be switched off. */
   readonly routes: readonly Route[]
   readonly readChains: () => Promise<readonly ChainReport[]>
 }
 
-/** Planes that take no keys: where organizations act, where the operator acts, and the login of both. */
+/** Creates the planes without API keys: for organizations, for the operator, and the login of both. */
 export function createPlanes(
   config: Config,
   options: PlaneServices,
 ): { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] } {
   const { publicUrl, adminToken } = config
   const { db, clock } = options
-  const { admin, dashboard, cookies } = planesOf(config, options)
+  const { admin, dashboard, cookies } = createPlaneParts(config, options)
   const shared = { publicUrl, clock }
   const login = createLoginPlane({ open: signIn({ db, clock, cookies }), ...shared })
   return {
@@ -40,9 +40,9 @@ export function createPlanes(
   }
 }
 
-/** The OpenAPI documents of both planes; nothing is connected for them. */
+/** Returns the OpenAPI documents of both planes, without connecting. */
 export function describePlanes(config: Config): { readonly operator: string; readonly organization: string } {
-  const { admin, dashboard } = planesOf(config, {
+  const { admin, dashboard } = createPlaneParts(config, {
     db: { run: refuseToConnect, close: refuseToConnect },
     routes: createServiceRoutes(config, refuseToConnect),
     readChains: refuseToConnect,
@@ -50,7 +50,10 @@ export function describePlanes(config: Config): { readonly operator: string; rea
   return { operator: admin.openapi, organization: dashboard.openapi }
 }
 
-function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices, 'db' | 'routes' | 'readChains'>) {
+function createPlaneParts(
+  config: Config,
+  { db, routes, readChains }: Pick<PlaneServices, 'db' | 'routes' | 'readChains'>,
+) {
   const { publicUrl, operatorPort, featuresOff } = config
   const hasTriggers = !featuresOff.includes('triggers')
   const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
@@ -65,8 +68,8 @@ function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices
       db,
       cookie: cookies.organization,
       board,
-      templateOf: (path) => getLoggedPath(table, path),
-      further: hasTriggers ? signedInTriggerRoutes(routes, { db, prefix: DASHBOARD_PREFIX }) : [],
+      getTemplate: (path) => getLoggedPath(table, path),
+      additionalRoutes: hasTriggers ? signedInTriggerRoutes(routes, { db, prefix: DASHBOARD_PREFIX }) : [],
     }),
   }
 }

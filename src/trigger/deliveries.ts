@@ -2,7 +2,7 @@ import { messageListDead, messageListWatch } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import { readCountedPage } from './read_counted_page.ts'
 
-/** A message about a trigger, with its tries as JSON. What the receiver said besides its status is kept nowhere. */
+/** A message about a trigger, with its attempts as JSON. Of the receiver's response only the status is stored. */
 export type Delivery = Awaited<ReturnType<typeof messageListWatch>>[number]
 
 /** A page of the messages about a trigger, newest first. */
@@ -14,7 +14,7 @@ export function listDeliveries(
   return readCountedPage(page, (part) => messageListWatch(db, { organizationId, watchId, ...part }))
 }
 
-/** A page of the messages of an organization whose tries are over without success, newest first. */
+/** A page of the messages of an organization that could not be delivered, newest first. */
 export function listDeadLetters(
   db: Database,
   page: { readonly organizationId: string; readonly page: number; readonly limit: number },

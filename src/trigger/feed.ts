@@ -10,28 +10,28 @@ export interface FeedMessage extends MessageBody {
   readonly id: string
 }
 
-/** What a caller asks of the feed. */
+/** A caller's query of the feed. */
 export interface FeedQuery {
   readonly organizationId: string
-  /** Id of the message that it had last; undefined to begin with the oldest. */
+  /** Id of the last message received; undefined to start at the oldest. */
   readonly after: string | undefined
   readonly limit: number
-  /** How long it waits for a message if there is none, milliseconds. */
+  /** How long the query waits if there is no message, milliseconds. */
   readonly waitMs: number
 }
 
-/** Waits of one organization at the same time, and of all. */
+/** Maximum concurrent waits, per organization and in total. */
 const ORGANIZATION_WAITS_MAX = 16
 const WAITS_MAX = 1_024
 const POLL_MS = 250
 
 interface Waiter {
-  /** How many messages it knows of. */
+  /** Number of messages at the start of the wait. */
   readonly count: bigint
   wake(): void
 }
 
-/** Reads messages in order. Who waits asks the database by one statement with all others who wait in this process. */
+/** Creates the feed, which reads messages in order. All waits of this process share one polling statement. */
 export function createFeed({ db, log }: { readonly db: Database; readonly log: Log }) {
   const waiters = new Map<string, Set<Waiter>>()
   let waits = 0
@@ -44,8 +44,8 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
         for (const waiter of waiters.get(organization_id) ?? []) if (BigInt(count) > waiter.count) waiter.wake()
       }
     } catch (error) {
-      // Who waits finds out by itself if that lasts.
-      if (!(error instanceof UnavailableError)) log.error({ msg: 'Could not look for messages', error })
+      // If the database stays unreachable, each wait ends and its read fails.
+      if (!(error instanceof UnavailableError)) log.error({ msg: 'Failed to poll for messages', error })
     }
     timer = undefined
     schedule()
@@ -57,47 +57,48 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
     timer.unref()
   }
 
-  /** Resolves when the organization has had more messages than `count`, when the time is over, or at the end. */
-  function more({ organizationId, waitMs }: FeedQuery, count: bigint, signal: AbortSignal): Promise<void> {
-    const own = waiters.get(organizationId) ?? new Set()
+  /** Resolves when the organization has more than `count` messages, after `waitMs`, on abort, or on `close()`. */
+  function waitForMore({ organizationId, waitMs }: FeedQuery, count: bigint, signal: AbortSignal): Promise<void> {
+    const organizationWaiters = waiters.get(organizationId) ?? new Set()
     if (isClosed || signal.aborted) return Promise.resolve()
-    if (own.size >= ORGANIZATION_WAITS_MAX || waits >= WAITS_MAX) {
+    if (organizationWaiters.size >= ORGANIZATION_WAITS_MAX || waits >= WAITS_MAX) {
       return Promise.reject(new UnavailableError('Cannot wait for messages: too many callers wait for them already'))
     }
     return new Promise((resolve) => {
       const end = () => {
-        clearTimeout(limit)
+        clearTimeout(timeout)
         signal.removeEventListener('abort', end)
-        if (!own.delete(waiter)) return
+        if (!organizationWaiters.delete(waiter)) return
         waits--
-        if (own.size === 0 && waiters.get(organizationId) === own) waiters.delete(organizationId)
+        if (organizationWaiters.size === 0 && waiters.get(organizationId) === organizationWaiters)
+          waiters.delete(organizationId)
         resolve()
       }
       const waiter: Waiter = { count, wake: end }
-      const limit = setTimeout(end, waitMs)
+      const timeout = setTimeout(end, waitMs)
       signal.addEventListener('abort', end, { once: true })
-      waiters.set(organizationId, own.add(waiter))
+      waiters.set(organizationId, organizationWaiters.add(waiter))
       waits++
       schedule()
     })
   }
 
   return {
-    /** Messages after the given one, none if none come in time. Throws `CodedError` if that one is not known any more. */
-    async read(question: FeedQuery, signal: AbortSignal): Promise<readonly FeedMessage[]> {
-      const { organizationId, after, limit, waitMs } = question
-      // The number comes first: whatever is added after it ends the wait.
+    /** Messages after `after`; empty if none arrives in time. Throws `CodedError` if that message no longer exists. */
+    async read(query: FeedQuery, signal: AbortSignal): Promise<readonly FeedMessage[]> {
+      const { organizationId, after, limit, waitMs } = query
+      // Read the count first: a message added afterwards ends the wait.
       const [start] = await messageFind(db, { organizationId, id: after ?? null })
       const { no = null, oldest = null, count = '0' } = start ?? {}
-      if (after !== undefined && no === null) throw forgotten(oldest)
-      const rest = { organizationId, no: no ?? '0', max: limit }
-      const read = async () => (await messageListAfter(db, rest)).map(messageOf)
-      const found = await read()
-      if (found.length > 0 || waitMs === 0) return found
-      await more(question, BigInt(count), signal)
+      if (after !== undefined && no === null) throw messageExpiredError(oldest)
+      const page = { organizationId, no: no ?? '0', max: limit }
+      const read = async () => (await messageListAfter(db, page)).map(toMessage)
+      const messages = await read()
+      if (messages.length > 0 || waitMs === 0) return messages
+      await waitForMore(query, BigInt(count), signal)
       return isClosed ? [] : await read()
     },
-    /** Answers all who wait, and lets nobody wait any more. */
+    /** Ends all waits and accepts no further ones. */
     close(): void {
       isClosed = true
       clearTimeout(timer)
@@ -108,13 +109,13 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
 
 export type Feed = ReturnType<typeof createFeed>
 
-function messageOf({ id, body }: { readonly id: string; readonly body: string }): FeedMessage {
+function toMessage({ id, body }: { readonly id: string; readonly body: string }): FeedMessage {
   const parsed: MessageBody = JSON.parse(body)
   return { id, ...parsed }
 }
 
-function forgotten(oldest: string | null): CodedError {
-  const known = oldest === null ? 'there are none' : `the oldest is "${oldest}"`
-  const expected = `expected the id of a message of the last ${MESSAGE_DAYS} days, ${known}`
+function messageExpiredError(oldest: string | null): CodedError {
+  const oldestHint = oldest === null ? 'there are none' : `the oldest is "${oldest}"`
+  const expected = `expected the id of a message of the last ${MESSAGE_DAYS} days, ${oldestHint}`
   return new CodedError('INVALID_PARAMETER', `Cannot read parameter "after": ${expected}`)
 }

@@ -1,4 +1,4 @@
-/** Types of messages, as callers see them. */
+/** Types of messages on the wire. */
 export const MESSAGE_TYPES = [
   'trigger.fired',
   'trigger.cleared',
@@ -10,12 +10,12 @@ export const MESSAGE_TYPES = [
 ] as const
 export type MessageType = (typeof MESSAGE_TYPES)[number]
 
-/** What is posted, and signed as this very JSON. */
+/** The posted message; the signature covers its exact JSON. */
 export interface MessageBody {
   readonly type: MessageType
   /** ISO 8601. */
   readonly timestamp: string
-  /** One English sentence, for chats that take nothing else. */
+  /** One English sentence, for chats that accept only text. */
   readonly text: string
   readonly data: Readonly<Record<string, unknown>>
 }

@@ -13,79 +13,91 @@ import { slotLoopJob } from './evaluate/slot_loop.ts'
 import { unservedJob } from './evaluate/unserved.ts'
 import { FINALITY_LEVELS, type FinalityLevel, type Trigger } from './trigger.ts'
 
-/** What evaluates triggers. */
+/** Options of the evaluation of triggers. */
 export interface TriggersOptions extends Pick<FamilyServices, 'db' | 'holder' | 'clients' | 'clock' | 'log'> {
-  /** The number that stands for Solana among chain ids, if it is served. */
+  /** The chain id that stands for Solana, if it is served. */
   readonly solanaChainId: number | undefined
   readonly families: readonly WatchableFamily[]
-  /** Of the instance, without a slash at its end; undefined if nobody knows it. */
+  /** Public URL of the instance, without a trailing slash; undefined if not configured. */
   readonly publicUrl: string | undefined
   readonly metrics: Metrics
   readonly jobs: JobOptions
   /** Called when there are new messages. */
-  readonly told?: () => void
-  /** How long a process that died still has what it evaluated. @default {15} */
+  readonly onMessagesQueued?: () => void
+  /** How long the leases of a dead process last, seconds. @default {15} */
   readonly leaseSec?: number
 }
 
 const LEASE_SEC = 15
-/** How often it is looked which lines have triggers. */
+/** Interval of checks which partitions have triggers, milliseconds. */
 const LOOK_MS = 2_000
 const HOUR_MS = 3_600_000
 const ORGANIZATIONS_MAX = 500
-/** Jitter of jobs lengthens a pause by a tenth at most; the hour has begun for everybody a second after it did. */
+/** Delay after the full hour, milliseconds, so that the clocks of all processes have passed it. */
 const HOUR_LATE_MS = 1_000
 const RETRY_MS = { least: 1_000, most: 30_000 }
-/** Slots pass by quickly, and are read in turn; of chains that are not served nobody knows how long blocks take. */
+/** For Solana, and for chains without a known block time. */
 const BLIND_SEC = 60
 
-/** Evaluates triggers, and charges for them each hour, until it is stopped. */
+/** Starts to evaluate triggers and to charge for them each hour, until stopped. */
 export function startTriggers(options: TriggersOptions): { stop(): void } {
   const { db, clients, solanaChainId, log, clock, jobs, metrics } = options
   const recorder = createPartitionMetrics(metrics, () => clock.now())
   const running = new Map<string, RunningJob>()
-  const telling = tellingOf(options)
-  const readers = readersOf(options)
-  function jobOf(chainId: number, finality: FinalityLevel, shard: number): Job {
-    const { holder, leaseSec = LEASE_SEC, told = () => {} } = options
+  const createMessageContext = createContextFactory(options)
+  const readWatchers = createWatcherReader(options)
+  function createPartitionJob(chainId: number, finality: FinalityLevel, shard: number): Job {
+    const { holder, leaseSec = LEASE_SEC, onMessagesQueued = () => {} } = options
     const client = clients.get(chainId)
-    const own = { db, holder, recorder, told, clock, log }
+    const jobOptions = { db, holder, recorder, onMessagesQueued, clock, log }
     if (client === undefined) {
       const isSolana = chainId === solanaChainId
       const chainName = isSolana ? 'Solana' : `chain ${chainId}`
-      const line: TriggerPartition = { chainId, chainName, finality, shard, blindAfterSec: BLIND_SEC, leaseSec }
-      if (isSolana) return slotLoopJob({ ...own, line, telling: telling(line), watchers: readers().accounts })
+      const partition: TriggerPartition = { chainId, chainName, finality, shard, blindAfterSec: BLIND_SEC, leaseSec }
+      if (isSolana)
+        return slotLoopJob({
+          ...jobOptions,
+          partition,
+          messageContext: createMessageContext(partition),
+          watchers: readWatchers().accounts,
+        })
       log.warn({ msg: 'Triggers are not evaluated: their chain is not served', chainId })
-      return unservedJob({ line, db, holder, log })
+      return unservedJob({ partition, db, holder, log })
     }
     const { chain } = client
     const blindAfterSec = Math.ceil(finality === 'latest' ? blockAgeMaxSec(chain) : finalAgeMaxSec(chain))
-    const line: TriggerPartition = { chainId, chainName: chain.name, finality, shard, blindAfterSec, leaseSec }
-    return blockLoopJob({ ...own, line, telling: telling(line), client, watchers: readers().blocks })
+    const partition: TriggerPartition = { chainId, chainName: chain.name, finality, shard, blindAfterSec, leaseSec }
+    return blockLoopJob({
+      ...jobOptions,
+      partition,
+      messageContext: createMessageContext(partition),
+      client,
+      watchers: readWatchers().blocks,
+    })
   }
 
-  const look: Job = {
+  const partitionsJob: Job = {
     name: 'triggers',
     retryMs: RETRY_MS,
-    failed: (error) => log.error({ msg: 'Could not look for triggers', error }),
+    onError: (error) => log.error({ msg: 'Failed to list trigger partitions', error }),
     async round() {
-      const lines = await triggerLines(db, {})
-      const wanted = new Map(lines.map((each) => [`${each.chain_id} ${each.finality} ${each.shard}`, each]))
+      const rows = await triggerLines(db, {})
+      const rowsByKey = new Map(rows.map((each) => [`${each.chain_id} ${each.finality} ${each.shard}`, each]))
       for (const [key, job] of running) {
-        if (wanted.has(key)) continue
+        if (rowsByKey.has(key)) continue
         job.stop()
         running.delete(key)
       }
-      for (const [key, { chain_id, finality, shard }] of wanted) {
+      for (const [key, { chain_id, finality, shard }] of rowsByKey) {
         const name = FINALITY_LEVELS.find((each) => each === finality)
         if (running.has(key) || name === undefined) continue
-        running.set(key, startJob(jobOf(Number(chain_id), name, shard), jobs))
+        running.set(key, startJob(createPartitionJob(Number(chain_id), name, shard), jobs))
       }
       return LOOK_MS
     },
   }
 
-  const started = [startJob(look, jobs), startJob(hourJob(options), jobs)]
+  const started = [startJob(partitionsJob, jobs), startJob(hourJob(options), jobs)]
   return {
     stop() {
       for (const job of [...started, ...running.values()]) job.stop()
@@ -98,7 +110,7 @@ function hourJob({ db, clock, log }: TriggersOptions): Job {
   return {
     name: 'trigger hours',
     retryMs: RETRY_MS,
-    failed: (error) => log.error({ msg: 'Could not charge for triggers', error }),
+    onError: (error) => log.error({ msg: 'Failed to charge for triggers', error }),
     async round(signal) {
       const hour = Math.floor(clock.now() / HOUR_MS)
       while (!signal.aborted && (await chargeHour(db, hour, ORGANIZATIONS_MAX)) > 0);
@@ -107,25 +119,28 @@ function hourJob({ db, clock, log }: TriggersOptions): Job {
   }
 }
 
-function tellingOf({ families, publicUrl = '' }: TriggersOptions): (line: TriggerPartition) => MessageContext {
+function createContextFactory({
+  families,
+  publicUrl = '',
+}: TriggersOptions): (partition: TriggerPartition) => MessageContext {
   const paths = new Map(families.map((each) => [each.family, each.answerPath]))
-  return (line) => ({
-    line,
+  return (partition) => ({
+    partition,
     publicUrl,
     answerPath: ({ family, subject }: Trigger, blockNumber) =>
-      paths.get(family)?.(subject, line.chainId, blockNumber) ?? '',
+      paths.get(family)?.(subject, partition.chainId, blockNumber) ?? '',
   })
 }
 
-/** What reads subjects, by family; connects when it is first asked. */
-function readersOf({ families }: TriggersOptions) {
+/** Creates the function that returns the watchers by family; they connect on the first call. */
+function createWatcherReader({ families }: TriggersOptions) {
   return once(() => {
-    const made = { blocks: new Map<string, Watcher>(), accounts: new Map<string, AccountWatcher>() }
+    const watchers = { blocks: new Map<string, Watcher>(), accounts: new Map<string, AccountWatcher>() }
     for (const { family, watcher, accountWatcher } of families) {
       const [blocks, accounts] = [watcher?.(), accountWatcher?.()]
-      if (blocks !== undefined) made.blocks.set(family, blocks)
-      if (accounts !== undefined) made.accounts.set(family, accounts)
+      if (blocks !== undefined) watchers.blocks.set(family, blocks)
+      if (accounts !== undefined) watchers.accounts.set(family, accounts)
     }
-    return made
+    return watchers
   })
 }

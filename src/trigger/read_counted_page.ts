@@ -1,12 +1,12 @@
-/** A page of a list. */
+/** The number and size of a page. */
 interface Page {
   readonly page: number
   readonly limit: number
 }
 
 /**
- * Rows of a page, and how many the list has. Each row tells that number; a page past the end has none, so the first row
- * is asked for.
+ * Reads the rows of a page and the total of the list. Each row carries the total; for a page past the end, the first
+ * row of the list is read for it.
  */
 export async function readCountedPage<Row extends { readonly total: string }>(
   { page, limit }: Page,

@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts'
 import type { TriggerProgress } from '../http/page/probes.ts'
 import { countDueMessages } from './deliver/queue.ts'
 
-/** How far triggers are evaluated, by whichever process; nothing of those that are paused or expired. */
+/** Progress of trigger evaluation of all processes; paused and expired triggers are left out. */
 export async function readTriggerProgress(db: Database): Promise<TriggerProgress[]> {
   const rows = await watchLineReport(db, {})
   return rows.map(({ chain_id, finality, holder, block, age_sec, blind_since }) => ({
@@ -16,7 +16,7 @@ export async function readTriggerProgress(db: Database): Promise<TriggerProgress
   }))
 }
 
-/** The same, and what waits to be posted. */
+/** Progress of trigger evaluation, and the state of the delivery queue. */
 export async function readTriggerReport(db: Database) {
   const [lines, { due, oldestSec }] = await Promise.all([readTriggerProgress(db), countDueMessages(db)])
   return { lines, messages_due: due, oldest_due_sec: Math.round(oldestSec) }

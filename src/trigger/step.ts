@@ -3,72 +3,72 @@ import { compareRational, type Rational } from '../lib/number/rational.ts'
 import { parseExact, type Trigger, type TriggerState } from './trigger.ts'
 
 /*
- * What becomes of one trigger from block to block, pure. Blocks may be replaced: the trigger then goes back to what it
- * was before them, and each change that was told is either found again on the new branch or reverted, once that branch is
- * as high as the block of the change was.
+ * The state machine of one trigger from block to block, pure. If blocks are replaced, the trigger rewinds to its state
+ * before them, and each notified change is either matched on the new branch or reverted, once that branch reaches the
+ * block of the change.
  */
 
-/** A change that was told. */
+/** A change that its owner was notified of. */
 export interface NotifiedChange {
   readonly change: number
   readonly block: bigint
-  /** Finds the same change on another branch: `fired`, `cleared`, or what names a happening. */
+  /** Identifies the same change on another branch: `fired`, `cleared`, or the name of an event. */
   readonly name: string
 }
 
-/** A trigger with what may still be replaced. */
+/** The state of a trigger, with its changes at blocks that may be replaced. */
 export interface TriggerReorgState {
   readonly state: TriggerState
-  /** At blocks that may be replaced, oldest first. */
-  readonly told: readonly NotifiedChange[]
-  /** At blocks that were replaced, oldest first. */
-  readonly unsure: readonly NotifiedChange[]
-  /** What it was before blocks at which it changed, newest last; those of an earlier process are not known. */
+  /** Changes at blocks that may be replaced, oldest first. */
+  readonly notified: readonly NotifiedChange[]
+  /** Changes at replaced blocks, neither matched nor reverted yet, oldest first. */
+  readonly undecided: readonly NotifiedChange[]
+  /** States before the blocks of changes, newest last; states of an earlier process are missing. */
   readonly trail: readonly { readonly block: bigint; readonly before: PhaseState }[]
 }
 
 type PhaseState = Pick<TriggerState, 'phase' | 'heldBlocks' | 'since'>
 
-/** What is to be told of a block. */
+/** A transition of a trigger at a block, to be notified. */
 export interface TriggerTransition {
   readonly kind: 'fired' | 'cleared' | 'reverted'
   readonly change: number
-  /** Of the figure, or the type of what happened; null if it is not known. */
+  /** Value of the figure, or the type of the event; null if unknown. */
   readonly value: string | null
-  /** As it was told last. */
+  /** The last notified value. */
   readonly previous: string | null
 }
 
-/** A trigger after a block. */
+/** The state of a trigger after a block, and its transitions. */
 export interface StepResult {
-  readonly life: TriggerReorgState
-  readonly news: readonly TriggerTransition[]
+  readonly reorgState: TriggerReorgState
+  readonly transitions: readonly TriggerTransition[]
 }
 
-/** When a trigger fires, ready for comparing. */
+/** The firing condition of a trigger, parsed for comparison. */
 export interface Rule {
   readonly forBlocks: number
   holds(value: FigureValue): boolean
-  /** True if the figure is so far back that the trigger is armed again. */
+  /** True if the figure has returned far enough to re-arm the trigger. */
   clears(value: FigureValue): boolean
   /**
-   * Where the figure changes nothing in this phase, even if it is a hundredth more or less; 1 is true, 0 false. It only
-   * chooses whom to read, so that floats will do.
+   * The bounds within which the figure changes nothing in this phase, with a margin of one percent; 1 is true, 0 false.
+   * They only select the subjects to read, so floats suffice.
    */
   quiet(phase: TriggerState['phase']): Bounds
 }
 
-/** What is above one number and below the other, both of which may be infinite. */
+/** An open interval; both bounds may be infinite. */
 export interface Bounds {
   readonly above: number
   readonly below: number
 }
 
-/** Something that happened at a block. */
+/** An event at a block. */
 export interface NamedEvent {
   /** One of the types that the trigger waits for. */
   readonly type: string
-  /** The same on another branch. */
+  /** Identifies the same event on another branch. */
   readonly name: string
 }
 
@@ -76,7 +76,7 @@ const NEAR = 0.01
 const EVERYWHERE: Bounds = { above: Number.NEGATIVE_INFINITY, below: Number.POSITIVE_INFINITY }
 const ARMED: PhaseState = { phase: 'armed', heldBlocks: 0, since: null }
 
-/** The rule of a trigger. One that waits for events never holds. */
+/** Creates the rule of a trigger. The rule of a trigger on events never holds. */
 export function createRule({ clause, clear, forBlocks }: Pick<Trigger, 'clause' | 'clear' | 'forBlocks'>): Rule {
   if ('event' in clause) return { forBlocks, holds: never, clears: never, quiet: () => EVERYWHERE }
   if ('is' in clause) {
@@ -93,14 +93,15 @@ export function createRule({ clause, clear, forBlocks }: Pick<Trigger, 'clause' 
   const firesAt = isBelow ? clause.below : clause.above
   const clearsAt = clear ?? firesAt
   const [threshold, level] = [parseExact(firesAt), parseExact(clearsAt)]
-  const sideOf = (value: FigureValue, of: Rational) => (isBelow ? compare(value, of) : -compare(value, of))
+  const compareSide = (value: FigureValue, bound: Rational) =>
+    isBelow ? compare(value, bound) : -compare(value, bound)
   const [back, on] = isBelow ? ([above, below] as const) : ([below, above] as const)
   const armed = back(beyond(Number(firesAt), isBelow ? NEAR : -NEAR))
   const fired = on(beyond(Number(clearsAt), isBelow ? -NEAR : NEAR))
   return {
     forBlocks,
-    holds: (value) => sideOf(value, threshold) < 0,
-    clears: (value) => sideOf(value, level) >= 0,
+    holds: (value) => compareSide(value, threshold) < 0,
+    clears: (value) => compareSide(value, level) >= 0,
     quiet: (phase) => (phase === 'fired' ? fired : armed),
   }
 }
@@ -121,88 +122,97 @@ function never(): boolean {
   return false
 }
 
-/** Negative if a number is below the other, NaN if it is none. `MAX` is above everything. */
+/** Negative if `value` is below `other`, NaN if it is no number. `MAX` is above everything. */
 function compare(value: FigureValue, other: Rational): number {
   if (value === undefined || typeof value === 'boolean') return Number.NaN
   return value === 'MAX' ? 1 : compareRational(value, other)
 }
 
 /**
- * A trigger as the database has it after block `at`: which of its changes may be replaced, but not what it was before
- * them. Changes of later blocks were told on a branch that was replaced.
+ * Restores a trigger from the database after block `at`, with its replaceable changes but without the states before
+ * them. Changes at later blocks were notified on a replaced branch.
  */
-export function restoreReorgState(state: TriggerState, told: readonly NotifiedChange[], at: bigint): TriggerReorgState {
+export function restoreReorgState(
+  state: TriggerState,
+  notified: readonly NotifiedChange[],
+  at: bigint,
+): TriggerReorgState {
   return {
     state,
-    told: told.filter(({ block }) => block <= at),
-    unsure: told.filter(({ block }) => block > at),
+    notified: notified.filter(({ block }) => block <= at),
+    undecided: notified.filter(({ block }) => block > at),
     trail: [],
   }
 }
 
-/** The trigger after a block at which its figure was this. A figure that is not known changes nothing. */
+/** Steps a trigger by its figure at a block. An unknown figure changes nothing. */
 export function step(
   rule: Rule,
-  life: TriggerReorgState,
-  seen: { readonly block: bigint; readonly value: FigureValue; readonly text: string | null },
+  reorgState: TriggerReorgState,
+  observation: { readonly block: bigint; readonly value: FigureValue; readonly text: string | null },
 ): StepResult {
-  const { block, value, text } = seen
-  const { state } = life
-  if (value === undefined) return { life: postponed(life, block), news: [] }
-  const next = standingAfter(rule, state, seen)
-  if (next === state) return settle({ life, news: [] }, block, text)
+  const { block, value, text } = observation
+  const { state } = reorgState
+  if (value === undefined) return { reorgState: postponeUndecided(reorgState, block), transitions: [] }
+  const next = computePhase(rule, state, observation)
+  if (next === state) return revertUndecided({ reorgState, transitions: [] }, block, text)
   const kind = next.phase === 'fired' ? 'fired' : state.phase === 'fired' ? 'cleared' : undefined
-  const trail = [...life.trail, { block, before: standingOf(state) }]
-  const moved = { ...life, state: { ...state, ...next }, trail }
-  const stepped = kind === undefined ? { life: moved, news: [] } : tell(moved, { kind, name: kind, block, value: text })
-  return settle(stepped, block, text)
+  const trail = [...reorgState.trail, { block, before: toPhaseState(state) }]
+  const moved = { ...reorgState, state: { ...state, ...next }, trail }
+  const result =
+    kind === undefined
+      ? { reorgState: moved, transitions: [] }
+      : recordChange(moved, { kind, name: kind, block, value: text })
+  return revertUndecided(result, block, text)
 }
 
-/** The trigger after a block at which this happened to its subject. */
+/** Steps a trigger by the events of its subject at a block. */
 export function stepEvents(
-  life: TriggerReorgState,
-  { block, happenings }: { readonly block: bigint; readonly happenings: readonly NamedEvent[] },
+  reorgState: TriggerReorgState,
+  { block, events }: { readonly block: bigint; readonly events: readonly NamedEvent[] },
 ): StepResult {
-  let stepped: StepResult = { life, news: [] }
-  for (const { type, name } of happenings) {
-    const { life, news } = tell(stepped.life, { kind: 'fired', name, block, value: type })
-    stepped = { life, news: [...stepped.news, ...news] }
+  let result: StepResult = { reorgState, transitions: [] }
+  for (const { type, name } of events) {
+    const { reorgState, transitions } = recordChange(result.reorgState, { kind: 'fired', name, block, value: type })
+    result = { reorgState, transitions: [...result.transitions, ...transitions] }
   }
-  return settle(stepped, block, null)
+  return revertUndecided(result, block, null)
 }
 
-/** The trigger as it was before block `fork`, from which on other blocks took the place of those that it saw. */
-export function rewind(rule: Rule, life: TriggerReorgState, fork: bigint): TriggerReorgState {
-  const { state } = life
-  const first = life.trail.findIndex(({ block }) => block >= fork)
-  const told = life.told.filter(({ block }) => block < fork)
-  const replaced = life.told.slice(told.length)
+/** Rewinds a trigger to its state before block `fork`, the first replaced block. */
+export function rewind(rule: Rule, reorgState: TriggerReorgState, fork: bigint): TriggerReorgState {
+  const { state } = reorgState
+  const first = reorgState.trail.findIndex(({ block }) => block >= fork)
+  const notified = reorgState.notified.filter(({ block }) => block < fork)
+  const replaced = reorgState.notified.slice(notified.length)
   const [earliest] = replaced
-  const known = life.trail[first]
-  let standing = standingOf(state)
-  if (known !== undefined && known.block <= (earliest?.block ?? known.block)) standing = known.before
-  else if (earliest?.name === 'fired') standing = beforeFiring(rule, earliest.block)
-  else if (earliest?.name === 'cleared') standing = { phase: 'fired', heldBlocks: 0, since: null }
+  const trailEntry = reorgState.trail[first]
+  let phaseState = toPhaseState(state)
+  if (trailEntry !== undefined && trailEntry.block <= (earliest?.block ?? trailEntry.block))
+    phaseState = trailEntry.before
+  else if (earliest?.name === 'fired') phaseState = toPhaseBeforeFiring(rule, earliest.block)
+  else if (earliest?.name === 'cleared') phaseState = { phase: 'fired', heldBlocks: 0, since: null }
   return {
-    state: { ...state, ...cut(standing, fork) },
-    told,
-    // Those that an earlier fork left unsure were not found since.
-    unsure: [...replaced, ...life.unsure].sort((a, b) => a.change - b.change),
-    trail: first < 0 ? life.trail : life.trail.slice(0, first),
+    state: { ...state, ...cutHeldBlocks(phaseState, fork) },
+    notified,
+    // Keep changes left undecided by an earlier reorg.
+    undecided: [...replaced, ...reorgState.undecided].sort((a, b) => a.change - b.change),
+    trail: first < 0 ? reorgState.trail : reorgState.trail.slice(0, first),
   }
 }
 
-/** The trigger without what is needed for blocks that are final now. */
-export function pruneFinalized(life: TriggerReorgState, final: bigint): TriggerReorgState {
-  if ((life.told[0]?.block ?? final) >= final && (life.trail[0]?.block ?? final) >= final) return life
+/** Drops the changes and states of blocks before `final`, which can no longer be replaced. */
+export function pruneFinalized(reorgState: TriggerReorgState, final: bigint): TriggerReorgState {
+  if ((reorgState.notified[0]?.block ?? final) >= final && (reorgState.trail[0]?.block ?? final) >= final)
+    return reorgState
   return {
-    ...life,
-    told: life.told.filter(({ block }) => block >= final),
-    trail: life.trail.filter(({ block }) => block >= final),
+    ...reorgState,
+    notified: reorgState.notified.filter(({ block }) => block >= final),
+    trail: reorgState.trail.filter(({ block }) => block >= final),
   }
 }
 
-function standingAfter(
+function computePhase(
   rule: Rule,
   state: TriggerState,
   { block, value }: { readonly block: bigint; readonly value: FigureValue },
@@ -214,59 +224,77 @@ function standingAfter(
   return { phase: 'pending', heldBlocks, since: state.phase === 'pending' ? state.since : block }
 }
 
-/** Numbers a change, or finds it among those that were told at blocks that were replaced. */
-function tell(
-  life: TriggerReorgState,
+/** Numbers a change, or matches it with a change notified at a replaced block. */
+function recordChange(
+  reorgState: TriggerReorgState,
   { kind, name, block, value }: { kind: 'fired' | 'cleared'; name: string; block: bigint; value: string | null },
 ): StepResult {
-  const { state } = life
-  const found = life.unsure.find((each) => each.name === name)
-  const change = found?.change ?? state.changes + 1
-  const told = [...life.told, { change, block, name }]
-  if (found !== undefined)
-    return { life: { ...life, told, unsure: life.unsure.filter((each) => each !== found) }, news: [] }
+  const { state } = reorgState
+  const undecidedMatch = reorgState.undecided.find((each) => each.name === name)
+  const change = undecidedMatch?.change ?? state.changes + 1
+  const notified = [...reorgState.notified, { change, block, name }]
+  if (undecidedMatch !== undefined)
+    return {
+      reorgState: {
+        ...reorgState,
+        notified,
+        undecided: reorgState.undecided.filter((each) => each !== undecidedMatch),
+      },
+      transitions: [],
+    }
   const next = { ...state, changes: change, value }
-  return { life: { ...life, state: next, told }, news: [{ kind, change, value, previous: state.value }] }
+  return {
+    reorgState: { ...reorgState, state: next, notified },
+    transitions: [{ kind, change, value, previous: state.value }],
+  }
 }
 
-/** Reverts what the new branch would have shown by now; the latest first, so that each undoes what stands last. */
-function settle({ life, news }: StepResult, block: bigint, text: string | null): StepResult {
-  const [oldest] = life.unsure.filter((each) => each.block <= block)
-  if (oldest === undefined) return { life, news }
-  const goes = (each: NotifiedChange) => each.block <= block || isOfFigure(oldest)
-  const reverted = life.unsure
-    .filter(goes)
+/** Reverts changes that the new branch should have shown by now, latest first, so that each undoes the last one. */
+function revertUndecided({ reorgState, transitions }: StepResult, block: bigint, text: string | null): StepResult {
+  const [oldest] = reorgState.undecided.filter((each) => each.block <= block)
+  if (oldest === undefined) return { reorgState, transitions }
+  const isReverted = (each: NotifiedChange) => each.block <= block || isFigureChange(oldest)
+  const reverted = reorgState.undecided
+    .filter(isReverted)
     .toReversed()
-    .map(({ change }): TriggerTransition => ({ kind: 'reverted', change, value: text, previous: life.state.value }))
-  // Taken back before anything new is told.
-  return { life: { ...life, unsure: life.unsure.filter((each) => !goes(each)) }, news: [...reverted, ...news] }
+    .map(
+      ({ change }): TriggerTransition => ({ kind: 'reverted', change, value: text, previous: reorgState.state.value }),
+    )
+  // Reverts come before new transitions.
+  return {
+    reorgState: { ...reorgState, undecided: reorgState.undecided.filter((each) => !isReverted(each)) },
+    transitions: [...reverted, ...transitions],
+  }
 }
 
-/** What would be reverted at a block, but for its figure: it waits for the next one. */
-function postponed(life: TriggerReorgState, block: bigint): TriggerReorgState {
-  if (life.unsure.every((each) => each.block > block)) return life
-  return { ...life, unsure: life.unsure.map((each) => (each.block > block ? each : { ...each, block: block + 1n })) }
+/** Postpones pending reverts to the next block, because the figure is unknown at this one. */
+function postponeUndecided(reorgState: TriggerReorgState, block: bigint): TriggerReorgState {
+  if (reorgState.undecided.every((each) => each.block > block)) return reorgState
+  return {
+    ...reorgState,
+    undecided: reorgState.undecided.map((each) => (each.block > block ? each : { ...each, block: block + 1n })),
+  }
 }
 
-/** Changes of a figure follow from each other: without the first there is none of the others. */
-function isOfFigure({ name }: NotifiedChange): boolean {
+/** True for a change of a figure. Such changes depend on each other: without the first, no later one exists. */
+function isFigureChange({ name }: NotifiedChange): boolean {
   return name === 'fired' || name === 'cleared'
 }
 
-function standingOf({ phase, heldBlocks, since }: TriggerState): PhaseState {
+function toPhaseState({ phase, heldBlocks, since }: TriggerState): PhaseState {
   return { phase, heldBlocks, since }
 }
 
-/** Without the blocks from `fork` on in which it held. */
-function cut(standing: PhaseState, fork: bigint): PhaseState {
-  const { phase, heldBlocks, since } = standing
-  if (phase !== 'pending' || since === null) return standing
+/** Removes the held blocks from `fork` on. */
+function cutHeldBlocks(phaseState: PhaseState, fork: bigint): PhaseState {
+  const { phase, heldBlocks, since } = phaseState
+  if (phase !== 'pending' || since === null) return phaseState
   const held = Math.min(heldBlocks, Math.max(0, Number(fork - since)))
   return held === 0 ? ARMED : { phase, heldBlocks: held, since }
 }
 
-/** What a trigger was before it fired at a block, if no block before was left out. */
-function beforeFiring({ forBlocks }: Rule, block: bigint): PhaseState {
+/** The state of a trigger before it fired at a block, if no earlier block was skipped. */
+function toPhaseBeforeFiring({ forBlocks }: Rule, block: bigint): PhaseState {
   if (forBlocks === 1) return ARMED
   return { phase: 'pending', heldBlocks: forBlocks - 1, since: block - BigInt(forBlocks - 1) }
 }

@@ -7,21 +7,21 @@ import { randomBase62 } from '../lib/text/base62.ts'
 import { readCountedPage } from './read_counted_page.ts'
 import type { Clause, Trigger } from './trigger.ts'
 
-/** In which state a trigger is, as callers see it. */
+/** States of triggers on the wire. */
 export const TRIGGER_STATES = ['armed', 'pending', 'fired', 'paused', 'blind', 'expired'] as const
 
-/** What an organization may choose of a trigger, besides what it is about. */
+/** The settings of a trigger, besides its subject. */
 export interface TriggerSettings extends Pick<Trigger, 'clause' | 'clear' | 'forBlocks' | 'finality' | 'name'> {
   readonly webhookId: string | null
   readonly expiresAt: Date | null
 }
 
-/** A trigger with its state, as the database has it. */
-export type StoredTrigger = ReturnType<typeof storedOf>
+/** A stored trigger with its state. */
+export type StoredTrigger = ReturnType<typeof toStored>
 
-/** What is to be changed of it; undefined: it stays. */
+/** A change of settings; undefined settings stay. */
 type TriggerChange = { readonly [Name in keyof TriggerSettings]?: TriggerSettings[Name] | undefined } & {
-  /** False lets a trigger go on that its owner paused. */
+  /** False resumes a trigger that its owner paused. */
   readonly pauses?: boolean | undefined
 }
 
@@ -30,11 +30,11 @@ interface TriggerKey {
   readonly id: string
 }
 
-/** Which triggers of an organization; what is undefined chooses nothing. */
+/** A filter of an organization's triggers; undefined fields do not restrict it. */
 export interface TriggerFilter {
   readonly chainId?: number | undefined
   readonly family?: string | undefined
-  /** What their subjects have, among other things. */
+  /** Fields that the subjects must contain. */
   readonly subject?: WatchSubject
   readonly state?: (typeof TRIGGER_STATES)[number] | undefined
   readonly page: number
@@ -47,17 +47,17 @@ const RANDOM_LENGTH = 20
 export async function listTriggers(
   db: Database,
   organizationId: string,
-  asked: TriggerFilter,
+  filter: TriggerFilter,
 ): Promise<{ readonly triggers: readonly StoredTrigger[]; readonly total: number }> {
-  const { chainId = null, family = null, state = null } = asked
-  const subject = asked.subject === undefined ? null : JSON.stringify(asked.subject)
-  const { rows, total } = await readCountedPage(asked, (part) =>
+  const { chainId = null, family = null, state = null } = filter
+  const subject = filter.subject === undefined ? null : JSON.stringify(filter.subject)
+  const { rows, total } = await readCountedPage(filter, (part) =>
     watchList(db, { organizationId, id: null, chainId, family, subject, state, ...part }),
   )
-  return { triggers: rows.map(storedOf), total }
+  return { triggers: rows.map(toStored), total }
 }
 
-/** Throws `CodedError` NOT_FOUND. */
+/** Finds a trigger. Throws `CodedError` NOT_FOUND. */
 export async function findTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<StoredTrigger> {
   const [row] = await watchList(db, {
     organizationId,
@@ -69,11 +69,11 @@ export async function findTrigger(db: Database, { organizationId, id }: TriggerK
     max: 1,
     skip: 0,
   })
-  if (row === undefined) throw unknown(id)
-  return storedOf(row)
+  if (row === undefined) throw notFoundError(id)
+  return toStored(row)
 }
 
-/** Makes a trigger; gives its id. Throws `CodedError` if the organization has too many, or no such webhook. */
+/** Creates a trigger; returns its id. Throws `CodedError` if the organization has too many, or no such webhook. */
 export async function createTrigger(
   db: Database,
   trigger: TriggerSettings &
@@ -99,14 +99,15 @@ export async function createTrigger(
     expiresMs: trigger.expiresAt?.getTime() ?? 0,
   })
   if (outcome === 'limit') {
-    throw new CodedError('INVALID_REQUEST', 'Cannot make the trigger: the organization has as many as it may')
+    throw new CodedError('INVALID_REQUEST', 'Cannot create the trigger: the organization has reached its limit')
   }
-  if (outcome === 'webhook') throw noWebhook()
+  if (outcome === 'webhook') throw noWebhookError()
   return id
 }
 
 /**
- * Changes what is defined. Whatever decides when it fires arms it anew. Throws `CodedError` NOT_FOUND, or as `createTrigger` does.
+ * Changes the defined settings. Changing a firing condition re-arms the trigger. Throws `CodedError` NOT_FOUND, and as
+ * `createTrigger`.
  */
 export async function updateTrigger(
   db: Database,
@@ -133,30 +134,30 @@ export async function updateTrigger(
       pauses: pauses ?? null,
       arms,
     })
-    if (row === undefined) throw unknown(id)
+    if (row === undefined) throw notFoundError(id)
   } catch (error) {
-    throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION ? noWebhook() : error
+    throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION ? noWebhookError() : error
   }
 }
 
-/** Throws `CodedError` NOT_FOUND. */
+/** Deletes a trigger. Throws `CodedError` NOT_FOUND. */
 export async function deleteTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<void> {
   const [row] = await watchDelete(db, { organizationId, id })
-  if (row === undefined) throw unknown(id)
+  if (row === undefined) throw notFoundError(id)
 }
 
-function unknown(id: string): CodedError {
+function notFoundError(id: string): CodedError {
   return new CodedError('NOT_FOUND', `Cannot find trigger "${id}"`)
 }
 
-function noWebhook(): CodedError {
+function noWebhookError(): CodedError {
   return new CodedError(
     'INVALID_PARAMETER',
     'Cannot read parameter "webhook_id": expected the id of a webhook, or null',
   )
 }
 
-function storedOf(row: Awaited<ReturnType<typeof watchList>>[number]) {
+function toStored(row: Awaited<ReturnType<typeof watchList>>[number]) {
   const subject: WatchSubject = JSON.parse(row.subject)
   const clause: Clause = JSON.parse(row.clause)
   return { ...row, subject, clause }

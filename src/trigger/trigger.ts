@@ -3,7 +3,7 @@ import type { WatchSubject } from '../family/watch.ts'
 import { formatExact } from '../lib/number/decimal.ts'
 import { type Rational, rational } from '../lib/number/rational.ts'
 
-/** How sure a block must be to be evaluated. */
+/** The finality that a block must have to be evaluated. */
 export const FINALITY_LEVELS = ['latest', 'safe', 'finalized'] as const
 export type FinalityLevel = (typeof FINALITY_LEVELS)[number]
 
@@ -14,7 +14,7 @@ export const threshold = v.pipe(
 )
 const figure = v.string()
 
-/** When a trigger fires, as `when` of a request says it and as the database keeps it. Names are not checked here. */
+/** When a trigger fires: `when` of a request, and the stored clause. Names are not checked here. */
 export const clauseSchema = v.union(
   [
     v.strictObject({ figure, below: threshold }),
@@ -26,7 +26,7 @@ export const clauseSchema = v.union(
 )
 export type Clause = v.InferOutput<typeof clauseSchema>
 
-/** A trigger as the loops know it. */
+/** The definition of a trigger, as the loops use it. */
 export interface Trigger {
   readonly organizationId: string
   readonly id: string
@@ -40,42 +40,42 @@ export interface Trigger {
   readonly name: string | null
 }
 
-/** What a trigger was last found to be. */
+/** The last evaluated state of a trigger. */
 export interface TriggerState {
-  /** Rises with each edit. */
+  /** Incremented by each edit. */
   readonly edition: number
   readonly phase: 'armed' | 'pending' | 'fired'
-  /** In how many blocks in a row its clause held, while it is pending. */
+  /** Consecutive blocks in which the clause held, while pending. */
   readonly heldBlocks: number
   readonly changes: number
-  /** The figure as it was told last. */
+  /** The last notified value of the figure. */
   readonly value: string | null
-  /** The block that brought it into this phase; null if none did. */
+  /** The block at which the phase started; null if none did. */
   readonly since: bigint | null
 }
 
 const CLEAR_PERCENT = 2n
 
-/** Where a trigger is armed again unless the caller says: 2 % beyond its threshold. Null if it needs no level. */
+/** The default level that re-arms a trigger: 2 % beyond its threshold. Null if the clause needs no level. */
 export function defaultClear(clause: Clause): string | null {
   if (!('below' in clause) && !('above' in clause)) return null
-  const { units, scale } = 'below' in clause ? decimalOf(clause.below) : decimalOf(clause.above)
+  const { units, scale } = 'below' in clause ? parseDecimal(clause.below) : parseDecimal(clause.above)
   const percent = 'below' in clause ? 100n + CLEAR_PERCENT : 100n - CLEAR_PERCENT
   return formatExact(units * percent, scale + 2)
 }
 
 /** The exact value of a decimal text with any number of digits. */
 export function parseExact(text: string): Rational {
-  const { units, scale } = decimalOf(text)
+  const { units, scale } = parseDecimal(text)
   return rational(units, 10n ** BigInt(scale))
 }
 
-function decimalOf(text: string) {
+function parseDecimal(text: string) {
   const [whole = '', fraction = ''] = text.split('.')
   return { units: BigInt(whole + fraction), scale: fraction.length }
 }
 
-/** A block that was evaluated. The hash is empty on Solana, where slots are read that are never taken back. */
+/** An evaluated block. The hash is empty on Solana, whose confirmed slots are never replaced. */
 export interface BlockMark {
   readonly number: bigint
   readonly hash: string

@@ -5,12 +5,12 @@ import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
 
 /**
- * Where an organization wants messages to be posted. Until `overlap_until` the secret of the generation before is valid,
- * too.
+ * A URL that receives an organization's messages. Until `overlap_until` the previous generation of the secret is also
+ * valid.
  */
 export type Webhook = Awaited<ReturnType<typeof webhookList>>[number]
 
-/** Which webhook of whom. */
+/** Identifies a webhook of an organization. */
 export interface WebhookKey {
   readonly organizationId: string
   readonly id: string
@@ -19,27 +19,27 @@ export interface WebhookKey {
 const WEBHOOKS_MAX = 20
 const RANDOM_LENGTH = 20
 
-/** Those of an organization, oldest first. */
+/** The webhooks of an organization, oldest first. */
 export function listWebhooks(db: Database, organizationId: string): Promise<readonly Webhook[]> {
   return webhookList(db, { organizationId, id: null })
 }
 
-/** Throws `CodedError` NOT_FOUND. */
+/** Finds a webhook. Throws `CodedError` NOT_FOUND. */
 export async function findWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<Webhook> {
   const [row] = await webhookList(db, { organizationId, id })
-  if (row === undefined) throw unknown(id)
+  if (row === undefined) throw notFoundError(id)
   return row
 }
 
-/** Makes a webhook; gives its id. The URL was looked at. Throws `CodedError` if the organization has too many. */
+/** Creates a webhook with a checked URL; returns its id. Throws `CodedError` if the organization has too many. */
 export async function createWebhook(
   db: Database,
   { organizationId, url, name }: { readonly organizationId: string; readonly url: string; readonly name: string },
 ): Promise<string> {
   const id = `whk_${randomBase62(RANDOM_LENGTH)}`
-  const isMade = await webhookCreate(db, { organization: organizationId, id, url, name, most: WEBHOOKS_MAX })
-  if (isMade) return id
-  throw new CodedError('INVALID_REQUEST', `Cannot make the webhook: the organization has ${WEBHOOKS_MAX} already`)
+  const isCreated = await webhookCreate(db, { organization: organizationId, id, url, name, most: WEBHOOKS_MAX })
+  if (isCreated) return id
+  throw new CodedError('INVALID_REQUEST', `Cannot create the webhook: the organization has ${WEBHOOKS_MAX} already`)
 }
 
 /** Changes a webhook. Throws `CodedError` NOT_FOUND. */
@@ -50,34 +50,36 @@ export async function updateWebhook(
 ): Promise<void> {
   const { url = null, name = null, starts } = change
   const [row] = await webhookUpdate(db, { organizationId, id, url, name, starts })
-  if (row === undefined) throw unknown(id)
+  if (row === undefined) throw notFoundError(id)
 }
 
-/** Gives a webhook its next secret; the one before stays valid for so long. Throws `CodedError` NOT_FOUND. */
+/** Rotates a webhook's secret; the previous one stays valid for `overlapSec`. Throws `CodedError` NOT_FOUND. */
 export async function rotateWebhook(
   db: Database,
   { organizationId, id, overlapSec }: WebhookKey & { readonly overlapSec: number },
 ): Promise<void> {
   const [row] = await webhookRotate(db, { organizationId, id, overlapSec })
-  if (row === undefined) throw unknown(id)
+  if (row === undefined) throw notFoundError(id)
 }
 
-/** Throws `CodedError` NOT_FOUND, or INVALID_REQUEST if triggers post to it: they would fall silent. */
+/** Deletes a webhook. Throws `CodedError` NOT_FOUND, or INVALID_REQUEST if triggers still post to it. */
 export async function deleteWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<void> {
   try {
     const [row] = await webhookDelete(db, { organizationId, id })
-    if (row === undefined) throw unknown(id)
-    if (row.triggers > 0) throw inUse(id, row.triggers === 1 ? '1 trigger posts' : `${row.triggers} triggers post`)
+    if (row === undefined) throw notFoundError(id)
+    if (row.triggers > 0) throw inUseError(id, row.triggers === 1 ? '1 trigger posts' : `${row.triggers} triggers post`)
   } catch (error) {
-    // It was made since the statement began.
-    throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION ? inUse(id, 'a new trigger posts') : error
+    // A trigger was created after the statement started.
+    throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION
+      ? inUseError(id, 'a new trigger posts')
+      : error
   }
 }
 
-function inUse(id: string, users: string): CodedError {
+function inUseError(id: string, users: string): CodedError {
   return new CodedError('INVALID_REQUEST', `Cannot delete webhook "${id}": ${users} to it, change or delete them first`)
 }
 
-function unknown(id: string): CodedError {
+function notFoundError(id: string): CodedError {
   return new CodedError('NOT_FOUND', `Cannot find webhook "${id}"`)
 }

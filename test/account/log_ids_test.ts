@@ -32,7 +32,7 @@ function changed(change: (sent: readonly Param[]) => readonly Param[]): Database
 }
 
 /** The numbers that the log has for an organization's requests: one row each for organization, caller and path. */
-async function numbersOf(organizationId: string): Promise<readonly (readonly [number, number, number])[]> {
+async function readNumbers(organizationId: string): Promise<readonly (readonly [number, number, number])[]> {
   const rows = await db.run<{ organization_no: number; caller_no: number; path_no: number }>(
     `select distinct l.organization_no, l.caller_no, l.path_no from request_log l
      where l.caller_no in (select no from request_caller where organization_id = $1)`,
@@ -51,7 +51,7 @@ test('numbers of the log are looked up once, and again for a combination that is
   })
   await settleBatch(heard, [settlement(caller)], numbers)
   await settleBatch(heard, [settlement(caller), settlement(caller)], numbers)
-  const [[organization, key, path] = []] = await numbersOf(organizationId)
+  const [[organization, key, path] = []] = await readNumbers(organizationId)
   const name = expect.stringContaining('base/')
   expect(sent).toEqual([
     ['', ...NONE],
@@ -72,21 +72,21 @@ test('numbers of the log are looked up once, and again for a combination that is
   expect(await readBooks(db, organizationId)).toMatchObject({ logged: 7, charged: 7 })
 })
 
-test('numbers of other tables are not taken: another server, or a table that was filled anew', async () => {
+test('numbers of other tables are not used: another server, or a table that was refilled', async () => {
   const { caller, organizationId } = await createAccount(db)
   const numbers = createLogIdCache()
   const elsewhere = changed(() => ['another server', [1], [1], [1]])
   await settleBatch(elsewhere, [settlement(caller)], numbers)
-  const known = await numbersOf(organizationId)
+  const known = await readNumbers(organizationId)
   expect(known).toHaveLength(1)
 
   await db.run('vacuum full request_caller', [])
   const wrong = changed(([name]) => [name ?? '', [1], [1], [1]])
   await settleBatch(wrong, [settlement(caller)], numbers)
-  expect(await numbersOf(organizationId)).toEqual(known)
+  expect(await readNumbers(organizationId)).toEqual(known)
   expect(await readBooks(db, organizationId)).toMatchObject({ logged: 2, charged: 2 })
 
-  // The new name is known by now: wrong numbers are believed, and the log no longer says what was charged.
+  // The new name is cached by now: wrong numbers are used, and the log no longer matches the charges.
   await settleBatch(wrong, [settlement(caller)], numbers)
   await expect(readBooks(db, organizationId)).rejects.toThrow('Credits are lost')
 })

@@ -121,7 +121,7 @@ test('readRequestLog() equals a plain filter of the whole log, for any range, fi
   )
 }, 30_000)
 
-test('the same pages are read while what was logged is counted into the rollups', async () => {
+test('pages stay the same while new rows are added to the rollups', async () => {
   const filter = { organizationId: account.organizationId, fromMs: BASE_MS + 1, toMs: BASE_MS + 8 * HOUR_MS - 1 }
   const pages = () =>
     Promise.all([1, 40, 90].map((page) => readRequestLog(db, { ...filter, errors: 'all', page, limit: 25 })))
@@ -169,7 +169,7 @@ test('the name of a key comes with its entries, or its id if the key is unknown'
   expect(new Set(entries.map((entry) => entry.api_key_name))).toEqual(new Set(['main', 'key_gone']))
 })
 
-test('paths that callers invent are logged as they were asked, and counted in one row', async () => {
+test('invented paths are logged as requested, and counted in one row', async () => {
   const own = await createAccount(db)
   const invented = Array.from({ length: 300 }, (_, index) =>
     settlement(own.caller, { path: `/v1/nothing/${index}`, routed: false, status: 404, credits: 0 }),

@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => gate.close(1_000), 60_000)
 
-function weekOf(agoDays: number): { readonly name: string; readonly from: string; readonly to: string } {
+function getWeek(agoDays: number): { readonly name: string; readonly from: string; readonly to: string } {
   const ms = Date.now() - agoDays * DAY_MS
   const fromMs = MONDAY_MS + Math.floor((ms - MONDAY_MS) / WEEK_MS) * WEEK_MS
   const [from = '', to = ''] = [fromMs, fromMs + WEEK_MS].map((each) => new Date(each).toISOString())
@@ -38,7 +38,7 @@ function weekOf(agoDays: number): { readonly name: string; readonly from: string
 
 /** As if the service had run so many days ago. */
 async function makePartition(agoDays: number): Promise<string> {
-  const { name, from, to } = weekOf(agoDays)
+  const { name, from, to } = getWeek(agoDays)
   await db.run(
     `create table if not exists ${name} partition of request_log for values from ('${from}') to ('${to}')`,
     [],
@@ -67,7 +67,7 @@ test('partitions are made for this week and the next ones, and what came before 
   const { caller, organizationId } = await createAccount(db)
   await settleBatch(db, [settlement(caller), settlement(caller, ago(30))])
   await tendLog(0)
-  const ahead = [0, -7, -14, -21].map((days) => weekOf(days).name)
+  const ahead = [0, -7, -14, -21].map((days) => getWeek(days).name)
   expect(await partitions()).toEqual([...ahead, 'request_log_rest'])
   await tendLog(0)
   expect(await partitions()).toHaveLength(5)
@@ -80,7 +80,7 @@ test('partitions are made for this week and the next ones, and what came before 
   expect(await readBooks(db, organizationId)).toMatchObject({ balance: 998, logged: 2 })
 })
 
-test('what is old enough is dropped by whole weeks, and granted is still the balance, the log and what was dropped', async () => {
+test('old rows are dropped by whole weeks, and grants still equal balance, log and dropped rows', async () => {
   const oldest = await makePartition(150)
   const young = await makePartition(80)
   const accounts = await Promise.all([1, 2].map(() => createAccount(db)))
@@ -114,7 +114,7 @@ test('what is old enough is dropped by whole weeks, and granted is still the bal
   await tendLog(90)
 })
 
-test('a void of what was dropped, and one during the drop, cost no caller a credit', async () => {
+test('a void of a dropped row, and one during the drop, cost no caller a credit', async () => {
   const { caller, organizationId } = await createAccount(db)
   for (let round = 0; round < 8; round++) {
     await makePartition(130)
@@ -157,7 +157,7 @@ test('while a reader holds the log, as a dump does, nothing is dropped and no re
   expect(await readBooks(db, organizationId)).toMatchObject({ dropped: 5, logged: settled })
 }, 20_000)
 
-test('a lease that a dead process left is deleted, and one that somebody may still have stays', async () => {
+test('a lease that a dead process left is deleted, and one that may still be held stays', async () => {
   await db.run(
     `insert into lease (job, subject, holder, until)
      select 'test', s, 'dead', now() + make_interval(hours => h)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   ])
   const happenings = { reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0 }
   routes = [
-    ...usageRoutes({ db: () => db, templateOf: (path) => table.templateOf(path) }),
+    ...usageRoutes({ db: () => db, getTemplate: (path) => table.getTemplate(path) }),
     ...fixtureRoutes(happenings),
   ]
   const table = createRouteTable(routes, aliases)
@@ -188,7 +188,7 @@ test('filters by path, by status, by errors, and by key', async () => {
   expect(await statuses('errors=success')).toEqual([200])
 })
 
-test('the path of every entry leads back to that entry, and to no entry of another endpoint', async () => {
+test('the path of every entry finds that entry, and no entry of another endpoint', async () => {
   const account = await createAccount(db)
   const asked = [
     ['GET', '/v1/positions/amm_a/5'],

@@ -167,7 +167,7 @@ export async function admitKey(
   },
 ): Promise<Admission> {
   const { key, client, endpoint, features = [], session } = options
-  const principal = gate.holder(key, client)
+  const principal = gate.toHolder(key, client)
   return principal === undefined ? { kind: 'unknown_key' } : gate.admit({ principal, endpoint, features, session })
 }
 

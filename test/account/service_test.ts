@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const ALL = { page: 1, limit: 1_000 }
 
-async function codeOf(promise: Promise<unknown>): Promise<string> {
+async function readErrorCode(promise: Promise<unknown>): Promise<string> {
   try {
     await promise
   } catch (error) {
@@ -47,22 +47,26 @@ test('createOrganization() starts at 5 requests a second, without credits', asyn
 
 test('createOrganization() and updateOrganization() refuse bad names and limits', async () => {
   for (const name of ['', '   ', 'a'.repeat(101), 'a\nb', 'a\0b', '\u202eabc']) {
-    expect(await codeOf(createOrganization(db, { by: CLI_ACTOR, name }))).toBe('INVALID_PARAMETER')
+    expect(await readErrorCode(createOrganization(db, { by: CLI_ACTOR, name }))).toBe('INVALID_PARAMETER')
   }
   for (const rateLimit of [0, -1, 1.5, 100_001, Number.NaN]) {
-    expect(await codeOf(createOrganization(db, { by: CLI_ACTOR, name: 'x', rateLimit }))).toBe('INVALID_PARAMETER')
+    expect(await readErrorCode(createOrganization(db, { by: CLI_ACTOR, name: 'x', rateLimit }))).toBe(
+      'INVALID_PARAMETER',
+    )
   }
   const { id } = await createOrganization(db, { by: CLI_ACTOR, name: 'x' })
-  expect(await codeOf(updateOrganization(db, { by: CLI_ACTOR, id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
+  expect(await readErrorCode(updateOrganization(db, { by: CLI_ACTOR, id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
   expect((await updateOrganization(db, { by: CLI_ACTOR, id, rateLimit: 50 })).rate_limit).toBe(50)
   for (const triggerLimit of [-1, 1.5, 100_001, Number.NaN]) {
-    expect(await codeOf(createOrganization(db, { by: CLI_ACTOR, name: 'x', triggerLimit }))).toBe('INVALID_PARAMETER')
-    expect(await codeOf(updateOrganization(db, { by: CLI_ACTOR, id, triggerLimit }))).toBe('INVALID_PARAMETER')
+    expect(await readErrorCode(createOrganization(db, { by: CLI_ACTOR, name: 'x', triggerLimit }))).toBe(
+      'INVALID_PARAMETER',
+    )
+    expect(await readErrorCode(updateOrganization(db, { by: CLI_ACTOR, id, triggerLimit }))).toBe('INVALID_PARAMETER')
   }
   const limited = { rate_limit: 50, trigger_limit: 7 }
   expect(await updateOrganization(db, { by: CLI_ACTOR, id, triggerLimit: 7 })).toMatchObject(limited)
   expect(await updateOrganization(db, { by: CLI_ACTOR, id, name: 'Kerne' })).toMatchObject(limited)
-  expect(await codeOf(updateOrganization(db, { by: CLI_ACTOR, id: 'org_none', rateLimit: 5 }))).toBe(
+  expect(await readErrorCode(updateOrganization(db, { by: CLI_ACTOR, id: 'org_none', rateLimit: 5 }))).toBe(
     'ORGANIZATION_NOT_FOUND',
   )
 })
@@ -82,15 +86,17 @@ test('a deleted organization is absent from the list and for every other functio
     () => readCredits(db, id),
     () => grantCredits(db, { by: CLI_ACTOR, organizationId: id, credits: 1, reason: 'r' }),
   ]) {
-    expect(await codeOf(refused())).toBe('ORGANIZATION_NOT_FOUND')
+    expect(await readErrorCode(refused())).toBe('ORGANIZATION_NOT_FOUND')
   }
 })
 
 test('a suspended organization may not have another key until it is restored', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
   await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
-  expect(await codeOf(createKey(db, { by: CLI_ACTOR, organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
-  expect(await codeOf(rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId }))).toBe('ACCOUNT_SUSPENDED')
+  expect(await readErrorCode(createKey(db, { by: CLI_ACTOR, organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
+  expect(await readErrorCode(rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId }))).toBe(
+    'ACCOUNT_SUSPENDED',
+  )
   await setOrganizationState(db, 'restore', { id: organizationId, by: CLI_ACTOR })
   expect((await createKey(db, { by: CLI_ACTOR, organizationId, name: 'k' })).name).toBe('k')
 })
@@ -106,12 +112,12 @@ test('a key is stored as a hash only, and never shown again', async () => {
   expect(JSON.stringify(await listKeys(db, { ...ALL, organizationId }))).not.toContain(key.slice(6, -4))
 })
 
-test('revokeKey() keeps the first moment and knows only keys of its organization', async () => {
+test('revokeKey() keeps the first time and finds only keys of its organization', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
   const other = await createAccount(db)
-  expect(await codeOf(revokeKey(db, { by: CLI_ACTOR, organizationId: other.organizationId, keyId: apiKeyId }))).toBe(
-    'NOT_FOUND',
-  )
+  expect(
+    await readErrorCode(revokeKey(db, { by: CLI_ACTOR, organizationId: other.organizationId, keyId: apiKeyId })),
+  ).toBe('NOT_FOUND')
   const first = await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId })
   expect(await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId })).toEqual(first)
   expect((await listKeys(db, { ...ALL, organizationId })).items.map((key) => key.revoked_at)).toEqual([
@@ -131,7 +137,7 @@ test('rerollKey() makes a new key and lets the old one expire, never later than 
   await rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId, graceSec: 86_400 })
   expect((await expiry())?.getTime()).toBe(first)
   await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId })
-  expect(await codeOf(rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
+  expect(await readErrorCode(rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
 })
 
 test('grantCredits() records its reason and never takes the balance below zero', async () => {
@@ -142,13 +148,13 @@ test('grantCredits() records its reason and never takes the balance below zero',
       granted: '60',
     },
   )
-  expect(await codeOf(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: -61, reason: 'r' }))).toBe(
+  expect(await readErrorCode(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: -61, reason: 'r' }))).toBe(
     'INVALID_PARAMETER',
   )
-  expect(await codeOf(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: 0, reason: 'r' }))).toBe(
+  expect(await readErrorCode(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: 0, reason: 'r' }))).toBe(
     'INVALID_PARAMETER',
   )
-  expect(await codeOf(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: 5, reason: '' }))).toBe(
+  expect(await readErrorCode(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: 5, reason: '' }))).toBe(
     'INVALID_PARAMETER',
   )
   const credits = await readCredits(db, organizationId)
@@ -173,7 +179,7 @@ test('grantCredits() that run at the same time never take back more than there i
   expect((await readCredits(db, organizationId)).balance).toBe('0')
 })
 
-test('ensureDefaultOrganization() gives one key once, however many processes start at the same time', async () => {
+test('ensureDefaultOrganization() returns one key once, even if many processes start at the same time', async () => {
   const empty = await testDatabase()
   const starts = await Promise.all(Array.from({ length: 8 }, () => ensureDefaultOrganization(empty.db)))
   const [made, ...others] = starts.filter((each) => each !== undefined)

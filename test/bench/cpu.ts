@@ -5,14 +5,14 @@ const US_PER_TICK = 10_000
 
 /** CPU microseconds that the processes have used so far; undefined if there is no `/proc`. */
 export function cpuUs(pids: readonly number[]): number | undefined {
-  const used = pids.map(ticksOf)
+  const used = pids.map(readTicks)
   if (used.some((ticks) => ticks === undefined)) return undefined
   return used.reduce<number>((sum, ticks) => sum + (ticks ?? 0), 0) * US_PER_TICK
 }
 
 /** The same of the thread that a process began with. */
 export function threadCpuUs(pid: number): number | undefined {
-  const ticks = ticksOf(`${pid}/task/${pid}`)
+  const ticks = readTicks(`${pid}/task/${pid}`)
   return ticks === undefined ? undefined : ticks * US_PER_TICK
 }
 
@@ -21,7 +21,7 @@ export function family(pid: number): readonly number[] {
   const parents = new Map<number, number>()
   try {
     for (const name of readdirSync('/proc')) {
-      const parent = /^\d+$/.test(name) ? statOf(Number(name))?.[1] : undefined
+      const parent = /^\d+$/.test(name) ? readStat(Number(name))?.[1] : undefined
       if (parent !== undefined) parents.set(Number(name), Number(parent))
     }
   } catch {
@@ -33,20 +33,20 @@ export function family(pid: number): readonly number[] {
 }
 
 /** The postmaster that a backend belongs to; undefined if the server runs elsewhere. */
-export function parentOf(pid: number): number | undefined {
-  const parent = statOf(pid)?.[1]
+export function readParent(pid: number): number | undefined {
+  const parent = readStat(pid)?.[1]
   return parent === undefined ? undefined : Number(parent)
 }
 
 /** A process that ended between listing and reading used what it used; it no longer counts. */
-function ticksOf(pid: number | string): number | undefined {
-  const fields = statOf(pid)
+function readTicks(pid: number | string): number | undefined {
+  const fields = readStat(pid)
   if (fields === undefined) return undefined
   return Number(fields[11]) + Number(fields[12])
 }
 
 /** Fields of `/proc/<pid>/stat`, or of a thread's, after the command's name: state, parent, … */
-function statOf(pid: number | string): readonly string[] | undefined {
+function readStat(pid: number | string): readonly string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
     return text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../support/database.ts'
 import { environment, startMetered } from './answers/service.ts'
 import { type Child, startChild } from './child.ts'
 import { CONSTANT_PATH, type OursReady } from './metered.ts'
-import { type Phase, phaseOf } from './phase.ts'
+import { type Phase, runPhase } from './phase.ts'
 import { median, printNote, printTable } from './table.ts'
 
 /** What the metered path is held to beside bare `Bun.serve`: the most CPU, and the least requests a second. */
@@ -80,7 +80,7 @@ async function meteredGoals(databaseUrl: string): Promise<readonly Goal[]> {
 
     async function phase(name: Name, load: { organizations: number; connections: number; durationMs: number }) {
       const { pid, job } = servers[name]
-      return await phaseOf(generator, pid, { ...job, ...load, keys: ours.keys.slice(0, load.organizations) })
+      return await runPhase(generator, pid, { ...job, ...load, keys: ours.keys.slice(0, load.organizations) })
     }
     /** Median over rounds of a figure beside that of the other server in the same round. */
     async function ratios(name: Name, beside: Name, load: { organizations: number; connections: number }) {
@@ -119,9 +119,9 @@ async function allocationGoal(databaseUrl: string): Promise<Goal> {
     const server = start('ours.ts', { ...serverEnvironment(databaseUrl), BUN_JSC_logGC: '2' }, log)
     const { port, keys } = await server.read<OursReady>()
     const job = { port, path: CONSTANT_PATH, keys: keys.slice(0, 1), connections: 256 }
-    await phaseOf(generator, server.pid, { ...job, durationMs: WARM_UP_MS })
+    await runPhase(generator, server.pid, { ...job, durationMs: WARM_UP_MS })
     const before = (await log.text()).length
-    const { answers } = await phaseOf(generator, server.pid, { ...job, durationMs: COLLECTIONS_MS })
+    const { answers } = await runPhase(generator, server.pid, { ...job, durationMs: COLLECTIONS_MS })
     const kilobytes = allocatedKb((await log.text()).slice(before))
     return { name: 'kB allocated a metered request', measured: kilobytes / answers, most: ALLOCATED_KB_MAX }
   })
@@ -156,10 +156,10 @@ async function listGoals(): Promise<readonly Goal[]> {
       service = started
       const path = `/v1/positions/uniswap-v3?wallet=${wallet}`
       const job = { port: Number(new URL(started.url).port), path, keys: [started.apiKey], connections: LIST_CALLERS }
-      await phaseOf(generator, started.pid, { ...job, durationMs: WARM_UP_MS })
+      await runPhase(generator, started.pid, { ...job, durationMs: WARM_UP_MS })
       const phases: Phase[] = []
       for (let round = 0; round < ROUNDS; round++) {
-        phases.push(await phaseOf(generator, started.pid, { ...job, durationMs: PHASE_MS }))
+        phases.push(await runPhase(generator, started.pid, { ...job, durationMs: PHASE_MS }))
       }
       const of = (figure: keyof Phase) => median(phases.map((each) => each[figure]))
       const name = `a list of ${LIST_POSITIONS} positions, read anew`

@@ -21,7 +21,7 @@ const USEFUL_TARGET = 0.95
 const WIDE = { chainId: CHAIN_ID, blocks: 7_900_000, actsPerBlock: 0.1, wallets: 10_000, cap: 0, logsMax: 10_000 }
 
 /**
- * A scan of everybody's history on one Anvil chain, with all checks, beside the same ranges fetched and parsed and
+ * A scan of the global history on one Anvil chain, with all checks, beside the same ranges fetched and parsed and
  * nothing else; how many of its requests are of use if an endpoint caps ranges; what a wallet's first history takes;
  * what a scan costs those who list positions; and what three years of two chains would take.
  */
@@ -54,7 +54,7 @@ export async function benchHistory({
         holder: 'bench',
       })
       const startedMs = performance.now()
-      await history.complete({ stream: EMITTED, place: placeOf(CHAIN_ID) }, new AbortController().signal)
+      await history.complete({ stream: EMITTED, target: placeOf(CHAIN_ID) }, new AbortController().signal)
       const ms = performance.now() - startedMs
       await history.close()
       client.close()
@@ -102,7 +102,7 @@ export async function benchHistory({
       ['history on a long chain', 'blocks', 'requests', 'of use', 's', 'events'],
       [
         [
-          ...[`everybody, cap of ${CAPPED.cap}`, String(cappedChain.blocks), String(capped.requests)],
+          ...[`global, cap of ${CAPPED.cap}`, String(cappedChain.blocks), String(capped.requests)],
           `${(100 * useful).toFixed(1)} % (target ${100 * USEFUL_TARGET})`,
           ...[(capped.ms / 1_000).toFixed(2), String(capped.rows)],
         ],

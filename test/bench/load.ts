@@ -79,7 +79,7 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
         return
       }
       socket.data.rest = undefined
-      const status = statusOf(bytes)
+      const status = parseStatus(bytes)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       if (stopped) return close(socket)
       const bin = Math.min(BINS - 1, Math.floor((nowUs() - socket.data.sentAtUs) / BIN_US))
@@ -153,7 +153,7 @@ function nowUs(): number {
 }
 
 /** Status from `HTTP/1.1 200`, read as digits because a decoded string would cost more than the rest of the loop. */
-function statusOf(bytes: Buffer): number {
+function parseStatus(bytes: Buffer): number {
   return digit(bytes, 9) * 100 + digit(bytes, 10) * 10 + digit(bytes, 11)
 }
 

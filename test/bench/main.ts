@@ -58,7 +58,7 @@ const PARTS: readonly Part[] = [
 /**
  * `bun run bench [part…] [--quick] [--guide]`: every claim of speed, each as a ratio to something measured beside it, so
  * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds
- * below their bar are only shown, for they depend on what else the machine does; exit status 1 says that the books do
+ * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, or that Ponder has other rows. Without names all parts run but
  * `v4`, `triggers`, `solana`, `holds`, which builds a large chain first, `ponder`, which installs Ponder first, `goals`,
  * which wants a machine to itself, and `compare` and `compare_answers`, which measure these files against those of the

@@ -7,7 +7,7 @@ import { topicOf, walletOf } from '../history/scene.ts'
 import { waitFor } from '../support/wait_for.ts'
 
 /**
- * A lending market that only logs: contracts that log what they are told stand where its pool and its tokens are, so
+ * A lending market that only logs: contracts that emit given logs stand in for its pool and its tokens, so
  * that a chain of any number of events is quickly made.
  */
 export const POOL: Hex = `0x87${'00'.repeat(18)}01`
@@ -28,18 +28,18 @@ function token(reserve: number, side: TokenSide): Hex {
   return numberToHex(0xa70000 + 2 * reserve + (side === 'supply' ? 0 : 1), { size: 20 })
 }
 
-function assetOf(reserve: number): Hex {
+function toAsset(reserve: number): Hex {
   return numberToHex(0xa55e70 + reserve, { size: 20 })
 }
 
 const TOKENS: readonly (readonly [Hex, ReserveToken])[] = Array.from({ length: RESERVES }, (_, reserve) =>
   (['supply', 'variable_debt'] as const).map(
-    (side) => [token(reserve, side), { asset: assetOf(reserve), side }] as const,
+    (side) => [token(reserve, side), { asset: toAsset(reserve), side }] as const,
   ),
 ).flat()
 
 /** Where the market is followed. */
-export function marketOf(chainId: number): LendingTarget {
+export function createMarket(chainId: number): LendingTarget {
   return { chainId, contract: POOL, startBlock: 1, tokens: new Map(TOKENS) }
 }
 
@@ -52,7 +52,7 @@ export async function deployMarket(rpc: Rpc): Promise<void> {
 
 /** One block of events, each with the logs of its tokens before it; `from` is the number of the first. */
 export async function actInMarket(rpc: Rpc, { from, count }: { readonly from: number; readonly count: number }) {
-  const data = concatHex(Array.from({ length: count }, (_, index) => eventOf(from + index)))
+  const data = concatHex(Array.from({ length: count }, (_, index) => toEvent(from + index)))
   const hash = await rpc.call('eth_sendTransaction', {
     from: SENDER,
     to: RELAY,
@@ -68,16 +68,16 @@ export function rowsPerEvent(number: number): number {
   return number % 5 === 4 ? 2 : 1
 }
 
-function eventOf(number: number): Hex {
+function toEvent(number: number): Hex {
   const wallet = walletOf(number % WALLETS)
   const other = walletOf((number * 7) % WALLETS)
-  const asset = assetOf(number % RESERVES)
+  const asset = toAsset(number % RESERVES)
   const [supplied, owed] = [token(number % RESERVES, 'supply'), token(number % RESERVES, 'variable_debt')]
   const amount = 10n ** 18n + BigInt(number)
   const [to, by] = [topicOf(wallet), topicOf(other)]
-  const mint = (at: Hex) => logOf(at, [TOPICS.mint, to, to], [amount, 0n, RAY])
-  const burn = (at: Hex, units = amount) => logOf(at, [TOPICS.burn, to, to], [units, 0n, RAY])
-  const pool = (topics: readonly Hex[], data: readonly (bigint | Hex)[]) => logOf(POOL, topics, data)
+  const mint = (at: Hex) => createLog(at, [TOPICS.mint, to, to], [amount, 0n, RAY])
+  const burn = (at: Hex, units = amount) => createLog(at, [TOPICS.burn, to, to], [units, 0n, RAY])
+  const pool = (topics: readonly Hex[], data: readonly (bigint | Hex)[]) => createLog(POOL, topics, data)
   const none = numberToHex(0, { size: 32 })
   const [reserve, user] = [topicOf(asset), to]
   switch (number % 5) {
@@ -95,13 +95,13 @@ function eventOf(number: number): Hex {
       return concatHex([
         burn(owed),
         burn(token(collateral, 'supply'), taken),
-        pool([TOPICS.liquidation, topicOf(assetOf(collateral)), reserve, user], [amount, taken, other, 0n]),
+        pool([TOPICS.liquidation, topicOf(toAsset(collateral)), reserve, user], [amount, taken, other, 0n]),
       ])
     }
   }
 }
 
-function logOf(at: Hex, topics: readonly Hex[], data: readonly (bigint | Hex)[]): Hex {
+function createLog(at: Hex, topics: readonly Hex[], data: readonly (bigint | Hex)[]): Hex {
   const words = data.map((each) => (typeof each === 'bigint' ? numberToHex(each, { size: 32 }) : topicOf(each)))
   const input = concatHex([...topics, ...words])
   return concatHex([encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [at, BigInt(size(input))]), input])

@@ -19,7 +19,7 @@ interface Pace {
 const FULL: Pace = { rounds: 4, bareMs: 500, oursMs: 1500, naiveMs: 1000 }
 const QUICK: Pace = { rounds: 1, bareMs: 250, oursMs: 700, naiveMs: 500 }
 
-/** What the metered server says once it listens. */
+/** Message of the metered server once it listens. */
 export interface OursReady {
   readonly port: number
   readonly keys: readonly string[]
@@ -27,7 +27,7 @@ export interface OursReady {
   readonly postgresPid: number | undefined
 }
 
-/** What the metered server's database says when the load is over. */
+/** Totals of the metered server's database after the load. */
 export interface Books {
   readonly organizations: number
   /** Organizations whose granted credits are not what was charged and what is left. */
@@ -42,7 +42,7 @@ interface Target extends Omit<LoadJob, 'connections' | 'durationMs'> {
 
 interface Burst extends LoadResult {
   readonly perSecond: number
-  /** CPU microseconds per request; undefined if they cannot be told. */
+  /** CPU microseconds per request; undefined if unknown. */
   readonly serverCpuUs: number | undefined
   readonly postgresCpuUs: number | undefined
 }

@@ -10,7 +10,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
-import { parentOf } from './cpu.ts'
+import { readParent } from './cpu.ts'
 import { type Books, CONSTANT_PATH, type OursReady } from './metered.ts'
 import { createOrganizations } from './organizations.ts'
 
@@ -84,5 +84,5 @@ async function readBooks(db: Database): Promise<Books> {
 /** The server's first process, if the one that answers us is on this machine. */
 async function localPostmaster(db: Database): Promise<number | undefined> {
   const [row] = await db.run<{ pid: number }>('select pg_backend_pid() as pid', [])
-  return row === undefined ? undefined : parentOf(row.pid)
+  return row === undefined ? undefined : readParent(row.pid)
 }

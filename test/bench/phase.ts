@@ -11,7 +11,7 @@ export interface Phase {
 }
 
 /** Offers one burst to the server of this process. Throws if one of its answers is not 200. */
-export async function phaseOf(generator: Child, pid: number, job: LoadJob): Promise<Phase> {
+export async function runPhase(generator: Child, pid: number, job: LoadJob): Promise<Phase> {
   const before = cpuUs([pid]) ?? Number.NaN
   const result = await offer(generator, job)
   const after = cpuUs([pid]) ?? Number.NaN

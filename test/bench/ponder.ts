@@ -18,7 +18,7 @@ import { temporaryDirectory } from '../support/database.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
 import { cpuUs, family } from './cpu.ts'
 import { forgetHistories } from './forget.ts'
-import { actInMarket, deployMarket, marketOf, POOL, rowsPerEvent } from './market.ts'
+import { actInMarket, createMarket, deployMarket, POOL, rowsPerEvent } from './market.ts'
 import { median, printNote, printTable } from './table.ts'
 
 const CHAIN_ID = 31_337
@@ -42,7 +42,7 @@ interface Run {
 }
 
 /**
- * Everybody's events of one market, beside Ponder: the same chain, PostgreSQL, events and end. Installs Ponder into a
+ * All events of one market, compared with Ponder: the same chain, PostgreSQL, events and end. Installs Ponder into a
  * temporary directory. False if the rows are not the same.
  */
 export async function benchPonder({
@@ -120,16 +120,16 @@ async function runOurs(db: Database, { rpcUrl }: { readonly rpcUrl: string }): P
     clock: systemClock,
     log: silentLog,
     holder: 'bench',
-    recorder: { requested, stored: () => {}, healed: () => {} },
+    recorder: { recordRequest: requested, recordStored: () => {}, recordHealed: () => {} },
   })
   const stream = createLendingStream({ clock: systemClock })
   const [startedMs, startedCpu] = [performance.now(), process.cpuUsage()]
-  await history.complete({ stream, place: marketOf(CHAIN_ID) }, new AbortController().signal)
+  await history.complete({ stream, target: createMarket(CHAIN_ID) }, new AbortController().signal)
   const wallMs = performance.now() - startedMs
   const { user, system } = process.cpuUsage(startedCpu)
   await history.close()
   client.close()
-  const rows = await rowsOf(
+  const rows = await readRows(
     db,
     `select format('%s:%s:%s:%s:%s:%s:%s:%s:%s:%s', block, log_index, leg, kind, encode(wallet, 'hex'),
        encode(asset, 'hex'), amount, encode(counterparty, 'hex'), encode(tx_hash, 'hex'), time) as row
@@ -142,7 +142,7 @@ async function runOurs(db: Database, { rpcUrl }: { readonly rpcUrl: string }): P
 async function fetchAlone(rpc: Rpc, blocks: number): Promise<number> {
   const range = { fromBlock: 1, toBlock: blocks }
   const windows = [false, true].flatMap((shift) => splitRange(range, WINDOW_BLOCKS, shift))
-  const [filter] = createLendingStream({ clock: systemClock }).filters(marketOf(CHAIN_ID), null)
+  const [filter] = createLendingStream({ clock: systemClock }).filters(createMarket(CHAIN_ID), null)
   const startedMs = performance.now()
   const fetchOn = async () => {
     for (let window = windows.pop(); window !== undefined; window = windows.pop()) {
@@ -208,9 +208,9 @@ async function runPonder(
     await done.promise
     const wallMs = performance.now() - startedMs
     const cpuMs = (cpuUs(family(child.pid)) ?? Number.NaN) / 1_000
-    const requests = await requestsOf(port)
+    const requests = await readRequests(port)
     const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
-    const rows = await rowsOf(
+    const rows = await readRows(
       db,
       `select format('%s:%s:%s:%s:%s:%s:%s:%s:%s:%s', block, "position", leg, kind, substr(wallet, 3), substr(asset, 3),
          amount, substr(counterparty, 3), substr(hash, 3), time) as row from b1.move`,
@@ -223,7 +223,7 @@ async function runPonder(
 }
 
 /** Ponder counts its own requests. */
-async function requestsOf(port: number): Promise<number> {
+async function readRequests(port: number): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   return [...text.matchAll(/^ponder_rpc_request_duration_count\{.*\} (\d+)$/gm)].reduce(
     (sum, [, count]) => sum + Number(count),
@@ -231,7 +231,7 @@ async function requestsOf(port: number): Promise<number> {
   )
 }
 
-async function rowsOf(db: Database, text: string): Promise<ReadonlySet<string>> {
+async function readRows(db: Database, text: string): Promise<ReadonlySet<string>> {
   const rows = await db.run<{ readonly row: string }>(text, [], { lane: 'background', deadlineMs: 60_000 })
   return new Set(rows.map(({ row }) => row.toLowerCase()))
 }

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { toWalletAddress } from '../devnet/addresses.ts'
 import { createDevnetChain } from '../devnet/chain.ts'
 import { startDevnet } from '../devnet/mod.ts'
-import { patient, readerOf } from '../family/uniswap_v3/support.ts'
+import { createTestReader, patient } from '../family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
 import { median, printNote, printTable } from './table.ts'
 
@@ -32,8 +32,8 @@ export async function benchRpc(options: { readonly quick: boolean }): Promise<bo
       for (const { name, depthMax } of WAYS) {
         const chain = createDevnetChain(devnet, { rpcUrls: [rpc.url] })
         const client = createChainClient({ chain, clock: systemClock, log: silentLog })
-        const { reader, places } = readerOf(client, { opinion: name })
-        const read = () => reader.readWallet(wallet, { places, signal: patient })
+        const { reader, targets: places } = createTestReader(client, { opinion: name })
+        const read = () => reader.readWallet(wallet, { targets: places, signal: patient })
         const found = (await read()).flatMap(({ positions }) => positions).length
         const tookMs: number[] = []
         for (let round = 0; round < (options.quick ? 1 : 5); round += 1) {

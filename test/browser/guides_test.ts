@@ -15,7 +15,7 @@ describe.skipIf(BROWSER === undefined)('pages of text', () => {
     port: 0,
     async fetch(request) {
       const answer = await pages.get(new URL(request.url).pathname)?.('req_1', request)
-      return new Response(answer?.packed ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
+      return new Response(answer?.compressed ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
     },
   })
   afterAll(() => server.stop(true))

@@ -56,7 +56,7 @@ describe.skipIf(BROWSER === undefined)('Explore, with several wallets', () => {
     const page = await start()
     const wallet = page.getByRole('textbox', { name: 'Wallet' })
     for (const [name, why] of [
-      ['nobody.eth', 'nobody has registered it'],
+      ['nobody.eth', 'it is not registered'],
       ['offchain.wild.eth', 'outside the chain'],
       ['a..eth', 'neither an EVM wallet'],
       ['provider.sol', 'Names of Solana are not looked up'],

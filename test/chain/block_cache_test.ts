@@ -19,7 +19,7 @@ function pass(ms: number): void {
   monotonicMs += ms
 }
 
-function chainOf(reuseMs: number, id = 1): Chain {
+function createChain(reuseMs: number, id = 1): Chain {
   return { id, name: 'Chain', rpcUrls: [], reuseMs, finality: { depth: 0 } }
 }
 
@@ -38,7 +38,7 @@ function counted(timestampSec = BLOCK_SEC) {
 
 test('reuse() reads once per block time', async () => {
   const read = counted()
-  const chain = chainOf(12_000)
+  const chain = createChain(12_000)
   expect(await read(chain)).toBe(1)
   pass(8_999)
   expect(await read(chain)).toBe(1)
@@ -46,9 +46,9 @@ test('reuse() reads once per block time', async () => {
   expect(await read(chain)).toBe(2)
 })
 
-test('reuse() keeps nothing longer than one block time, even if clock or chain is wrong about the time', async () => {
+test("reuse() caches nothing longer than one block time, even if the clock or the chain's time is wrong", async () => {
   const read = counted(BLOCK_SEC + 1_000_000)
-  const chain = chainOf(12_000)
+  const chain = createChain(12_000)
   expect(await read(chain)).toBe(1)
   // The wall clock stepping back changes nothing.
   nowMs -= 3_600_000
@@ -60,17 +60,17 @@ test('reuse() keeps nothing longer than one block time, even if clock or chain i
 
 test('reuse() reads again if the block is late, and always if the block time is 0', async () => {
   const late = counted(BLOCK_SEC - 60)
-  expect([await late(chainOf(12_000)), await late(chainOf(12_000))]).toEqual([1, 2])
+  expect([await late(createChain(12_000)), await late(createChain(12_000))]).toEqual([1, 2])
   const never0 = counted(BLOCK_SEC + 1_000_000)
-  expect([await never0(chainOf(0)), await never0(chainOf(0))]).toEqual([1, 2])
+  expect([await never0(createChain(0)), await never0(createChain(0))]).toEqual([1, 2])
   const together = counted()
-  expect(await Promise.all([together(chainOf(0)), together(chainOf(0))])).toEqual([1, 2])
+  expect(await Promise.all([together(createChain(0)), together(createChain(0))])).toEqual([1, 2])
 })
 
-test('reuse() shares one reading among all who ask meanwhile, per chain and key', async () => {
+test('reuse() shares one read among concurrent callers, per chain and key', async () => {
   const read = counted()
-  const chain = chainOf(12_000)
-  expect(await Promise.all([read(chain), read(chain), read(chainOf(12_000, 10)), read(chain, 'other')])).toEqual([
+  const chain = createChain(12_000)
+  expect(await Promise.all([read(chain), read(chain), read(createChain(12_000, 10)), read(chain, 'other')])).toEqual([
     1, 1, 2, 3,
   ])
 })

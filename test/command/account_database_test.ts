@@ -25,7 +25,7 @@ test('withDatabase() creates no database, withNewDatabase() does; then both open
   await expect(created).rejects.toBeInstanceOf(CommandError)
   expect(existsSync(dataDir)).toBe(false)
 
-  await withNewDatabase(io, async (db, { own, at: { url } }) => {
+  await withNewDatabase(io, async (db, { own, address: { url } }) => {
     expect([own, url.startsWith('postgres://')]).toEqual([true, true])
     await db.run('create table kept as select 7 as value', [])
     const beside = withDatabase(io, async (other, options) => [options.own, await other.run('table kept', [])])

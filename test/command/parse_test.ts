@@ -43,7 +43,7 @@ describe('parseCommandLine()', () => {
     })
   })
 
-  test('says what --json does, also if it does nothing', () => {
+  test('--help describes --json, even if it does nothing', () => {
     const text = (argv: string[], commands = COMMANDS) => {
       const found = parseCommandLine([...argv, '--help'], commands)
       return found.kind === 'help' ? found.text : ''
@@ -64,7 +64,7 @@ describe('parseCommandLine()', () => {
     expect(() => parseCommandLine(argv, COMMANDS)).toThrow(said)
   })
 
-  test.each([['--version'], ['-v'], ['version']])('says its version for %s', (word) => {
+  test.each([['--version'], ['-v'], ['version']])('prints the version for %s', (word) => {
     expect(parseCommandLine([word], COMMANDS)).toMatchObject({
       kind: 'help',
       text: expect.stringMatching(/^walletscope \d+\.\d+\.\d+$/),

@@ -59,7 +59,7 @@ test('beside a service, triggers are listed as the route lists them, and a test 
   })
 }, 60_000)
 
-test('each command says what it does and wants, and what it does not find', async () => {
+test('each command has help, and reports wrong usage and missing triggers', async () => {
   const { organizationId } = await createAccount(database.db)
   for (const name of ['list', 'test']) {
     const { status, stdout } = await runCommand(program, ['trigger', name, '--help'])

@@ -72,7 +72,7 @@ test('migrate() refuses a database that a newer program has migrated', () =>
     await expect(migrate(db, { migrations: STEPS.slice(0, 1) })).rejects.toThrow('run the newer program')
   }))
 
-test('migrate() refuses a database whose history is another one', () =>
+test('migrate() refuses a database with a different history', () =>
   withEmpty(async (open) => {
     const db = open()
     await migrate(db, { migrations: STEPS.slice(0, 1) })
@@ -82,7 +82,7 @@ test('migrate() refuses a database whose history is another one', () =>
     )
   }))
 
-test('migrate() refuses a database with more migrations, of which one is another, without calling it newer', () =>
+test('migrate() refuses a database with more migrations of which one differs, without calling it newer', () =>
   withEmpty(async (open) => {
     const db = open()
     await migrate(db, { migrations: STEPS })
@@ -90,13 +90,13 @@ test('migrate() refuses a database with more migrations, of which one is another
     const squashed = [{ version: 1, name: '0001_shelf', text: STEPS.map(({ text }) => text).join(';') }]
     await expect(migrate(db, { migrations: squashed })).rejects.toBeInstanceOf(SchemaError)
     await expect(checkSchema(db, { migrations: squashed })).rejects.toThrow(
-      'its migration 1, "0001_shelf", had another text than this program\'s; run the program that made it, or use an empty database',
+      'its migration 1, "0001_shelf", had another text than this program\'s; run the program that applied it, or use an empty database',
     )
     expect(await versions(db)).toEqual([1, 2])
     expect(await db.run('select id from shelf order by id', [])).toEqual([{ id: 1 }, { id: 2 }])
   }))
 
-test('migrate() refuses a database that an edited migration has made', () =>
+test('migrate() refuses a database migrated by an edited migration', () =>
   withEmpty(async (open) => {
     const db = open()
     await migrate(db, { migrations: STEPS })
@@ -178,7 +178,7 @@ test('checkSchema() refuses a database whose functions are of another release, o
   await close()
 })
 
-test('checkServable() takes the tables of a newer release if each migration says that this one runs with it', () =>
+test('checkServable() accepts the tables of a newer release if each migration is marked compatible', () =>
   withEmpty(async (open) => {
     const db = open()
     const next = (version: number, text: string) => ({ version, name: `000${version}_more`, text })
@@ -195,7 +195,7 @@ test('checkServable() takes the tables of a newer release if each migration says
     )
   }))
 
-test('checkServable() takes a function whose text was replaced, unless its parameters or its result changed', () =>
+test('checkServable() accepts a function whose text was replaced, unless its parameters or its result changed', () =>
   withEmpty(async (open) => {
     const db = open()
     const old = release('create or replace function answer() returns integer language sql as $$ select 1 $$')
@@ -211,7 +211,7 @@ test('checkServable() takes a function whose text was replaced, unless its param
     await expect(checkServable(db, old)).rejects.toThrow('its function "answer" is newer')
   }))
 
-test('migrate() adds what it records now to a database that was migrated before', () =>
+test('migrate() adds new columns of its records to a database that was migrated before', () =>
   withEmpty(async (open) => {
     const db = open()
     await migrate(db, { migrations: STEPS.slice(0, 1) })
@@ -252,7 +252,7 @@ test('a server before PostgreSQL 15 is named and left alone', () =>
       await expect(work(old)).rejects.toThrow(new SchemaError(words))
     }
     expect(await db.run("select from pg_class where relnamespace = 'public'::regnamespace", [])).toEqual([])
-    // What PostgreSQL 13 says to whoever connects.
+    // The response of PostgreSQL 13 to a client that connects.
     const refusal = 'unrecognized configuration parameter "client_connection_check_interval"'
     const refused = db.run(`do $$ begin raise exception '${refusal}' using errcode = '42704'; end $$`, [])
     await expect(refused).rejects.toThrow(

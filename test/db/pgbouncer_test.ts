@@ -32,7 +32,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
     await database.drop()
   }, 60_000)
 
-  test('every statement of a thousand finds its parameters on whatever server it gets, and tables are migrated', async () => {
+  test('each of a thousand statements finds its parameters in any server session, and tables are migrated', async () => {
     const db = open(pooler.url)
     const { applied } = await migrate(db)
     expect(applied.length).toBeGreaterThan(10)
@@ -49,11 +49,11 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
     )
     expect(rows.map(([row]) => row?.n)).toEqual(numbers)
     expect(new Set(rows.map(([row]) => row?.zone))).toEqual(new Set(['UTC']))
-    expect(lines.filter((line) => line.includes('Found a pooler'))).toHaveLength(1)
-    expect(lines.filter((line) => line.includes('Lost the database'))).toHaveLength(0)
+    expect(lines.filter((line) => line.includes('A connection pooler is in use'))).toHaveLength(1)
+    expect(lines.filter((line) => line.includes('The database is unreachable'))).toHaveLength(0)
   })
 
-  test('a session of several statements stays on one server', async () => {
+  test('the statements of a session stay on one server session', async () => {
     const session = await openSession({ url: pooler.url, applicationName: 'session test' })
     await session.run('begin', [])
     await session.run('create table of_session (n integer)', [])
@@ -63,14 +63,14 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
     await session.close()
   })
 
-  test('doctor says what no session can ask for there', async () => {
+  test('doctor lists the settings that no session can set behind the pooler', async () => {
     const findings = await examineDatabase(open(pooler.url), systemClock)
     expect(findings.filter(({ verdict }) => verdict !== 'good').map(({ check }) => check)).toContain(
-      'given-up statements',
+      'abandoned statements',
     )
   })
 
-  test('its own words say why it refuses, and name no address', async () => {
+  test('a refusal of the pooler is reported in its own words, without an address', async () => {
     const refusing = await startPgBouncer(database.url, { settings: ['max_client_conn = 0'] })
     const error: Error = await open(refusing.url)
       .run('select 1', [])
@@ -87,7 +87,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
     expect(lines.join('')).not.toContain('127.0.0.1')
   })
 
-  test('a default isolation that no client can change there is named with its remedy', async () => {
+  test('a default isolation that the pooler fixes is named with its remedy', async () => {
     const db = open(pooler.url)
     const [row] = await db.run<{ name: string }>('select current_database() as name', [])
     await db.run(`alter database ${row?.name} set default_transaction_isolation = 'serializable'`, [])

@@ -16,7 +16,7 @@ afterAll(() => {
   for (const close of closers) close()
 })
 
-/** A server that offers TLS with `certificate`, or refuses it; tells what reaches it in the clear and inside TLS. */
+/** A server that offers TLS with `certificate`, or refuses it; records what it receives in the clear and inside TLS. */
 async function tlsServer(certificate: 'server' | 'other' | 'none') {
   const clear: string[] = []
   const inside: string[] = []
@@ -51,11 +51,11 @@ async function attempt(url: string, tls?: DatabaseTls): Promise<unknown> {
   return outcome
 }
 
-test('a session is opened inside TLS with a certificate that a known authority gave for the host', async () => {
+test('a session is opened inside TLS with a certificate of a trusted authority for the host', async () => {
   const { port, clear, inside } = await tlsServer('server')
-  await attempt(`postgres://someone@localhost:${port}/app?sslmode=verify-full&${AUTHORITY}`)
-  expect(inside.join('')).toContain('someone')
-  expect(clear.join('')).not.toContain('someone')
+  await attempt(`postgres://alice@localhost:${port}/app?sslmode=verify-full&${AUTHORITY}`)
+  expect(inside.join('')).toContain('alice')
+  expect(clear.join('')).not.toContain('alice')
 })
 
 test.each([
@@ -64,11 +64,11 @@ test.each([
   ['the server does not speak TLS', 'none', `sslmode=require&${AUTHORITY}`, /does not offer TLS/],
 ] as const)('nothing is said to the server when %s, and the reason is told', async (_, certificate, search, says) => {
   const { port, clear, inside } = await tlsServer(certificate)
-  const outcome = await attempt(`postgres://someone@localhost:${port}/app?${search}`)
+  const outcome = await attempt(`postgres://alice@localhost:${port}/app?${search}`)
   expect(outcome).toBeInstanceOf(UnavailableError)
   expect(String(outcome instanceof Error ? outcome.cause : outcome)).toMatch(says)
   expect(inside).toEqual([])
-  expect(clear.join('')).not.toContain('someone')
+  expect(clear.join('')).not.toContain('alice')
 })
 
 // Linux leads 0.0.0.0 to this machine, and it is not an address of loopback.
@@ -76,13 +76,13 @@ test.if(process.platform === 'linux')(
   'DATABASE_TLS lets a host of a private network be reached with less',
   async () => {
     const unknown = await tlsServer('other')
-    await attempt(`postgres://someone@0.0.0.0:${unknown.port}/app`, 'unverified')
-    expect(unknown.inside.join('')).toContain('someone')
-    expect(unknown.clear.join('')).not.toContain('someone')
+    await attempt(`postgres://alice@0.0.0.0:${unknown.port}/app`, 'unverified')
+    expect(unknown.inside.join('')).toContain('alice')
+    expect(unknown.clear.join('')).not.toContain('alice')
     const without = await tlsServer('none')
-    await attempt(`postgres://someone@0.0.0.0:${without.port}/app`, 'unverified')
-    expect(without.clear.join('')).not.toContain('someone')
-    await attempt(`postgres://someone@0.0.0.0:${without.port}/app`, 'off')
-    expect(without.clear.join('')).toContain('someone')
+    await attempt(`postgres://alice@0.0.0.0:${without.port}/app`, 'unverified')
+    expect(without.clear.join('')).not.toContain('alice')
+    await attempt(`postgres://alice@0.0.0.0:${without.port}/app`, 'off')
+    expect(without.clear.join('')).toContain('alice')
   },
 )

@@ -65,7 +65,7 @@ export const TOKENS = {
   },
 } as const satisfies Record<string, DevnetToken>
 
-/** An address of a wallet that nobody has the key of; the devnet unlocks every sender. */
+/** A wallet address without a known key; the devnet unlocks every sender. */
 export function toWalletAddress(name: string): Address {
   return getAddress(`0x${keccak256(toHex(`devnet wallet ${name}`)).slice(-40)}`)
 }

@@ -14,7 +14,7 @@ import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { placeNames } from './names.ts'
 import { watchParentRunner } from './parent_watch.ts'
 import { type Service, startService } from './service.ts'
-import { DEMO_V4_POOLS, mintEach, tradeIn } from './uniswap_v4/mint_each.ts'
+import { DEMO_V4_POOLS, mintEach, tradePools } from './uniswap_v4/mint_each.ts'
 
 const CHAINS_FILE = 'chains.json'
 const PORT_DEFAULT = 8080
@@ -105,7 +105,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   await raiseRateLimit(command, { organizationId: service.organizationId, env })
   progress('Ready')
   say(instructions(service, devnet))
-  // Nobody waits for this on the way out: the compilers that it may run end with us.
+  // Not awaited at exit: the compilers that it may run end with this process.
   void addRest({ devnet, service, progress, signal }).catch((error: Error) =>
     end({ status: 1, message: error.message }),
   )
@@ -137,19 +137,19 @@ async function addRest(demo: {
     progress('Making pools and positions of Uniswap V4')
     const v4 = await devnet.uniswapV4()
     await mintEach(v4, { names: DEMO_V4_POOLS, owner: devnet.wallets.provider })
-    await tradeIn(v4, DEMO_V4_POOLS)
+    await tradePools(v4, DEMO_V4_POOLS)
     // Last: what it deploys would give others new addresses.
     await placeNames(devnet)
     progress('The rest is ready')
     say(restInstructions(service, { devnet, morpho, aave }))
   } catch (error) {
-    // A chain that is being stopped, or has died, answers no more; whoever watches it says so better.
+    // A chain that is stopping, or has died, does not answer; its supervisor reports that better.
     await Promise.race([devnet.exited, Bun.sleep(DEATH_LIMIT_MS)])
     if (!signal.aborted) throw error
   }
 }
 
-/** Deletes a directory once nobody works in it: the database server of a killed service needs a moment to notice. */
+/** Deletes a directory once no process uses it: the database server of a killed service needs a moment to end. */
 async function discard(directory: string): Promise<void> {
   await untilEmpty(directory, DISCARD_LIMIT_MS)
   await rm(directory, { recursive: true, force: true, maxRetries: 5 })
@@ -182,7 +182,7 @@ function environment(demo: {
   }
 }
 
-/** The wanted port, or the next one that nobody listens on. */
+/** The wanted port, or the next free one. */
 function freePort(wanted: number): number {
   for (let port = wanted; port < wanted + PORTS_TRIED; port++) {
     try {

@@ -110,7 +110,7 @@ function hasNpx(): boolean {
   return Bun.spawnSync(['npx', '--yes', '--offline', 'bun@1.4.5', '--version']).success
 }
 
-/** npm hands each signal on in a way of its own; the one that nobody can hand on shows that both are watched. */
+/** npm forwards each signal differently; SIGKILL, which cannot be forwarded, shows that both are watched. */
 const ENDINGS = STARTERS.flatMap((each) => {
   const signals = IS_FULL ? (['SIGINT', 'SIGTERM', 'SIGKILL'] as const) : (['SIGKILL'] as const)
   return signals.map((signal) => ({ ...each, signal }))

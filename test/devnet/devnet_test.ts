@@ -34,7 +34,7 @@ test('a wallet without ether writes through the viem client from any address', a
   expect((await client.waitForTransactionReceipt({ hash })).status).toBe('success')
 })
 
-test('startDevnet() tells its stages', async () => {
+test('startDevnet() reports its stages', async () => {
   const stages: string[] = []
   const other = await startDevnet({ onProgress: (stage) => stages.push(stage) })
   await other.stop()
@@ -109,7 +109,7 @@ test('tokenURI() draws a position through the linked descriptor', async () => {
   expect(json.name).toStartWith('Uniswap - 0.05% - USDC/ETH')
 })
 
-test('each wallet owns what the scenario says', async () => {
+test('each wallet owns the positions of the scenario', async () => {
   const { v3, wallets, positions } = devnet
   expect(await v3.readTokenIds(wallets.empty)).toEqual([])
   expect(await v3.readTokenIds(wallets.single)).toEqual([positions.single])
@@ -122,10 +122,10 @@ test('each wallet owns what the scenario says', async () => {
   expect(provider).not.toContain(positions.transferred)
 })
 
-test('positions are on the side of the price that their names say', async () => {
+test('positions are on the side of the price given by their names', async () => {
   const sides = await Promise.all(
     (['inRange', 'fullRange', 'stable', 'halfWithdrawn', 'below', 'above', 'crossed'] as const).map((name) =>
-      sideOf(devnet, devnet.positions[name]),
+      readSide(devnet, devnet.positions[name]),
     ),
   )
   expect(sides).toEqual(['in', 'in', 'in', 'in', 'below', 'above', expect.not.stringMatching('in')])
@@ -168,11 +168,11 @@ test('mintMany() gives a wallet 300 positions, in range and out of it on both si
   const wallet = toWalletAddress('three hundred')
   const ids = await devnet.mintMany(wallet, 300)
   expect(await devnet.v3.readTokenIds(wallet)).toEqual(ids)
-  const sides = await Promise.all(ids.slice(0, 60).map((id) => sideOf(devnet, id)))
+  const sides = await Promise.all(ids.slice(0, 60).map((id) => readSide(devnet, id)))
   expect(new Set(sides)).toEqual(new Set(['in', 'below', 'above']))
 }, 20_000)
 
-test('staticDecrease() and staticCollect() say what withdrawing and collecting really pay', async () => {
+test('staticDecrease() and staticCollect() return the real payouts of withdrawing and collecting', async () => {
   const { client, v3, wallets, positions } = devnet
   const snapshot = await client.snapshot()
   const tokenId = positions.inRange
@@ -219,7 +219,7 @@ test('hostile() holds one position in each odd token, every one of them withdraw
   for (const { amount0, amount1 } of amounts) expect(amount0 * amount1).toBeGreaterThan(0n)
 })
 
-test('the odd tokens are as odd as their names say', async () => {
+test('each odd token behaves as its name describes', async () => {
   const { positions } = await devnet.hostile()
   const ask = (kind: keyof typeof positions, selector: Hex, gas = '0x2faf080') =>
     devnet.rpc.call<Hex>('eth_call', { to: positions[kind].token, data: selector, gas }, 'latest')
@@ -240,7 +240,7 @@ test('the odd tokens are as odd as their names say', async () => {
   expect(Buffer.from((await ask('bidi', symbol)).slice(130), 'hex').toString()).toStartWith('US\u200bDC')
 })
 
-async function sideOf({ v3, client, addresses }: Devnet, tokenId: bigint): Promise<'below' | 'in' | 'above'> {
+async function readSide({ v3, client, addresses }: Devnet, tokenId: bigint): Promise<'below' | 'in' | 'above'> {
   const [stored] = await v3.readPositions([tokenId])
   if (stored === undefined) throw new Error(`Cannot read position ${tokenId}`)
   const pool = await client.readContract({

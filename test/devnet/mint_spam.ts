@@ -11,7 +11,7 @@ const MINTS_PER_TRANSACTION = 50
 /** More at once only make the node slower. */
 const TRANSACTIONS_AT_ONCE = 40
 
-/** Mints a wallet `count` (a multiple of 50) small full-range positions in one pool, as whoever mails spam does: cheaply. */
+/** Mints a wallet `count` (a multiple of 50) small full-range positions in one pool, cheaply, as spammers do. */
 export async function mintSpamPositions(
   { send, rpc }: Pick<Builder, 'send' | 'rpc'>,
   { wallet, pool, count }: { readonly wallet: Address; readonly pool: Pool; readonly count: number },

@@ -12,7 +12,7 @@ const WILDCARD: Address = '0x00000000000000000000000000000000000e4502'
 /** The name of the wallet that provides liquidity. */
 export const DEMO_NAME = 'provider.eth'
 
-/** Second label of a name, and who resolves it; nobody, or an address without code. */
+/** Second label of a name, and its resolver: none, or an address without code. */
 const RESOLVERS: Readonly<Record<string, Address | undefined>> = {
   provider: RESOLVER,
   'größe🦊': RESOLVER,

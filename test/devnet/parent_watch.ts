@@ -15,12 +15,12 @@ const SHELL = /^(?:\S*\/)?(?:ba|da|z|k|a)?sh -c /
  * Answers how to stop looking.
  */
 export function watchParentRunner(onGone: () => void): () => void {
-  const starters = startersOf(ancestors(process.pid))
+  const starters = listStarters(ancestors(process.pid))
   const shells = starters.filter(({ command }) => SHELL.test(command))
-  let wakeUps = wakeUpsOf(shells)
+  let wakeUps = readWakeUps(shells)
   let lag = Date.now() - performance.now()
   let woken = false
-  // Whoever sends Ctrl-Z and then `fg` wakes up the shells as well.
+  // Ctrl-Z followed by `fg` wakes up the shells as well.
   const onContinue = () => {
     woken = true
   }
@@ -29,11 +29,11 @@ export function watchParentRunner(onGone: () => void): () => void {
   const timer = setInterval(() => {
     const slept = Date.now() - performance.now() - lag > SLEPT_MS
     if (slept || woken) {
-      wakeUps = wakeUpsOf(shells)
+      wakeUps = readWakeUps(shells)
       lag = Date.now() - performance.now()
       woken = false
     }
-    if (starters.every(({ pid }) => lives(pid)) && wakeUpsOf(shells) === wakeUps) return
+    if (starters.every(({ pid }) => lives(pid)) && readWakeUps(shells) === wakeUps) return
     stop()
     onGone()
   }, LOOK_MS)
@@ -47,7 +47,7 @@ export function watchParentRunner(onGone: () => void): () => void {
 }
 
 /** The runners directly above, with the shells between them; who started those has its own reasons to end. */
-function startersOf(above: readonly Process[]): readonly Process[] {
+function listStarters(above: readonly Process[]): readonly Process[] {
   const end = above.findIndex(({ command }) => !RUNNER.test(command) && !SHELL.test(command))
   const near = end < 0 ? above : above.slice(0, end)
   return near.slice(0, near.findLastIndex(({ command }) => RUNNER.test(command)) + 1)
@@ -63,12 +63,12 @@ function lives(pid: number): boolean {
 }
 
 /** How often the shells have gone to sleep again, as Linux counts it: one that waits for its command wakes for signals only. */
-function wakeUpsOf(shells: readonly Process[]): string {
+function readWakeUps(shells: readonly Process[]): string {
   if (process.platform !== 'linux') return ''
-  return shells.map(({ pid }) => /^voluntary_ctxt_switches:\t(\d+)$/m.exec(statusOf(pid))?.[1]).join()
+  return shells.map(({ pid }) => /^voluntary_ctxt_switches:\t(\d+)$/m.exec(readStatus(pid))?.[1]).join()
 }
 
-function statusOf(pid: number): string {
+function readStatus(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/status`, 'utf8')
   } catch {

@@ -34,7 +34,7 @@ export async function stillRunning(pids: readonly number[], limitMs: number): Pr
   }
 }
 
-/** Every process of the machine. Linux tells without `ps`, which small images lack. */
+/** Every process of the machine. On Linux from /proc, because small images lack `ps`. */
 function list(): readonly Process[] {
   if (process.platform === 'linux') {
     return readdirSync('/proc')

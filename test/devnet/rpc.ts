@@ -45,7 +45,7 @@ export function createRpc(url: string): Rpc {
       const part = calls.slice(from, from + BATCH_MAX)
       const answers = (await post(part.map((call, id) => ({ jsonrpc: '2.0', id, ...call })))) as RpcAnswer[]
       answers.sort((a, b) => a.id - b.id)
-      results.push(...answers.map((answer) => resultOf<T>(answer, part[answer.id]?.method ?? 'batch')))
+      results.push(...answers.map((answer) => requireResult<T>(answer, part[answer.id]?.method ?? 'batch')))
     }
     return results
   }
@@ -53,12 +53,12 @@ export function createRpc(url: string): Rpc {
     url,
     batch,
     async call<T>(method: string, ...params: readonly unknown[]): Promise<T> {
-      return resultOf<T>((await post({ jsonrpc: '2.0', id: 0, method, params })) as RpcAnswer, method)
+      return requireResult<T>((await post({ jsonrpc: '2.0', id: 0, method, params })) as RpcAnswer, method)
     },
   }
 }
 
-function resultOf<T>(answer: RpcAnswer, method: string): T {
+function requireResult<T>(answer: RpcAnswer, method: string): T {
   if (answer.error !== undefined) throw new RpcError(method, answer.error)
   return answer.result as T
 }

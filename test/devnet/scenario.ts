@@ -65,7 +65,7 @@ export type PositionName = keyof typeof POSITIONS | 'spam'
 
 export interface Scenario {
   readonly pools: Readonly<Record<PoolName, Pool>>
-  /** Token ids by name; each name says what state its position is in. */
+  /** Token ids by name; each name describes its position's state. */
   readonly positions: Readonly<Record<PositionName, bigint>>
 }
 
@@ -147,7 +147,7 @@ function mintRequest(pools: Record<PoolName, Pool>, name: keyof typeof POSITIONS
   return { pool, ...range, ...amounts(pool, 10_000), recipient: WALLETS[wallet] }
 }
 
-/** Swaps in both directions of every pool, sizes that move the price a little; everybody in range earns. */
+/** Swaps in both directions of every pool, sizes that move the price a little; all positions in range earn. */
 async function trade(send: Send, pools: Record<PoolName, Pool>): Promise<void> {
   await send(
     Object.values(pools).flatMap((pool) =>
@@ -160,7 +160,7 @@ async function trade(send: Send, pools: Record<PoolName, Pool>): Promise<void> {
   )
 }
 
-/** A position nobody asked for, in a token whose name is an advertisement. */
+/** An unsolicited position, in a token whose name is an advertisement. */
 async function mintSpam({ send, v3 }: Builder): Promise<bigint> {
   const token = await deployToken(
     send,

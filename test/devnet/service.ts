@@ -17,7 +17,7 @@ export interface ServiceOptions {
 export interface Service {
   readonly url: string
   readonly apiKey: string
-  /** Whom the key belongs to. */
+  /** Organization of the key. */
   readonly organizationId: string
   /** Links that sign a browser in once: as the operator, and for the organization. */
   readonly logins: readonly string[]
@@ -54,7 +54,7 @@ export async function startService({ command, env, signal }: ServiceOptions): Pr
   }
 }
 
-/** The first start says where it listens and, once, its key. */
+/** The first start prints its address and, once, its key. */
 function readAnnouncement(
   stdout: ReadableStream<Uint8Array>,
 ): Promise<Pick<Service, 'url' | 'apiKey' | 'organizationId' | 'logins'>> {

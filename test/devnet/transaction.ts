@@ -30,14 +30,14 @@ export interface Receipt {
 
 /**
  * Sends transactions in the order given, as few blocks as they fit in; throws the first revert, with its reason, unless
- * they may revert: then the receipt says which did.
+ * they may revert: the receipt then shows which did.
  */
 export type Send = (
   transactions: readonly Transaction[],
   options?: { readonly mayRevert?: boolean },
 ) => Promise<Receipt[]>
 
-/** Groups of concurrent callers are mined one after another, so nobody's transactions mix with another's. */
+/** Groups of concurrent callers are mined one after another, so transactions of different callers never mix. */
 export function createSend(rpc: Rpc): Send {
   let last: Promise<unknown> = Promise.resolve()
   return (transactions, { mayRevert = false } = {}) => {

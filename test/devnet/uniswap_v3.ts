@@ -63,7 +63,7 @@ export function createUniswapV3({ rpc, send }: { readonly rpc: Rpc; readonly sen
     return readPools(rpc, requests)
   }
   const mintMany = async (requests: readonly MintRequest[]): Promise<Minted[]> =>
-    (await send(requests.map(mintCall))).map(mintedFrom)
+    (await send(requests.map(mintCall))).map(decodeMinted)
   const sendOne = async (transaction: Transaction): Promise<void> => {
     await send([transaction])
   }
@@ -95,7 +95,7 @@ export function createUniswapV3({ rpc, send }: { readonly rpc: Rpc; readonly sen
   }
 }
 
-function mintedFrom(receipt: Receipt): Minted {
+function decodeMinted(receipt: Receipt): Minted {
   const log = receipt.logs.find(({ topics }) => topics[0] === INCREASE_LIQUIDITY)
   if (log === undefined) throw new Error(`Cannot read the minted position from ${receipt.transactionHash}: no event`)
   return decodeEventLog({

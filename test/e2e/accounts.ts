@@ -18,7 +18,7 @@ export interface Accounts {
   readonly ids: Readonly<Record<OrganizationName, string>>
 }
 
-/** Runs one command with `--json` and parses its answer. Throws with what it said when it fails. */
+/** Runs one command with `--json` and parses its answer. Throws with its output when it fails. */
 export async function runJson(program: Program, words: readonly string[]): Promise<ReturnType<typeof JSON.parse>> {
   const { status, stdout, stderr } = await runCommand(program, [...words, '--json'])
   if (status !== 0) throw new Error(`Cannot run "${words.join(' ')}": status ${status}, ${stderr}`)

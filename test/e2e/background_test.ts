@@ -104,7 +104,7 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
   }
   const once = (all: readonly string[]) => [...new Set(all)]
 
-  test('old calls are dropped once, and what they cost stays in the books', async () => {
+  test('old calls are dropped once, and their charges stay in the books', async () => {
     await waitFor('they are dropped', async () => (await done('request_log_dropped')).length > 0, 30_000)
     expect(await done('request_log_dropped')).toEqual([account.organizationId])
     expect(await readBooks(db, account.organizationId)).toMatchObject({ dropped: OLD })
@@ -128,7 +128,7 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
     expect((await call('GET', LOGS)).pagination.total).toBe(logged)
   }, 60_000)
 
-  test('each block is evaluated once for the triggers of everybody, and each change told once', async () => {
+  test('each block is evaluated once for all triggers, and each change sends one message', async () => {
     const { provider } = devnet.wallets
     const { data } = await call('GET', `/v1/positions/uniswap-v3?wallet=${provider}&chain_id=1&full=true`)
     const made = await Promise.all(
@@ -160,14 +160,14 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
     expect([told, told.length]).toEqual([once(told), made.length])
   }, 120_000)
 
-  test('each wallet has its midnight read once, by whichever worker comes first', async () => {
+  test('the midnight of each wallet is read once, by one worker', async () => {
     const wallets = Object.values(devnet.wallets)
-    const targetOf = (wallet: string) => `/v1/portfolio/snapshots?wallet=${wallet}&chain_id=1`
+    const toTarget = (wallet: string) => `/v1/portfolio/snapshots?wallet=${wallet}&chain_id=1`
     for (const wallet of wallets) {
-      await waitFor('its days are there', async () => (await call('GET', targetOf(wallet))).status === 200, 60_000)
+      await waitFor('its days are there', async () => (await call('GET', toTarget(wallet))).status === 200, 60_000)
     }
     await service.stop()
-    // As if the last midnight had just passed, and nobody had asked for it yet.
+    // Simulates that the last midnight has just passed, before any request for it.
     await db.run('delete from portfolio_snapshot where day = (select max(day) from portfolio_snapshot)', [])
     await db.run('update snapshot_series set taken_day = 0', [])
     await db.run("delete from done_work where what = 'portfolio_snapshot'", [])

@@ -84,7 +84,7 @@ describe.each([
     expect(readFileSync(file).includes(key)).toBe(false)
     // It went on, and what came after the backup is not in it.
     expect(await call(service, key)).toEqual({ status: 200, remaining: 999_996, logged: 3 })
-    expect((await runCommand(first, ['backup', '--to', file])).stderr).toContain('it exists already')
+    expect((await runCommand(first, ['backup', '--to', file])).stderr).toContain('it already exists')
     expect((await runCommand(first, ['restore', '--from', file])).stderr).toContain('expected an empty database')
     expect((await service.stop()).status).toBe(0)
 
@@ -120,7 +120,7 @@ test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, se
   expect((await runJson(to, ['backup', '--to', join(to.directory, 'backup')])).postgresql).toStartWith('18.')
 }, 120_000)
 
-test('a backup warns of credits that do not add up and of charges that wait to be taken back, and can still be restored', async () => {
+test('a backup warns about inconsistent credits and about charges waiting to be voided, and can still be restored', async () => {
   const { db, url, close } = await testDatabase()
   const odd = program(executableProgram, { DATABASE_URL: url })
   const { id } = await createOrganization(db, { name: 'Acme', by: CLI_ACTOR })
@@ -138,7 +138,7 @@ test('a backup warns of credits that do not add up and of charges that wait to b
   const { status, stderr } = await runCommand(odd, ['backup', '--to', file])
   expect(status).toBe(0)
   expect(stderr).toMatch(
-    /^Credits do not add up in 1 of 1 organizations: .+\nCharges to be taken back wait in ".+journal".+\n$/,
+    /^Credits do not add up in 1 of 1 organizations: .+\nCharges to be voided wait in ".+journal".+\n$/,
   )
 
   const target = await emptyDatabase()
@@ -204,7 +204,7 @@ describe('with a large log', () => {
     })
   const left = () => readdirSync(source.directory).filter((name) => name.startsWith('broken'))
 
-  test('through a pipe it is the same backup, and its report goes to standard error', async () => {
+  test('a backup through a pipe has the same content, and its report goes to standard error', async () => {
     const target = await emptyDatabase()
     const to = program(executableProgram, { DATABASE_URL: target.url })
     const writing = spawn(source, ['backup', '--to', '-', '--json'])
@@ -223,7 +223,7 @@ describe('with a large log', () => {
     await target.drop()
   }, 60_000)
 
-  test('kill -9 in the middle of a backup leaves nothing under its name, and the next one is not in its way', async () => {
+  test('kill -9 in the middle of a backup leaves no file under its name, and the next backup succeeds', async () => {
     const path = join(source.directory, 'broken')
     const child = spawn(source, ['backup', '--to', path])
     await waitFor('the file to grow', () =>
@@ -236,13 +236,13 @@ describe('with a large log', () => {
     await waitFor('the server to forget the one that was killed', async () => (await sessions(database.db)) === 0)
   }, 60_000)
 
-  test('a backup that is asked to stop says so and leaves no file', async () => {
+  test('a stopped backup reports the stop and leaves no file', async () => {
     const path = join(source.directory, 'broken-off')
     const child = spawn(source, ['backup', '--to', path])
     await waitFor('the file', () => left().some((name) => name.startsWith('broken-off')))
     child.kill('SIGTERM')
     expect(await child.exited).toBe(1)
-    expect(await new Response(child.stderr).text()).toBe('walletscope: Stopped before the backup was whole\n')
+    expect(await new Response(child.stderr).text()).toBe('walletscope: Stopped before the backup was complete\n')
     expect(left().filter((name) => name.startsWith('broken-off'))).toEqual([])
   }, 60_000)
 
@@ -251,7 +251,7 @@ describe('with a large log', () => {
     const child = shell('ulimit -f 100; exec "$0" "$@"', ['backup', '--to', path])
     expect(await child.exited).toBe(1)
     expect(await new Response(child.stderr).text()).toBe(
-      `walletscope: Cannot write "${path}": the file system takes no file so large\n`,
+      `walletscope: Cannot write "${path}": the file is too large for the file system\n`,
     )
     expect(left().filter((name) => name.startsWith('broken-full'))).toEqual([])
     const piped = shell('exec "$0" "$@" > /dev/full', ['backup', '--to', '-'])
@@ -261,15 +261,15 @@ describe('with a large log', () => {
     )
   }, 60_000)
 
-  test('a reader of standard output that goes away is reported, status 1', async () => {
+  test('a closed standard output is reported, status 1', async () => {
     const child = shell('"$0" "$@" | head -c 1000 > /dev/null', ['backup', '--to', '-'])
     await child.exited
     expect(await new Response(child.stderr).text()).toBe(
-      'walletscope: Cannot write the backup to standard output: nobody reads it any more\n',
+      'walletscope: Cannot write the backup to standard output: the reader closed it\n',
     )
   }, 60_000)
 
-  test('a file that is cut short is refused before anything is made', async () => {
+  test('a truncated file is refused before anything is created', async () => {
     const to = program(executableProgram)
     const cut = join(to.directory, '../cut')
     await Bun.write(cut, Bun.file(whole))
@@ -277,7 +277,7 @@ describe('with a large log', () => {
     expect(await runCommand(to, ['restore', '--from', cut])).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'walletscope: Cannot read the backup: it is cut short\n',
+      stderr: 'walletscope: Cannot read the backup: it is truncated\n',
     })
     expect(readdirSync(to.directory)).toEqual([])
     expect((await runCommand(to, ['restore', '--from', join(cut, 'x')])).stderr).toContain('there is no such file')
@@ -303,7 +303,7 @@ describe('with a large log', () => {
     await target.drop()
   }, 60_000)
 
-  test('what the database refuses is reported in one line, status 1', async () => {
+  test('an error of the database is reported in one line, status 1', async () => {
     const target = await emptyDatabase()
     const db = openDatabase({ url: target.url, clock: systemClock, log: silentLog, max: 1 })
     await db.run('create view organization as select 1 as id limit 0', [])
@@ -313,7 +313,7 @@ describe('with a large log', () => {
       status: 1,
       stdout: '',
       stderr:
-        'walletscope: Cannot restore the backup: the database refused it (relation "organization" already exists)\n',
+        'walletscope: Cannot restore the backup: the database rejected a statement (relation "organization" already exists)\n',
     })
     await target.drop()
   }, 60_000)

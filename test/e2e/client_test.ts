@@ -52,7 +52,7 @@ test('the client that the executable prints reads lists, single things and bodie
   expect((await client.GET('/v1/usage/logs')).data.pagination.total).toBe(3)
 })
 
-test('each() pages by itself, and throws what fails', async () => {
+test('each() pages by itself, and throws failures', async () => {
   const wallet = devnet.wallets.provider
   const ids: string[] = []
   for await (const { token_id } of client.each('/v1/positions/uniswap-v3', {
@@ -75,7 +75,7 @@ test('a call with a key of its own is charged once, however often it is repeated
   expect(charged).toEqual(['0', '2'])
 })
 
-test('a failure is a result with its code, also if something else has answered', async () => {
+test('a failure is a result with its code, even if a proxy has answered', async () => {
   const { data, error, response } = await client.GET('/v1/positions/uniswap-v3/{id}', {
     params: { path: { id: 'a/b' } },
   })

@@ -103,7 +103,7 @@ describe.each([
     expect(stderr).not.toContain('s3cr3t')
   }, 30_000)
 
-  test('a database that is away is reported in one line without its password, status 1', async () => {
+  test('an unreachable database is reported in one line without its password, status 1', async () => {
     const { status, stderr } = await runCommand(program, ['org', 'list'], {
       DATABASE_URL: 'postgres://me:s3cr3t@127.0.0.1:1/x',
     })
@@ -134,7 +134,7 @@ describe.each([
     30_000,
   )
 
-  test('a command beside data of another PostgreSQL says how to move it, status 1', async () => {
+  test('a command beside data of another PostgreSQL version prints how to move it, status 1', async () => {
     const data = join(program.directory, 'old')
     mkdirSync(join(data, 'postgres', 'cluster-17'), { recursive: true })
     const { status, stdout, stderr } = await runCommand(program, ['org', 'list'], { DATA_DIR: data })
@@ -150,7 +150,7 @@ describe.each([
     expect(await untilEmpty(program.directory, 5_000)).toEqual([])
   }, 60_000)
 
-  test('organizations, keys and credits', async () => {
+  test('organizations, keys and credits are managed by commands', async () => {
     const database = await testDatabase()
     const given = { ...program, env: { ...program.env, DATABASE_URL: database.url } }
     const { id } = await runJson(given, ['org', 'create', 'Acme', '--rate-limit', '7', '--trigger-limit', '20'])

@@ -88,7 +88,7 @@ describe.skipIf(BROWSER === undefined)('pages of the documentation', () => {
     expect(await response.request().headerValue('idempotency-key')).toBeNull()
   }, 60_000)
 
-  test('nothing is asked of any other server, and the policy had nothing to stop', () => {
+  test('the pages request no other server, and the policy blocks nothing', () => {
     const origin = `http://127.0.0.1:${service.port}/`
     const { requests, complaints } = watched
     expect(requests.filter((address) => !address.startsWith(origin) && !/^(data|blob):/.test(address))).toEqual([])

@@ -52,12 +52,12 @@ export async function startExampleWorld(): Promise<ExampleWorld> {
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
   const solana = startSolanaDouble({ accounts: () => ({ ...scene(), ...orcaScene() }), slot: SLOT })
   return {
-    questions: await questionsOf(devnet),
+    questions: await listQuestions(devnet),
     env: {
       CHAINS: '1',
       PUBLIC_URL: 'https://walletscope.example',
       SOLANA_RPC_URL: solana.url,
-      // A network of documentation, where nobody is.
+      // An address reserved for documentation, which never answers.
       WEBHOOK_ALLOWED_CIDRS: '203.0.113.0/24',
     },
     chainsFile: createChainsFile(devnet.rpcUrl),
@@ -74,7 +74,7 @@ export async function askInTurn(
   ask: (asked: Asked) => Promise<{ readonly status: number; readonly body: unknown; readonly text: string }>,
 ): Promise<Examples> {
   const examples: Record<string, Example> = {}
-  const filled = (text: string) => text.replace(/<(.*?)>/g, (_, operation) => idIn(examples[operation]?.answer))
+  const filled = (text: string) => text.replace(/<(.*?)>/g, (_, operation) => findId(examples[operation]?.answer))
   for (const { operation, ...question } of questions) {
     const [method = ''] = operation.split(' ')
     const target = filled(question.target)
@@ -84,8 +84,8 @@ export async function askInTurn(
   return examples
 }
 
-/** The id of what an answer says was made. */
-export function idIn(answer: unknown): string {
+/** The id of the object that an answer reports as created. */
+export function findId(answer: unknown): string {
   return (answer as { readonly data: { readonly id: string } }).data.id
 }
 
@@ -105,7 +105,7 @@ export async function askExamples(): Promise<Examples> {
       DATA_DIR: temporaryDirectory(),
     }
     const config = readConfig(env, () => world.chainsFile)
-    const { app } = await createServices(config, { log, life })
+    const { app } = await createServices(config, { log, lifecycle: life })
     const { key } = await createAccount(database.db, { credits: 1_000_000, rateLimit: 1_000 })
     const call = createClient(app.handler)
     const examples = await askInTurn(world.questions, ({ method, target, body }) =>
@@ -126,7 +126,7 @@ export async function askExamples(): Promise<Examples> {
   }
 }
 
-async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
+async function listQuestions(devnet: Devnet): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
   const { provider, retired } = devnet.wallets

@@ -65,7 +65,7 @@ describe.each(KEPT_BY.filter(({ isHere }) => isHere))('$name', ({ start, rounds 
         const { status } = await ask(service.port, { method: 'GET', target: '/v1/usage/logs?limit=1', headers })
         const atMs = performance.now()
         outcomes.push({ status, atMs, tookMs: atMs - sentMs })
-        // As clients do, which are told to come again.
+        // Retries like a client that got Retry-After.
         await Bun.sleep(status === 200 ? PAUSE_MS : 20)
       }
     }

@@ -246,7 +246,7 @@ function bodies(
   { values, rights }: { readonly values: Ammunition['values']; readonly rights: readonly unknown[] },
 ): fc.Arbitrary<string | undefined> {
   const schema = operation.requestBody.content['application/json'].schema
-  const right = jsonOf('', { schema, values })
+  const right = generateJson('', { schema, values })
   return fc.oneof(
     { weight: 6, arbitrary: right.map((value) => JSON.stringify(value)) },
     ...rights.map((each) => ({ weight: 3, arbitrary: fc.constant(JSON.stringify(each)) })),
@@ -277,14 +277,14 @@ function bodies(
   )
 }
 
-function jsonOf(
+function generateJson(
   name: string,
   options: { readonly schema: Document; readonly values: Ammunition['values'] },
 ): fc.Arbitrary<unknown> {
   const { schema, values } = options
   const types: readonly string[] = Array.isArray(schema.type) ? schema.type : []
   const choices: readonly Document[] = schema.anyOf ?? types.map((type) => ({ ...schema, type }))
-  if (choices.length > 0) return fc.oneof(...choices.map((each) => jsonOf(name, { schema: each, values })))
+  if (choices.length > 0) return fc.oneof(...choices.map((each) => generateJson(name, { schema: each, values })))
   if (schema.type === 'null') return fc.constant(null)
   if (schema.type === 'object' && schema.properties === undefined) {
     return fc.dictionary(fc.constantFrom(...Object.keys(values)), fc.constantFrom(...Object.values(values).flat()))
@@ -294,13 +294,13 @@ function jsonOf(
     const fields = Object.fromEntries(
       Object.entries<Document>(schema.properties).map(([field, each]) => [
         field,
-        jsonOf(field, { schema: each, values }),
+        generateJson(field, { schema: each, values }),
       ]),
     )
     return fc.record(fields, { requiredKeys: required })
   }
   if (schema.type === 'array')
-    return fc.array(jsonOf(name, { schema: schema.items, values }), { minLength: 1, maxLength: 4 })
+    return fc.array(generateJson(name, { schema: schema.items, values }), { minLength: 1, maxLength: 4 })
   const texts = rightTexts(name.replace(/s$/, ''), options)
   const right = fc
     .constantFrom(...texts)

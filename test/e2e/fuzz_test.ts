@@ -89,7 +89,7 @@ beforeAll(async () => {
   life = createLifecycle(log)
   services = await createServices(
     readConfig(env, () => JSON.stringify({ chains: [chain] })),
-    { log, life },
+    { log, lifecycle: life },
   )
   server = serveBun(services.app, { port: 0, host: '127.0.0.1' })
   document = JSON.parse((await ask(server.port, { method: 'GET', target: '/openapi.json', headers: {} })).body)
@@ -174,7 +174,7 @@ test('triggers and webhooks are made, listed, changed, tested and deleted', asyn
   expect(last.status).toBe(404)
 }, 60_000)
 
-test('whatever is asked, every answer is one of the document, fails only if the request was wrong, and is logged once', async () => {
+test('for any request the answer matches the document, fails only if the request was wrong, and is logged once', async () => {
   upstream.rule(() => undefined)
   await fire(REQUESTS, { mayFail: () => false })
 }, 600_000)
@@ -217,7 +217,7 @@ test('the log holds each of these answers once, with its status, and the books b
     )
     const logged = new Map<string, string[]>()
     for (const { request_id: id, status, credits, path } of rows) {
-      // What triggers cost besides was asked by nobody.
+      // Charges of triggers have no request.
       if (['/v1/triggers/hour', '/v1/triggers/message'].includes(path)) continue
       logged.set(id, [...(logged.get(id) ?? []), `${status} ${credits}`])
     }
@@ -352,7 +352,7 @@ function rightBodies(): Readonly<Record<string, readonly unknown[]>> {
   }
 }
 
-/** Sends one request and says what is wrong with its answer. */
+/** Sends one request and returns the problem with its answer. */
 async function judged(shot: Shot, { mayFail }: Rules): Promise<string[]> {
   const startedMs = performance.now()
   const answer = await ask(server.port, shot)
@@ -378,7 +378,7 @@ async function judged(shot: Shot, { mayFail }: Rules): Promise<string[]> {
   const limitMs = shot.target.includes('receipt=proof') ? 5 * ANSWER_LIMIT_MS : ANSWER_LIMIT_MS
   must(performance.now() - startedMs < limitMs, 'too late')
   if (status >= 500) failures += 1
-  // One organization has one proof at a time, and no proof says which block a time means.
+  // One organization has one proof at a time, and no proof covers the search for the block of a time.
   const isUnproven = status === 503 && answer.body.includes('"message":"Cannot prove ')
   must(status < 500 || isUnproven || mayFail(status), 'failed')
   must(headers['cache-control'] === 'no-store' && headers['x-content-type-options'] === 'nosniff', 'headers')
@@ -411,7 +411,7 @@ function bodyComplaints({ template, method }: Shot, { status, headers, body }: R
   if (status !== 200) {
     if (value.error?.request_id !== requestId) return ['request id of the error']
     const listed = operation?.responses[status]
-    // Of a route that nobody listed, of the target, or of the size of what came: the document cannot know these.
+    // Errors of an unlisted route, of the target or of the body's size: the document does not list these.
     const schema =
       listed === undefined
         ? document.components.schemas.Error
@@ -438,11 +438,11 @@ function receiptCredits({ receipt }: Document): number {
 
 /** What an answer must have cost without a receipt, from its content. */
 const PRICES: Readonly<Record<string, (body: Document) => number>> = {
-  '/v1/positions/uniswap-v3': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
+  '/v1/positions/uniswap-v3': ({ data }) => data.reduce((sum: number, item: Document) => sum + getPrice(item), 0),
   '/v1/positions/uniswap-v3/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
-  '/v1/positions/uniswap-v4': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
+  '/v1/positions/uniswap-v4': ({ data }) => data.reduce((sum: number, item: Document) => sum + getPrice(item), 0),
   '/v1/positions/uniswap-v4/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
-  '/v1/positions/orca-whirlpool': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
+  '/v1/positions/orca-whirlpool': ({ data }) => data.reduce((sum: number, item: Document) => sum + getPrice(item), 0),
   '/v1/positions/orca-whirlpool/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/usage/logs': () => 1,
   '/v1/names': () => 1,
@@ -452,7 +452,7 @@ const PRICES: Readonly<Record<string, (body: Document) => number>> = {
   '/v1/lending/kamino/position/{obligation_address}/risk': () => 8,
 }
 
-function priceOf(item: Document): number {
+function getPrice(item: Document): number {
   if (item.amounts !== undefined) return 15
   return item.is_active ? 2 : 1
 }

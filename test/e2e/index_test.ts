@@ -10,7 +10,7 @@ import { MORPHO } from '../devnet/morpho_blue/calls.ts'
 import { UNISWAP_V4 } from '../devnet/uniswap_v4/addresses.ts'
 import { mintEach } from '../devnet/uniswap_v4/mint_each.ts'
 import { startLogProxy } from '../family/aave_v3/event/log_proxy.ts'
-import { logsOf } from '../family/aave_v3/event/support.ts'
+import { readLogs } from '../family/aave_v3/event/support.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { waitFor } from '../support/wait_for.ts'
@@ -66,7 +66,7 @@ function asksForLogs(): boolean {
   return upstream.seen.some(({ method }) => method === 'eth_getLogs')
 }
 
-async function rowsOf(table: string): Promise<number> {
+async function countRows(table: string): Promise<number> {
   const [row] = await database.db.run<{ readonly rows: number }>(`select count(*)::int as rows from ${table}`, [])
   return row?.rows ?? 0
 }
@@ -89,7 +89,7 @@ test('nothing is stored at first, and the status asks no endpoint', async () => 
   expect(upstream.seen).toEqual([])
 }, 30_000)
 
-test('every history is read ahead and told about, and the next time nothing is read again', async () => {
+test('every history is indexed ahead with progress, and the next run reads nothing again', async () => {
   const titles = [
     ...['uniswap-v3 uniswap_v3', 'uniswap-v4 transfers', 'uniswap-v4 changes'],
     ...['aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi', 'morpho-blue markets'],
@@ -101,7 +101,7 @@ test('every history is read ahead and told about, and the next time nothing is r
   expect(lines.slice(0, titles.length).sort()).toEqual(titles.map((title) => `${title} on chain 1: complete`).sort())
   expect(lines.slice(titles.length).join('\n')).toBe(status.join(''))
   expect(asksForLogs()).toBe(true)
-  expect(await rowsOf('liquidity_change')).toBeGreaterThan(V4_POOLS.length)
+  expect(await countRows('liquidity_change')).toBeGreaterThan(V4_POOLS.length)
 
   expect(await run('--status')).toEqual(done(status.join('')))
   upstream.reset()
@@ -109,7 +109,7 @@ test('every history is read ahead and told about, and the next time nothing is r
   expect(asksForLogs()).toBe(false)
 }, 60_000)
 
-test('one family alone, as JSON without a word besides', async () => {
+test('one family alone is indexed, and --json prints only JSON', async () => {
   const { status, stdout, stderr } = await run('--family', 'uniswap-v3', '--chain', '1', '--json')
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   expect(JSON.parse(stdout)).toEqual([
@@ -125,13 +125,13 @@ test('one family alone, as JSON without a word besides', async () => {
     },
   ])
   await database.db.run('update history_chain set stopped_at = now()', [])
-  const stopped = '0 subjects alone  STOPPED: a final block was replaced; --forget begins anew\n'
+  const stopped = '0 subjects alone  STOPPED: a final block was replaced; rebuild with --forget\n'
   expect(await run('--status')).toEqual(done(`${FULL}  chain 1 uniswap_v3_flow ${MANAGER}  0 blocks left, ${stopped}`))
 }, 30_000)
 
-test('the history of a chain that was stopped is forgotten, that of another one stays, and it is read anew', async () => {
+test('--forget deletes the history of a stopped chain, keeps other chains, and the history is indexed again', async () => {
   await run('--family', 'uniswap-v3')
-  const flows = await rowsOf('position_flow')
+  const flows = await countRows('position_flow')
   expect(flows).toBeGreaterThan(0)
   await database.db.run(
     `with other as (insert into history_place (chain_id, contract) values (2, '\\x02') returning id)
@@ -141,25 +141,27 @@ test('the history of a chain that was stopped is forgotten, that of another one 
   )
   await database.db.run("update history_chain set anchor_hash = '\\x01', previous_number = null", [])
   const refused = await run('--family', 'uniswap-v3')
-  expect(refused.stderr).toContain('is not part of the chain any more; if the chain is right, begin anew with --forget')
+  expect(refused.stderr).toContain(
+    'is not part of the chain any more; if the chain is correct, rebuild it with --forget',
+  )
   upstream.reset()
 
   expect(await run('--chain', '1', '--forget')).toEqual(
     done(`Forgot the history of chain 1: ${flows} rows, 0 prices\n`),
   )
   expect(upstream.seen).toEqual([])
-  expect([await rowsOf('position_flow'), await rowsOf('history_coverage')]).toEqual([1, 0])
+  expect([await countRows('position_flow'), await countRows('history_coverage')]).toEqual([1, 0])
   expect(await database.db.run('select anchor_number, stopped_at, epoch from history_chain', [])).toEqual([
     { anchor_number: null, stopped_at: null, epoch: '1' },
   ])
   expect((await run('--family', 'uniswap-v3')).status).toBe(0)
-  expect(await rowsOf('position_flow')).toBe(flows + 1)
+  expect(await countRows('position_flow')).toBe(flows + 1)
   expect(await run('--chain', '1', '--forget', '--json')).toEqual(
     done(`${JSON.stringify({ chain_id: 1, rows: flows, prices: 0 }, null, 2)}\n`),
   )
 }, 90_000)
 
-test('one that is stopped says so, status 1, and goes on from there', async () => {
+test('a stopped run reports the stop, status 1, and the next run continues from there', async () => {
   upstream.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'hang' } : undefined))
   const child = Bun.spawn([...program.command, 'index', '--family', 'uniswap-v3'], {
     cwd: program.directory,
@@ -172,7 +174,7 @@ test('one that is stopped says so, status 1, and goes on from there', async () =
   child.kill('SIGINT')
   expect([await child.exited, await new Response(child.stderr).text()]).toEqual([
     1,
-    'walletscope: Stopped; the next time it goes on from here\n',
+    'walletscope: Stopped; the next run continues from here\n',
   ])
   const status = await run('--status')
   expect(status.stdout).toMatch(/ {2}chain 1 uniswap_v3_flow 0x[0-9a-f]{40} {2}\d+ blocks left, 0 subjects alone\n$/)
@@ -181,7 +183,7 @@ test('one that is stopped says so, status 1, and goes on from there', async () =
   expect((await run('--family', 'uniswap-v3')).status).toBe(0)
 }, 60_000)
 
-test('a check that fails though two endpoints agree ends it at once: it says which, and that the fault is ours', async () => {
+test('a check that fails although two endpoints agree ends the run at once, with its name as our fault', async () => {
   const aave = await devnet.aave()
   const supply = { market: 'main', wallet: aave.wallets.supplier, asset: 'usdc', amount: 10n ** 9n } as const
   for (let times = 0; times < 3; times++) {
@@ -189,9 +191,9 @@ test('a check that fails though two endpoints agree ends it at once: it says whi
     await aave.warp(10_000)
   }
   await devnet.rpc.call('anvil_mine', `0x${DEPTH.toString(16)}`)
-  const updates = await logsOf(devnet, [{ addresses: [MARKETS.main.pool], topics: [[TOPICS.update]] }])
+  const updates = await readLogs(devnet, [{ addresses: [MARKETS.main.pool], topics: [[TOPICS.update]] }])
   const [before, lost, after] = updates.slice(-3)
-  // Neither of them gives it, and so they agree.
+  // Neither endpoint returns the log, so they agree.
   const proxies = [startLogProxy(devnet.rpcUrl), startLogProxy(devnet.rpcUrl)]
   for (const proxy of proxies) {
     proxy.drop(({ blockNumber, logIndex }) => blockNumber === lost?.blockNumber && logIndex === lost.logIndex)
@@ -206,15 +208,15 @@ test('a check that fails though two endpoints agree ends it at once: it says whi
     const [logged = '', ...said] = stderr.trimEnd().split('\n')
     expect(JSON.parse(logged)).toMatchObject({
       level: 'error',
-      msg: 'Found a check of a history to be wrong, which is a fault of this program',
+      msg: 'A history check failed twice with agreeing endpoints: this is a bug',
       chainId: 1,
       stream: 'aave_v3_lending',
       check: 'index',
       fromBlock: before?.blockNumber,
     })
     expect(said).toEqual([
-      'walletscope: Cannot go on with aave-v3 main on chain 1: The history of chain 1 (Ethereum) cannot be completed. ' +
-        `The check "index" fails in ${place} although different endpoints gave the same logs: that is a fault of ours, please report it`,
+      'walletscope: Cannot continue indexing aave-v3 main on chain 1: The history of chain 1 (Ethereum) cannot be completed. ' +
+        `The check "index" fails in ${place} although different endpoints gave the same logs: this is a bug, please report it`,
     ])
   } finally {
     other.remove()
@@ -223,15 +225,15 @@ test('a check that fails though two endpoints agree ends it at once: it says whi
 }, 60_000)
 
 test.each([
-  { words: ['--chain', '5'], says: 'Cannot find such a history: expected a served chain and its protocol' },
-  { words: ['--family', 'kamino'], says: 'Cannot find such a history: expected a served chain and its protocol' },
+  { words: ['--chain', '5'], says: 'Cannot find a history to index: expected a served chain and its protocol' },
+  { words: ['--family', 'kamino'], says: 'Cannot find a history to index: expected a served chain and its protocol' },
   { words: ['--chain', 'one'], says: '--chain' },
   { words: ['--loud'], says: '--loud' },
   { words: ['--forget'], says: 'expected --forget with --chain and nothing else' },
   { words: ['--forget', '--chain', '1', '--status'], says: 'expected --forget with --chain and nothing else' },
   { words: ['--forget', '--chain', '1', '--family', 'aave-v3'], says: 'expected --forget with --chain' },
 ])(
-  'wrong usage is told in one line, status 2: $words',
+  'wrong usage is reported in one line, status 2: $words',
   async ({ words, says }) => {
     const { status, stdout, stderr } = await run(...words)
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })

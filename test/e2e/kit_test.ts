@@ -62,7 +62,7 @@ test.each(['compose', 'systemd', 'kubernetes', 'prometheus', 'grafana'])(
   },
 )
 
-test('the process tells what it is, how far its chain is, and each endpoint by its place', () => {
+test('the metrics describe the process, the head of its chain, and each endpoint by its position', () => {
   for (const line of [
     /^walletscope_build_info\{version="[\d.]+"\} 1$/m,
     /^walletscope_database_up 1$/m,
@@ -78,7 +78,7 @@ test('the process tells what it is, how far its chain is, and each endpoint by i
   }
 })
 
-test('alert rules and the dashboard ask for metrics that the service has', async () => {
+test('alert rules and the dashboard use metrics that the service has', async () => {
   const known = new Set([...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
   const rules = yaml(await kit('prometheus'))
   const alerts: { readonly expr: string }[] = rules.groups[0].rules
@@ -136,7 +136,7 @@ test('the manifests migrate before they serve, and probe the ports that they ope
 
 const systemdAnalyze = Bun.which('systemd-analyze')
 describe.skipIf(systemdAnalyze === null)('the unit (needs the program "systemd-analyze")', () => {
-  test('is one that systemd takes and calls no worse than OK', async () => {
+  test('is accepted by systemd with a security rating of at least OK', async () => {
     const file = join(temporaryDirectory(), 'kit.service')
     const unit = await kit('systemd')
     // `verify` looks for the program.
@@ -159,11 +159,11 @@ describe.skipIf(promtool === null)('Prometheus (needs the program "promtool")', 
     return { exitCode, said: `${stdout}${stderr}` }
   }
 
-  test('takes the metrics without a complaint', () => {
+  test('accepts the metrics without a warning', () => {
     expect(run(['check', 'metrics'], metrics)).toEqual({ exitCode: 0, said: '' })
   })
 
-  test('fires each alert when its trouble is there, and none else', async () => {
+  test('fires each alert for its problem, and no other', async () => {
     const directory = temporaryDirectory()
     const rules = await kit('prometheus')
     writeFileSync(join(directory, 'rules.yml'), rules)
@@ -199,7 +199,7 @@ const QUIET: Readonly<Record<string, string>> = {
   [`walletscope_database_wait_seconds_total{${I},lane="read"}`]: '0+6x180',
   [`walletscope_http_requests_total{${I},${ROUTE},status="200"}`]: '0+600x180',
   [`walletscope_http_requests_total{${I},${ROUTE},status="503"}`]: '0+6x180',
-  // Nobody asks for it.
+  // The chain gets no requests.
   [`walletscope_chain_head_age_seconds{${I},chain_id="10"}`]: '0+60x180',
   [`walletscope_rpc_requests_total{${I},chain_id="10",endpoint="1",outcome="ok"}`]: '5x180',
   [`walletscope_chain_head_age_seconds{${I},${CHAIN}}`]: '12x180',
@@ -211,7 +211,7 @@ const QUIET: Readonly<Record<string, string>> = {
   [`walletscope_organizations_low_on_credits{${I}}`]: '0x180',
 }
 
-/** What makes each alert fire, with the words that somebody reads. */
+/** Series that make each alert fire, with the expected text. */
 const TROUBLES: Readonly<
   Record<string, { readonly series: Readonly<Record<string, string>>; readonly labels: object; readonly says: string }>
 > = {
@@ -223,12 +223,12 @@ const TROUBLES: Readonly<
   WalletscopeDatabaseDown: {
     series: { [`walletscope_database_up{${I}}`]: '1x170 0x10' },
     labels: { severity: 'page', ...INSTANCE },
-    says: 'a:8081 does not reach its database: nothing is answered.',
+    says: 'a:8081 cannot reach its database: all requests fail.',
   },
   WalletscopeDatabaseWaits: {
     series: { [`walletscope_database_wait_seconds_total{${I},lane="read"}`]: '0+120x180' },
     labels: { severity: 'ticket', instance: 'a:8081', lane: 'read' },
-    says: 'More than one statement of lane read waits for a connection all the time.',
+    says: 'More than one statement of lane read is always waiting for a connection.',
   },
   WalletscopeAnswersFail: {
     series: { [`walletscope_http_requests_total{${I},${ROUTE},status="503"}`]: '0+60x180' },
@@ -238,17 +238,17 @@ const TROUBLES: Readonly<
   WalletscopeChainStands: {
     series: { [`walletscope_chain_head_age_seconds{${I},${CHAIN}}`]: '12x160 600x20' },
     labels: { severity: 'page', chain_id: '1', ...INSTANCE },
-    says: 'The newest block of chain 1 is 10m 0s old, though it is asked for.',
+    says: 'The newest block of chain 1 is 10m 0s old, although the chain gets requests.',
   },
   WalletscopeEndpointFails: {
     series: { [`walletscope_rpc_endpoint_up{${I},${CHAIN},endpoint="2"}`]: '1x160 0x20' },
     labels: { severity: 'ticket', chain_id: '1', endpoint: '2', ...INSTANCE },
-    says: 'Endpoint 2 of chain 1 fails: "walletscope doctor" says why.',
+    says: 'Endpoint 2 of chain 1 fails: "walletscope doctor" shows why.',
   },
   WalletscopeJournalNotDurable: {
     series: { [`walletscope_gate_journal_durable{${I}}`]: '1x170 0x10' },
     labels: { severity: 'page', ...INSTANCE },
-    says: 'The disk of a:8081 takes no charges to take back: a crash now would lose them.',
+    says: 'a:8081 cannot write its journal: a crash now would lose charges to void.',
   },
   WalletscopeVoidsWait: {
     series: { [`walletscope_gate_voids_waiting{${I}}`]: '0x160 3x20' },
@@ -264,6 +264,6 @@ const TROUBLES: Readonly<
   WalletscopeCreditsLow: {
     series: { [`walletscope_organizations_low_on_credits{${I}}`]: '0x160 2x20' },
     labels: { severity: 'ticket' },
-    says: '2 organizations have less credits left than they spent since yesterday.',
+    says: '2 organizations have fewer credits left than they spent since yesterday.',
   },
 }

@@ -8,7 +8,7 @@ import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { waitFor } from '../support/wait_for.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
-import { processesIn, untilEmpty } from './processes.ts'
+import { listProcesses, untilEmpty } from './processes.ts'
 import { executableProgram, type Program, runCommand, type Service, sourceProgram, startService } from './program.ts'
 
 const EXIT_LIMIT_MS = 10_000
@@ -114,7 +114,7 @@ describe.each([
     'SIGTERM ends it in time while the database hangs',
     async () => {
       const service = await startService(program)
-      const servers = await processesIn(join(program.directory, 'data/postgres/cluster-18'))
+      const servers = await listProcesses(join(program.directory, 'data/postgres/cluster-18'))
       expect(servers.length).toBeGreaterThan(1)
       for (const pid of servers) process.kill(pid, 'SIGSTOP')
       try {

@@ -70,13 +70,13 @@ describe.each([
     expect(tools.length).toBeGreaterThan(5)
   })
 
-  test('answers what HTTP answers, page by page, and says its block and price', async () => {
+  test('returns the same pages as HTTP, with block and price', async () => {
     const wallet = devnet.wallets.provider
     for (const full of [false, true]) {
       const { data, circumstances } = await callTool(client, LIST, { wallet, full, limit: 2, page: 2 })
       expect(circumstances).toMatch(/^As of 1:\d+ \(chain id:block\)\. Charged \d+ credits, \d+ are left\.$/)
       const answer = await http(`/v1/positions/uniswap-v3?wallet=${wallet}&full=${full}&limit=2&page=2`)
-      expect(bodyOf(data)).toEqual(bodyOf(answer))
+      expect(omitCitation(data)).toEqual(omitCitation(answer))
       const [cited] = data.citation
       expect(circumstances).toStartWith(`As of ${cited.chain_id}:${cited.block_number} `)
       expect('citation' in answer).toBe(false)
@@ -86,7 +86,14 @@ describe.each([
   })
 
   /** Without profits: histories are read meanwhile, so the later answer may know more. Only tools cite. */
-  function bodyOf({ data, citation: _, ...rest }: { readonly data: readonly object[]; citation?: unknown }): object {
+  function omitCitation({
+    data,
+    citation: _,
+    ...rest
+  }: {
+    readonly data: readonly object[]
+    citation?: unknown
+  }): object {
     return { ...rest, data: data.map((item) => ({ ...item, pnl: undefined })), request_id: '' }
   }
 
@@ -102,7 +109,7 @@ describe.each([
     const protocol = await callTool(client, 'usage_logs', { path: '/mcp' })
     expect(protocol.data.pagination.total).toBeGreaterThan(2)
     expect(protocol.data.data).toContainEqual(expect.objectContaining({ method: 'POST', status_code: 200 }))
-    // The client asks for a stream by itself, at a time of its own, and is told that there is none.
+    // The client requests a stream at any time, and gets the response that there is none.
     for (const row of protocol.data.data) expect(row).toMatchObject({ path: '/mcp', credits_charged: 0 })
   })
 
@@ -130,7 +137,7 @@ describe.each([
     expect(await stranger.text()).toContain('"code":"NOT_FOUND"')
   })
 
-  test('says how to mend a call, and stops at an empty balance', async () => {
+  test('explains how to correct a call, and stops at an empty balance', async () => {
     const wrong = await callTool(client, LIST, { wallet: '0x1' })
     expect(wrong.text).toStartWith('INVALID_PARAMETER: Cannot read parameter "wallet": expected an EVM address')
     await callTool(client, LIST, { wallet: devnet.wallets.provider, full: true, limit: 1 })

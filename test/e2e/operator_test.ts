@@ -58,7 +58,7 @@ test.each([
     expect(failed.status).toBe(1)
     expect(failed.stdout).not.toMatch(KEY)
     expect(failed.stderr.trim().split('\n').at(-1)).toBe(
-      `walletscope: Cannot listen on HOST 127.0.0.1 ${name} ${other.port}: another program has taken it`,
+      `walletscope: Cannot listen on HOST 127.0.0.1 ${name} ${other.port}: another program uses it`,
     )
     expect(await keyWorks(operated)).toBe(true)
   },
@@ -193,7 +193,7 @@ test('endpoints that do not answer at the start are named by their places, once 
   await anvil.stop()
   hanging.stop(true)
   const lines = service.stderr().trim().split('\n')
-  expect(lines.findIndex((line) => line.includes('"Listens"'))).toBeLessThan(lines.indexOf(named()[0] ?? ''))
+  expect(lines.findIndex((line) => line.includes('"Listening"'))).toBeLessThan(lines.indexOf(named()[0] ?? ''))
   const told = named().map((line) => JSON.parse(line))
   expect(told.toSorted((a, b) => a.chainId - b.chainId)).toMatchObject([
     { level: 'warn', msg: 'RPC endpoints did not answer: RPC_URL_1 sets others', endpoints: [1, 3], of: 3 },
@@ -212,7 +212,7 @@ test('a database that is away has one line in the log, however many requests it 
   expect(metrics.body).toContain('walletscope_http_requests_total{route="GET /v1/usage/logs",status="503"} 40')
   await service.stop()
   const told = service.stderr().split('\n')
-  expect(told.filter((line) => line.includes('Lost the database'))).toHaveLength(1)
+  expect(told.filter((line) => line.includes('The database is unreachable'))).toHaveLength(1)
   expect(told.filter((line) => line.includes('Could not answer'))).toEqual([])
 }, 60_000)
 
@@ -231,14 +231,14 @@ test('one command makes an organization with credits and a key, and commands tak
   for (const verb of ['login', 'logout']) expect(await refusal(verb, '--org', 'Shopp')).toContain('Shopp')
   const other = await runJson(operated, ['org', 'create', 'Shop, Ltd'])
   expect(await refusal('org', 'delete', 'Shop, Ltd')).toBe(
-    `walletscope: Several organizations are called "Shop, Ltd": give the id, one of ${id}, ${other.id}\n`,
+    `walletscope: Cannot choose an organization: several are called "Shop, Ltd"; give the id, one of ${id}, ${other.id}\n`,
   )
   await runJson(operated, ['org', 'delete', other.id])
   expect(await runJson(operated, ['org', 'suspend', 'Shop, Ltd'])).toMatchObject({ id })
   await close()
 }, 60_000)
 
-test('credits are taken back by a number below zero, never below what is left', async () => {
+test('a negative number takes back credits, but never more than are left', async () => {
   const { operated, close } = await programOn('Bun')
   const { id } = await runJson(operated, ['org', 'create', 'Acme'])
   await runJson(operated, ['credits', 'grant', id, '10', '--reason', 'welcome'])
@@ -310,7 +310,7 @@ async function programOn(
 }
 
 test.each(RUNTIMES)(
-  'serves on, on %s, when whoever reads its output and log goes away',
+  'keeps serving on %s after the readers of its output and log have closed',
   async (runtime) => {
     const { operated, close } = await programOn(runtime, { LOG_LEVEL: 'debug' })
     // The reader takes the line with the port, and leaves at the first request.

@@ -8,7 +8,7 @@ const ASSETS = '/v1/portfolio/assets'
 const SNAPSHOTS = '/v1/portfolio/snapshots'
 const MANY = Array.from({ length: 101 }, (_, index) => toWalletAddress(`token ${index}`)).join()
 
-/** Of portfolios. This service is told of markets of Aave that do not stand: its chain cannot be read as a whole. */
+/** Scenarios of portfolios. This service has Aave markets that do not exist, so its chain cannot be read completely. */
 export function portfolioScenarios({ wallets: { provider } }: Devnet): readonly Scenario[] {
   const refused = (name: string, query: string, says: string | RegExp, code = 'INVALID_PARAMETER') =>
     [BALANCE, ASSETS].map(

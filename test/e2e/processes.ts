@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** Processes that work in a directory, or were started with a path inside it. Needs Linux, or `ps`. */
-export async function processesIn(directory: string): Promise<readonly number[]> {
-  if (process.platform === 'linux') return numbers('/proc').filter((pid) => isIn(pid, directory))
+export async function listProcesses(directory: string): Promise<readonly number[]> {
+  if (process.platform === 'linux') return numbers('/proc').filter((pid) => runsInDirectory(pid, directory))
   const child = Bun.spawn(['ps', '-axo', 'pid=,command='], { stdout: 'pipe' })
   const lines = (await new Response(child.stdout).text()).split('\n')
   return lines.filter((line) => line.includes(`${directory}/`)).map((line) => Number.parseInt(line, 10))
@@ -12,7 +12,7 @@ export async function processesIn(directory: string): Promise<readonly number[]>
 export async function untilEmpty(directory: string, limitMs: number): Promise<readonly number[]> {
   const deadline = performance.now() + limitMs
   for (;;) {
-    const left = await processesIn(directory)
+    const left = await listProcesses(directory)
     if (left.length === 0 || performance.now() > deadline) return left
     await Bun.sleep(50)
   }
@@ -24,7 +24,7 @@ function numbers(path: string): readonly number[] {
     .map(Number)
 }
 
-function isIn(pid: number, directory: string): boolean {
+function runsInDirectory(pid: number, directory: string): boolean {
   try {
     // A zombie has neither: it holds nothing and waits for its parent.
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')

@@ -77,7 +77,7 @@ export function nodeProgram(env: Environment): Program {
   return { directory, env, serve: [node, path], command: [join(ROOT, 'dist/walletscope')], remove }
 }
 
-/** Starts `serve` and waits until it is ready. Throws with what it said when it ends before. */
+/** Starts `serve` and waits until it is ready. Throws with its output if it exits before that. */
 export async function startService(program: Program, env: Environment = {}): Promise<Service> {
   const service = await spawnService(program, env)
   const deadline = performance.now() + READY_LIMIT_MS

@@ -22,7 +22,7 @@ const CLIENTS = 6
 const ANSWERS = caseCount(200, 50)
 /** Between two requests of a client, which is load without taking all that the machine can do. */
 const PAUSE_MS = 40
-/** The database of a busy machine may miss a deadline, whoever asks it. */
+/** The database of a busy machine may miss a deadline for any client. */
 const LATE = /^503 .*(database (does not answer|took too long)|could not be settled)/
 const LATE_SHARE_MAX = 0.02
 /** How often the balancer asks each process. */
@@ -86,7 +86,7 @@ function balance() {
     while (!stopped) {
       const to = ready[turn++ % ready.length]
       if (to === undefined) {
-        counts.refused.push('nobody is ready')
+        counts.refused.push('no process is ready')
         await Bun.sleep(10)
         continue
       }
@@ -162,7 +162,7 @@ test('a rolling upgrade of two processes under load refuses nothing and charges 
   console.log(`rolling upgrade: ${counts.answered} answers, ${counts.late} late`)
 }, 120_000)
 
-test('a release that the old processes cannot run with makes them unready, and they say why', async () => {
+test('an incompatible newer release makes the old processes unready, with the reason', async () => {
   const next = await nextRelease('alter table organization add column rolled text;\n')
   await database.drop()
   database = await emptyDatabase()
@@ -177,7 +177,7 @@ test('a release that the old processes cannot run with makes them unready, and t
   await waitFor('draining', async () => (await readiness(service)).status === 'draining')
   expect((await readiness(service)).reasons[0]).toEqual({
     part: 'process',
-    reason: expect.stringContaining('asked to stop'),
+    reason: expect.stringContaining('draining before shutdown'),
   })
   await stopping
 }, 60_000)

@@ -178,7 +178,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       target: list(`wallet=${provider}&chain_id=1&at_block=0`),
       status: 400,
       code: 'INVALID_PARAMETER',
-      says: /"at_block": Uniswap V3 did not stand on chain 1 .* at block 0/,
+      says: /"at_block": Uniswap V3 was not deployed on chain 1 .* at block 0/,
       log: free(LIST),
     },
     {
@@ -240,7 +240,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       log: free(LIST),
     },
     {
-      name: 'a position belongs to whom it was sent',
+      name: 'a transferred position belongs to its receiver',
       target: list(`wallet=${receiver}`),
       status: 200,
       body: (body) => expect(ids(body)).toEqual([String(positions.transferred)]),
@@ -454,7 +454,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       log: free(LIST),
     },
     {
-      name: 'a port that somebody maps to ours',
+      name: 'a request to a mapped port',
       target: list(`wallet=${empty}`),
       headers: { Host: 'localhost:9090' },
       status: 200,
@@ -497,7 +497,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       log: NOT_LOGGED,
     })),
     {
-      name: 'nobody needs a key to learn that a path does not exist',
+      name: 'an unknown path is 404 without a key',
       key: 'none',
       target: '/nowhere',
       status: 404,
@@ -505,7 +505,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       log: NOT_LOGGED,
     },
     {
-      name: 'nobody needs a key to learn the methods of a path',
+      name: 'a wrong method is refused without a key, with the allowed methods',
       key: 'none',
       method: 'DELETE',
       target: LIST,
@@ -622,7 +622,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       log: { path: LOGS, credits: 1 },
     },
     {
-      name: 'another organization’s key is nobody’s here',
+      name: 'another organization’s key is unknown here',
       target: `${LOGS}?api_key_id=key_of_someone_else`,
       status: 200,
       body: (body) => expect(body.pagination.total).toBe(0),

@@ -34,7 +34,7 @@ const TSCONFIG = {
   include: ['*.ts'],
 }
 
-/** What each generator is told, and how whoever generated calls: a list, and a body that is refused. */
+/** Arguments of each generator, and code that calls the generated client: a list, and a refused body. */
 const SDKS = {
   'openapi-typescript and openapi-fetch': {
     generate: ['openapi-typescript', 'openapi.json', '-o', 'schema.ts'],
@@ -88,7 +88,7 @@ let program: Program
 let service: Service
 let environment: Record<string, string> = {}
 
-/** Runs a command in the directory of the generators; its output, and what it said of mistakes. */
+/** Runs a command in the directory of the generators; its output and its errors. */
 async function run(command: readonly string[]): Promise<{ readonly status: number; readonly said: string }> {
   const env = { ...process.env, ...environment }
   const child = Bun.spawn([...command], { cwd: directory, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })

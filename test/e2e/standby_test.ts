@@ -28,8 +28,8 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
     program = executableProgram({
       CHAINS: '1',
       CHAINS_FILE: '../chains.json',
-      DATABASE_URL: pair.urlOf('primary'),
-      DATABASE_READ_URL: pair.urlOf('standby'),
+      DATABASE_URL: pair.getUrl('primary'),
+      DATABASE_READ_URL: pair.getUrl('standby'),
     })
     writeFileSync(join(program.directory, '../chains.json'), createChainsFile((await sharedDevnet()).rpcUrl))
     await runJson(program, ['migrate'])
@@ -56,12 +56,12 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
   const stands = (what: string, standby: object) =>
     waitFor(what, async () => Bun.deepMatch(standby, (await readiness()).standby), 30_000)
 
-  test('shows each call to the next one, and /readyz how the standby does', async () => {
+  test('shows each call to the next one, and the state of the standby on /readyz', async () => {
     await stands('the standby to have replayed all', { answers: true, lag_bytes: 0, lag_seconds: 0 })
     for (let calls = 0; calls < 20; calls++) expect(await logged()).toBe(calls)
   }, 60_000)
 
-  test('whose standby is behind is done without, and told', async () => {
+  test('does not use a lagging standby, and reports the lag', async () => {
     const before = await logged()
     await pair.replay('pause')
     try {
@@ -76,7 +76,7 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
     await stands('the standby to catch up', { answers: true, lag_bytes: 0 })
   }, 60_000)
 
-  test('whose standby died is ready all the same', async () => {
+  test('is ready after its standby died', async () => {
     const before = await logged()
     pair.killStandby()
     // Only a synchronous one would hold up writes.
@@ -89,15 +89,15 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
     await stands('it is back', { answers: true })
   }, 120_000)
 
-  test('that names no standby of this primary is never believed', async () => {
+  test('with a standby of another primary never uses it', async () => {
     await service.stop()
-    service = await startService({ ...program, env: { ...program.env, DATABASE_READ_URL: pair.urlOf('primary') } })
+    service = await startService({ ...program, env: { ...program.env, DATABASE_READ_URL: pair.getUrl('primary') } })
     const before = await logged()
     expect(await logged()).toBe(before + 1)
     expect(await readiness()).toEqual({ status: 200, standby: AWAY })
   }, 60_000)
 
-  test('that is wrong stops the start, and every mistake is named without its password', async () => {
+  test('with a wrong URL does not start, and names every mistake without its password', async () => {
     const wrong = { DATABASE_URL: '', DATABASE_READ_URL: 'postgres://me:hush@one,two/app', DATABASE_TLS: 'maybe' }
     const { status, stderr } = await runCommand(program, ['serve'], wrong)
     expect(status).not.toBe(0)
@@ -108,7 +108,7 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
   })
 
   async function runPrimary(text: string): Promise<void> {
-    const db = openDatabase({ url: pair.urlOf('primary'), clock: systemClock, log: silentLog, max: 1 })
+    const db = openDatabase({ url: pair.getUrl('primary'), clock: systemClock, log: silentLog, max: 1 })
     await db.run(text, []).finally(() => db.close())
   }
 })

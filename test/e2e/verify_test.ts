@@ -40,7 +40,7 @@ for (const { form, program, env } of PROGRAMS) {
       }
     }, 60_000)
 
-    test('runs a proof, with nothing but the hash of a block to believe', async () => {
+    test('runs a proof, trusting only the hash of a block', async () => {
       const words = ['verify', 'morpho_blue_proven.json', '--key', 'keys.json']
       const header = await runCommand(program, [...words, '--print-header', '--json'], env)
       const [{ chain_id, hash }] = JSON.parse(header.stdout)
@@ -50,16 +50,16 @@ for (const { form, program, env } of PROGRAMS) {
       expect((await runCommand(program, [...words, '--block-hash', other], env)).status).toBe(1)
     }, 60_000)
 
-    test('cannot tell what an endpoint would answer while the network is shut', async () => {
+    test('returns unknown for endpoints without a network', async () => {
       const words = ['verify', 'uniswap_v3_position.json', '--rpc', 'http://127.0.0.1:9']
       const { status, stdout } = await runCommand(program, words, env)
       expect([status, /^answers +cannot tell/m.test(stdout)]).toEqual([3, true])
     }, 60_000)
 
-    test('names what a receipt leaves to its signature, which it cannot tell without the key', async () => {
+    test('lists what only the signature covers, which stays unknown without the key', async () => {
       const words = ['verify', 'uniswap_v3_full.json']
       const keyless = await runCommand(program, words, env)
-      const said = 'Not covered, for which the signature alone stands: data.pnl, data.pnl_status'
+      const said = 'Not covered by the replay (signature only): data.pnl, data.pnl_status'
       expect([keyless.status, keyless.stdout]).toEqual([3, expect.stringContaining(said)])
       expect(keyless.stdout).toMatch(/^signature +cannot tell/m)
       const { status, stdout } = await runCommand(program, [...words, '--key', 'keys.json', '--json'], env)

@@ -32,8 +32,8 @@ const LOGS = '/v1/usage/logs?limit=1'
 const CHAIN = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9' }
 
 /** Processes of workers: children that run what their parent runs. PostgreSQL is a child, too. */
-function workersOf({ pid }: Service): readonly number[] {
-  const commandOf = (each: number | string) => {
+function listWorkers({ pid }: Service): readonly number[] {
+  const readCommand = (each: number | string) => {
     try {
       return readFileSync(`/proc/${each}/cmdline`, 'utf8')
     } catch {
@@ -42,7 +42,7 @@ function workersOf({ pid }: Service): readonly number[] {
     }
   }
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-  return children.filter((each) => each !== '' && commandOf(each) === commandOf(pid)).map(Number)
+  return children.filter((each) => each !== '' && readCommand(each) === readCommand(pid)).map(Number)
 }
 
 /** The value of a series of `/metrics`, as any worker gives it. */
@@ -104,9 +104,9 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
         const from = counts.answered
         await waitFor('more answers', () => counts.answered >= from + ANSWERS, 30_000)
         seen.push(await figure(service, counted))
-        const workers = workersOf(service)
+        const workers = listWorkers(service)
         process.kill(workers[randomInt(workers.length)] ?? 0, 'SIGKILL')
-        await waitFor('as many workers as before', () => workersOf(service).length === WORKERS, 30_000)
+        await waitFor('as many workers as before', () => listWorkers(service).length === WORKERS, 30_000)
       }
     } finally {
       running = false
@@ -142,7 +142,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
     expect(await balance()).toBe(GRANTED - 30)
   }, 60_000)
 
-  test('charge an idempotency key once, whichever of them is asked', async () => {
+  test('charge an idempotency key once, whichever worker gets the request', async () => {
     const { headers, balance } = await create(100_000)
     const keys = Array.from({ length: 20 }, () => crypto.randomUUID())
     const asked = keys.flatMap((key) => Array.from({ length: 6 }, () => ({ ...headers, 'Idempotency-Key': key })))
@@ -154,7 +154,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
     expect(await balance()).toBe(GRANTED - keys.length)
   }, 60_000)
 
-  test('are counted by one scrape, whichever of them answers it', async () => {
+  test('are counted by one scrape, whichever worker answers it', async () => {
     const before = await figure(service, HEALTHY)
     await Promise.all(Array.from({ length: 200 }, () => get({}, '/healthz')))
     expect(await figure(service, HEALTHY)).toBe(before + 200)
@@ -169,7 +169,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
     const second = await runCommand(program, ['serve'], { PORT: String(service.port) })
     expect([second.status, second.stderr.trim()]).toEqual([
       1,
-      `walletscope: Cannot listen on HOST 127.0.0.1 PORT ${service.port}: another program has taken it`,
+      `walletscope: Cannot listen on HOST 127.0.0.1 PORT ${service.port}: another program uses it`,
     ])
   }, 60_000)
 })
@@ -188,20 +188,20 @@ describe.skipIf(process.platform !== 'linux').each(FORMS)('workers of the %s', (
     const operator = { ...service, port: operatorPort }
     await waitFor('all of them listen', async () => {
       const listening = await figure(operator, 'walletscope_build_info{version="0.1.0"}')
-      return listening === 1 && workersOf(service).length === 3
+      return listening === 1 && listWorkers(service).length === 3
     })
     await Promise.all(
       Array.from({ length: 60 }, () => ask(service.port, { method: 'GET', target: '/healthz', headers: {} })),
     )
     expect(await figure(operator, HEALTHY)).toBe(60)
-    // The embedded database is new, so somebody makes its first organization, once.
+    // The embedded database is new, so exactly one process creates its first organization.
     if (database === undefined) await waitFor('the key is printed', () => /ws_sk_/.test(service.stdout()))
     expect(service.stdout().match(/ws_sk_/g)?.length ?? 0).toBe(database === undefined ? 1 : 0)
 
-    const [one] = workersOf(service)
+    const [one] = listWorkers(service)
     process.kill(one ?? 0, 'SIGKILL')
-    await waitFor('it is started again', () => service.stderr().includes('Started a worker again'))
-    await waitFor('three run', async () => workersOf(service).length === 3)
+    await waitFor('it is started again', () => service.stderr().includes('Restarted a worker'))
+    await waitFor('three run', async () => listWorkers(service).length === 3)
     expect((await service.stop()).status).toBe(0)
     expect(await untilEmpty(program.directory, 5_000)).toEqual([])
 

@@ -120,7 +120,7 @@ async function answerTo({ path, params = {}, query = '', body }: Question): Prom
   return await accepted.call().read(READING)
 }
 
-test('an answer is given again until the next block, whoever has read it', async () => {
+test('an answer is reused until the next block, for every caller', async () => {
   const ends: number[] = []
   for (const question of questions()) {
     const longest = question.path.includes('kamino') ? SLOT_MS : BLOCK_MS
@@ -139,7 +139,7 @@ test('an answer is given again until the next block, whoever has read it', async
   }
 })
 
-test('profits and answers about the past are made each time', async () => {
+test('profits and past answers are computed for each request', async () => {
   const { lidoOnly, everywhere } = aave.wallets
   const { number } = await devnet.client.getBlock()
   const borrower = `wallet=${morpho.wallets.borrower}&market_id=${marketId()}`

@@ -198,7 +198,7 @@ function about(question: Question, moment: Readonly<Record<string, number | stri
 }
 
 /** Without the links, which repeat the caller's parameters, and without the profit in lists, which wait for no history. */
-function bodyOf({ pagination, data, ...reply }: Reply): object {
+function toBody({ pagination, data, ...reply }: Reply): object {
   const shown = Array.isArray(data) ? data.map((item: object) => ({ ...item, pnl: undefined })) : data
   return { ...reply, data: shown, total: pagination?.total }
 }
@@ -213,7 +213,7 @@ async function compare(
   for (const live of moments) {
     for (const { question, reply, credits } of live.answers) {
       const past = await ask(routes, about(question, momentOf(live)))
-      expect(bodyOf(past.reply)).toEqual(bodyOf(reply))
+      expect(toBody(past.reply)).toEqual(toBody(reply))
       expect(past.credits).toBe(credits)
       equal++
     }
@@ -243,7 +243,7 @@ test('at_time answers as of the last block at or before that time, up to the sec
   const routes = routesOver(client)
   const [sample] = live?.answers ?? []
   if (sample === undefined) throw new Error('Nothing was asked')
-  expect(bodyOf((await ask(routes, about(sample.question, { at_time: text }))).reply)).toEqual(bodyOf(sample.reply))
+  expect(toBody((await ask(routes, about(sample.question, { at_time: text }))).reply)).toEqual(toBody(sample.reply))
 }, 120_000)
 
 describe('endpoints of different depth', () => {
@@ -326,7 +326,7 @@ test('a moment beyond the newest block or before the contracts is refused with w
     ],
   ])
   expect(await refusal({ path, query: `wallet=${wallet}&chain_id=1&at_block=0` })).toEqual([
-    ...['INVALID_PARAMETER', `${head} "at_block": Aave V3 did not stand on chain 1 (Devnet) at block 0, got "0"`],
+    ...['INVALID_PARAMETER', `${head} "at_block": Aave V3 was not deployed on chain 1 (Devnet) at block 0, got "0"`],
   ])
   expect(await refusal({ path, query: `wallet=${wallet}&at_time=${future}` })).toEqual([
     ...['INVALID_PARAMETER', `${head} "at_time": expected no time in the future, got "${future}"`],

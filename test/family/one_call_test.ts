@@ -57,7 +57,7 @@ interface Manner extends Pick<FamilyTarget<never>, 'block' | 'priority'> {
 }
 
 /** A position of a list is decoded when it is shown: what is compared is what that gives. */
-function decodedOf(position: object): object {
+function decodeTexts(position: object): object {
   return 'whole' in position && typeof position.whole === 'function'
     ? { ...position, whole: position.whole() }
     : position
@@ -65,7 +65,10 @@ function decodedOf(position: object): object {
 
 /** What each family says of a wallet, all asked in the same turn. */
 async function readAll({ together = false, ...manner }: Manner): Promise<readonly object[]> {
-  const one: FinanceClient = { ...client, read: (attempt, options) => client.read(attempt, { ...options, together }) }
+  const one: FinanceClient = {
+    ...client,
+    read: (attempt, options) => client.read(attempt, { ...options, isBundled: together }),
+  }
   const clients = new Map([[one.chain.id, one]])
   const positions = createPositionReader({ clients, deployments: new Map([[1, [MANAGER]]]), clock: systemClock })
   const lending = createLendingReader({ clients, deployments: new Map([[1, MARKETS]]), clock: systemClock })
@@ -74,15 +77,15 @@ async function readAll({ together = false, ...manner }: Manner): Promise<readonl
   const question = {
     chain: one.chain,
     wallet: devnet.wallets.provider,
-    others: Object.values(TOKENS).map(({ address }) => address),
-    judge: createSpamFilter().judge,
+    additional: Object.values(TOKENS).map(({ address }) => address),
+    classifyToken: createSpamFilter().classify,
   }
   const [listed, [lent], borrowed, balances] = await Promise.all([
     positions.readWallet(devnet.wallets.provider, {
-      places: [{ ...places, deployments: [MANAGER] }],
+      targets: [{ ...places, deployments: [MANAGER] }],
       signal: never,
     }),
-    lending.read([borrower], { places: [{ ...places, deployments: MARKETS }], signal: never }),
+    lending.read([borrower], { targets: [{ ...places, deployments: MARKETS }], signal: never }),
     blue.read({ ...places, deployments: [MORPHO] }, held, never),
     one.read(
       (endpoint, within) =>
@@ -93,7 +96,7 @@ async function readAll({ together = false, ...manner }: Manner): Promise<readonl
       },
     ),
   ])
-  const decoded = listed.map((read) => ({ ...read, positions: read.positions.map(decodedOf) }))
+  const decoded = listed.map((read) => ({ ...read, positions: read.positions.map(decodeTexts) }))
   // Until when each may be used again differs.
   return [...decoded, lent, borrowed, balances].map((read) => ({ ...read, untilMs: 0 }))
 }
@@ -112,7 +115,7 @@ function readOther(runtime: Hex): Promise<Hex> {
     clock: systemClock,
     read: ({ call }) => call({ data: '0x1234', block: 'latest', isLight: true }),
   }
-  return client.read((endpoint, within) => readByLens(endpoint, reading, within), { signal: never, together: true })
+  return client.read((endpoint, within) => readByLens(endpoint, reading, within), { signal: never, isBundled: true })
 }
 
 test('the lenses of all families and of balances stand side by side in one call, at the newest block and at a past one', async () => {

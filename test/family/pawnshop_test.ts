@@ -11,7 +11,7 @@ import { checkBackup } from '../../src/db/backup/read.ts'
 import { FAMILIES } from '../../src/family/mod.ts'
 import { type Config, readConfig } from '../../src/service/config/config.ts'
 import { type Account, createAccount, readBooks } from '../account/scene.ts'
-import { backupOf, bytesOf } from '../db/backup/scene.ts'
+import { createBackup, streamBytes } from '../db/backup/scene.ts'
 import { deployAll } from '../devnet/aave_v3/deploy.ts'
 import { type DevnetToken, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import { ownCreationCode } from '../devnet/artifacts.ts'
@@ -134,7 +134,7 @@ const EVENTS = `/v1/lending/pawnshop/position/1/events?wallet=${ALICE}`
 const APPRAISALS = `/v1/lending/pawnshop/position/1/appraisals?wallet=${ALICE}`
 
 /** What a shop logged about a wallet, by viem and the node alone, oldest first. */
-async function truthOf(wallet: Address) {
+async function readTruth(wallet: Address) {
   const logs = await devnet.rpc.call<RpcLog[]>('eth_getLogs', { address: shop, fromBlock: '0x0', toBlock: 'latest' })
   return logs.flatMap(({ blockNumber, logIndex, transactionHash, data, topics }) => {
     const event = decodeEventLog({ abi: ABI, data, topics: topics as [Hex, ...Hex[]] })
@@ -146,8 +146,8 @@ async function truthOf(wallet: Address) {
 const PRICED = new Map<Address, DevnetToken>([usdc, weth].map((token) => [token.address, token]))
 
 /** Events as the route must answer them. */
-async function eventsOf(wallet: Address, counter?: Hex) {
-  const events = (await truthOf(wallet)).flatMap(({ eventName, args, ...at }) => {
+async function readEvents(wallet: Address, counter?: Hex) {
+  const events = (await readTruth(wallet)).flatMap(({ eventName, args, ...at }) => {
     if (eventName === 'Appraised' || (counter !== undefined && args.counter !== counter)) return []
     const { usd, address, symbol, name, decimals } = PRICED.get(args.asset) ?? { ...usdc, usd: 0 }
     const amount = Number(args.amount) / 10 ** decimals
@@ -166,15 +166,15 @@ async function eventsOf(wallet: Address, counter?: Hex) {
 
 const untimed = ({ body }: { readonly body: Body }) => body.data.map(({ timestamp: _, ...event }) => event)
 
-async function appraisalsOf(wallet: Address) {
-  return (await truthOf(wallet)).flatMap(({ eventName, args, blockNumber, transactionHash }) => {
+async function readAppraisals(wallet: Address) {
+  return (await readTruth(wallet)).flatMap(({ eventName, args, blockNumber, transactionHash }) => {
     if (eventName !== 'Appraised') return []
     return { counter: args.counter, blockNumber, transactionHash, usd: (Number(args.cents) / 100).toFixed(2) }
   })
 }
 
 /** Blocks of the rows that are stored. */
-async function storedIn(table: 'lending_event' | 'pawn_appraisal'): Promise<number[]> {
+async function readStoredBlocks(table: 'lending_event' | 'pawn_appraisal'): Promise<number[]> {
   const rows = await database.db.run<{ block: string }>(`select block from ${table} order by block`, [])
   return rows.map(({ block }) => Number(block))
 }
@@ -194,17 +194,17 @@ test(
   'its events are answered over HTTP as its contract logged them, charged and logged',
   async () => {
     const { body, headers } = await get(EVENTS)
-    expect(untimed({ body })).toEqual(await eventsOf(ALICE))
+    expect(untimed({ body })).toEqual(await readEvents(ALICE))
     expect(body.data).toHaveLength(4)
     expect(body.pagination?.total).toBe(4)
     expect(headers.get('x-as-of')).toContain(String(await height()))
     const one = await get(`${EVENTS}&counter=${COUNTERS[1]}&limit=1`)
-    expect(untimed(one)).toEqual((await eventsOf(ALICE, COUNTERS[1])).slice(0, 1))
+    expect(untimed(one)).toEqual((await readEvents(ALICE, COUNTERS[1])).slice(0, 1))
     expect(one.body.pagination).toMatchObject({ total: 2, next_page: expect.stringContaining('page=2') })
     const second = await get(`${EVENTS}&counter=${COUNTERS[1]}&limit=1&page=2`)
-    expect(untimed(second)).toEqual((await eventsOf(ALICE, COUNTERS[1])).slice(1))
+    expect(untimed(second)).toEqual((await readEvents(ALICE, COUNTERS[1])).slice(1))
     expect(untimed(await get(`${EVENTS}&type=repay`))).toHaveLength(2)
-    expect((await get(APPRAISALS)).body.data).toEqual(await appraisalsOf(ALICE))
+    expect((await get(APPRAISALS)).body.data).toEqual(await readAppraisals(ALICE))
 
     const books = await readBooks(database.db, account.organizationId)
     expect(books.charged).toBe(4 * 3 + 1)
@@ -218,16 +218,16 @@ test(
   'only what is final is stored, in the table of all lending families and in its own, and read once',
   async () => {
     const final = (await height()) - DEPTH
-    const blocks = (await truthOf(ALICE)).filter(({ blockNumber }) => blockNumber <= final)
+    const blocks = (await readTruth(ALICE)).filter(({ blockNumber }) => blockNumber <= final)
     const of = (...names: readonly string[]) =>
       blocks.filter(({ eventName }) => names.includes(eventName)).map(({ blockNumber }) => blockNumber)
-    expect(await storedIn('lending_event')).toEqual(of('Lent', 'Redeemed'))
-    expect(await storedIn('pawn_appraisal')).toEqual(of('Appraised'))
+    expect(await readStoredBlocks('lending_event')).toEqual(of('Lent', 'Redeemed'))
+    expect(await readStoredBlocks('pawn_appraisal')).toEqual(of('Appraised'))
     expect(of('Lent', 'Redeemed')).toHaveLength(3)
     // The end of a block that was asked about is remembered.
     await mine(1)
     endpoint.reset()
-    expect(untimed(await get(EVENTS))).toEqual(await eventsOf(ALICE))
+    expect(untimed(await get(EVENTS))).toEqual(await readEvents(ALICE))
     const asked = endpoint.seen.filter(({ method }) => method === 'eth_getLogs')
     expect(asked.length).toBeGreaterThan(0)
     expect(asked.filter(({ params: [filter] }) => Number((filter as { fromBlock: Hex }).fromBlock) <= final)).toEqual(
@@ -242,7 +242,7 @@ test(
   async () => {
     const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, unknown> }
     expect(Object.keys(document.paths).filter((path) => path.includes('pawnshop'))).toHaveLength(2)
-    expect(untimed(await get(EVENTS.replace('pawnshop', 'lending_p')))).toEqual(await eventsOf(ALICE))
+    expect(untimed(await get(EVENTS.replace('pawnshop', 'lending_p')))).toEqual(await readEvents(ALICE))
     const client = await connectMcp({ url: `${url}/mcp`, headers: { authorization: `Bearer ${account.key}` } })
     const { data } = await callTool(client, 'pawnshop_events', { chain_id: 1, wallet: ALICE, counter: COUNTERS[1] })
     expect(data.data).toHaveLength(2)
@@ -261,7 +261,7 @@ test(
     await lend(ALICE, { counter: COUNTERS[0], asset: usdc.address, amount: 7_000_000n, cents: 900n })
     await mine(2 * DEPTH)
     await Promise.all([get(EVENTS), get(APPRAISALS)])
-    const stored = [await storedIn('lending_event'), await storedIn('pawn_appraisal')].flat()
+    const stored = [await readStoredBlocks('lending_event'), await readStoredBlocks('pawn_appraisal')].flat()
     expect(stored.filter((block) => block > first)).toHaveLength(2)
 
     await devnet.rpc.call('evm_revert', before)
@@ -269,9 +269,9 @@ test(
     await lend(ALICE, { counter: COUNTERS[1], asset: usdc.address, amount: 9_000_000n, cents: 1_100n })
     await mine(3 * DEPTH)
     const events = await get(EVENTS)
-    expect(untimed(events)).toEqual(await eventsOf(ALICE))
+    expect(untimed(events)).toEqual(await readEvents(ALICE))
     expect(events.body.data[0]).toMatchObject({ type: 'borrow', amount: '9' })
-    expect((await get(APPRAISALS)).body.data).toEqual(await appraisalsOf(ALICE))
+    expect((await get(APPRAISALS)).body.data).toEqual(await readAppraisals(ALICE))
     const [row] = await database.db.run<{ epoch: string }>('select epoch from history_chain where chain_id = 1', [])
     expect(Number(row?.epoch)).toBe(1)
   },
@@ -282,15 +282,18 @@ test(
   'it is read ahead, backed up and forgotten by the commands for all families',
   async () => {
     expect(await index()).toContain('pawnshop loans on chain 1: complete')
-    const rows = { lending_event: await storedIn('lending_event'), pawn_appraisal: await storedIn('pawn_appraisal') }
-    // Bob's, too, whom nobody asked about.
+    const rows = {
+      lending_event: await readStoredBlocks('lending_event'),
+      pawn_appraisal: await readStoredBlocks('pawn_appraisal'),
+    }
+    // Bob's rows are stored too, although no request named him.
     expect(rows.lending_event).toHaveLength(6)
     expect(rows.pawn_appraisal).toHaveLength(4)
-    const { end } = await checkBackup(bytesOf(await backupOf(database.url)))
+    const { end } = await checkBackup(streamBytes(await createBackup(database.url)))
     expect(end.rows).toMatchObject({ lending_event: 6, pawn_appraisal: 4 })
     expect(await index('forget')).toStartWith('Forgot the history of chain 1: 10 rows')
-    expect([await storedIn('lending_event'), await storedIn('pawn_appraisal')]).toEqual([[], []])
-    expect(untimed(await get(EVENTS))).toEqual(await eventsOf(ALICE))
+    expect([await readStoredBlocks('lending_event'), await readStoredBlocks('pawn_appraisal')]).toEqual([[], []])
+    expect(untimed(await get(EVENTS))).toEqual(await readEvents(ALICE))
   },
   LIMIT_MS,
 )

@@ -17,8 +17,8 @@ const VAULTS = defineFamily({
   network: 'evm',
   entries: { vaults: v.optional(v.array(v.strictObject({ vault: address }))) },
   builtIn: new Map([[1, [{ vault: VAULT }]]]),
-  settingOf: ({ vaults }) => vaults,
-  mistakesOf: (vaults, chainId) => (vaults.length === 0 ? [`chain ${chainId} has an empty list of vaults`] : []),
+  getSetting: ({ vaults }) => vaults,
+  findMistakes: (vaults, chainId) => (vaults.length === 0 ? [`chain ${chainId} has an empty list of vaults`] : []),
   routes: ({ settings, connect }) => [
     defineRoute({
       method: 'GET',
@@ -35,13 +35,13 @@ const VAULTS = defineFamily({
 
 const families = [...FAMILIES, VAULTS]
 
-function configOf(vaults: unknown) {
+function createConfig(vaults: unknown) {
   const chains = [{ id: 31_337, name: 'Devnet', rpcUrls: ['http://127.0.0.1:1'], vaults }]
   return readConfig({ CHAINS_FILE: 'f', CHAINS: '1,31337' }, () => JSON.stringify({ chains }), families)
 }
 
 test('a further protocol is a folder and a line: configuration, aliases, OpenAPI and routes find it', async () => {
-  const config = configOf([{ vault: VAULT.toLowerCase() }])
+  const config = createConfig([{ vault: VAULT.toLowerCase() }])
   const [family] = config.families.filter(({ name }) => name === 'vaults')
   const clients = new Map([[31_337, undefined as never]])
   const services = { clients, solana: undefined } as never
@@ -54,7 +54,9 @@ test('a further protocol is a folder and a line: configuration, aliases, OpenAPI
 })
 
 test('a mistake in its rows is a mistake of the configuration, named by its path', () => {
-  expect(() => configOf([])).toThrow('CHAINS_FILE: chain 31337 has an empty list of vaults')
-  expect(() => configOf([{ vault: '0x1' }])).toThrow('CHAINS_FILE: chains.0.vaults.0.vault: expected an EVM address')
-  expect(() => configOf([{ vault: VAULT, other: 1 }])).toThrow('chains.0.vaults.0.other: there is no such setting')
+  expect(() => createConfig([])).toThrow('CHAINS_FILE: chain 31337 has an empty list of vaults')
+  expect(() => createConfig([{ vault: '0x1' }])).toThrow(
+    'CHAINS_FILE: chains.0.vaults.0.vault: expected an EVM address',
+  )
+  expect(() => createConfig([{ vault: VAULT, other: 1 }])).toThrow('chains.0.vaults.0.other: there is no such setting')
 })

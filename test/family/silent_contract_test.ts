@@ -41,13 +41,13 @@ afterAll(() => client?.close())
 
 /** Reads the market first, as the real one does; no question of this file gets further. */
 const history: History = {
-  async ensure({ place }) {
+  async ensure({ target: place }) {
     if ('read' in place) await place.read()
     throw new Error('The market has answered')
   },
 }
 
-function routeOf(family: Family, row: object, path: string): Route {
+function findRoute(family: Family, row: object, path: string): Route {
   const routes = createFamilyRoutes(family, { rows: [[1, row]], clients: [client], history })
   const route = routes.find((each) => each.path === path)
   if (route === undefined) throw new Error(`There is no ${path}`)
@@ -75,7 +75,7 @@ test.each([
   'a market of Aave whose contract %s is named with what leaves it out, and the others answer',
   async (_, provider) => {
     const row = { aaveV3: [...DEVNET_ROW.aaveV3, { market: 'ghost', poolAddressesProvider: provider }] }
-    const list = routeOf(AAVE_V3, row, '/v1/lending/aave-v3')
+    const list = findRoute(AAVE_V3, row, '/v1/lending/aave-v3')
     const because = 'Cannot read chain 1 (Devnet) because market "ghost" does not answer in US dollars'
     expect(await refusal(list, { query: `wallet=${wallet}` })).toBe(
       `${because}: leave it out with the "market_id" parameter`,
@@ -83,10 +83,10 @@ test.each([
     expect(await refusal(list, { query: `wallet=${wallet}&market_id=ghost` })).toBe(because)
     expect((await callRoute(list, { query: `wallet=${wallet}&market_id=main` })).reply.data).toHaveLength(1)
 
-    const events = routeOf(AAVE_V3, row, '/v1/lending/aave-v3/position/:chain_id/events')
+    const events = findRoute(AAVE_V3, row, '/v1/lending/aave-v3/position/:chain_id/events')
     const question = { params: { chain_id: '1' }, query: `wallet=${wallet}&market_id=ghost` }
     expect(await refusal(events, question)).toBe(
-      'Cannot read chain 1 (Devnet) because market "ghost" does not say what its reserves are',
+      'Cannot read chain 1 (Devnet) because market "ghost" does not return its reserves',
     )
   },
 )
@@ -99,7 +99,7 @@ test('a market that is not counted in dollars is not valued as if it were', asyn
   const start = `60003560e01c63${toFunctionSelector('BASE_CURRENCY()').slice(2)}1460`
   const target = (start.length / 2 + 2 + ask.length / 2).toString(16).padStart(2, '0')
   await devnet.rpc.call('anvil_setCode', notInDollars, `0x${start}${target}57${ask}5b600160005260206000f3`)
-  const list = routeOf(AAVE_V3, DEVNET_ROW, '/v1/lending/aave-v3')
+  const list = findRoute(AAVE_V3, DEVNET_ROW, '/v1/lending/aave-v3')
   const setOracle = async (address: Hex) => {
     const data = encodeFunctionData({ abi: PROVIDER_ABI, functionName: 'setPriceOracle', args: [address] })
     await devnet.send([{ from: BANK, to: provider, data }])
@@ -118,9 +118,9 @@ test('a market that is not counted in dollars is not valued as if it were', asyn
 test('a position manager that does not answer is named, and so is the parameter that leaves it out', async () => {
   const row = { uniswapV3: [...DEVNET_ROW.uniswapV3, { manager: EMPTY, factory: CONTRACTS.factory }] }
   const because = `Cannot read chain 1 (Devnet) because position manager ${EMPTY} does not answer`
-  const list = routeOf(UNISWAP_V3, row, '/v1/positions/uniswap-v3')
+  const list = findRoute(UNISWAP_V3, row, '/v1/positions/uniswap-v3')
   expect(await refusal(list, { query: `wallet=${wallet}` })).toBe(because)
-  const position = routeOf(UNISWAP_V3, row, '/v1/positions/uniswap-v3/:id')
+  const position = findRoute(UNISWAP_V3, row, '/v1/positions/uniswap-v3/:id')
   expect(await refusal(position, { params: { id: '1' } })).toBe(
     `${because}: leave it out with the "manager_address" parameter`,
   )

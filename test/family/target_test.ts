@@ -4,8 +4,8 @@ import { UnavailableError, UpstreamError } from '../../src/lib/error.ts'
 
 /** Reads these places as they are now. */
 function read<T>(places: readonly object[], reading: Promise<T>): Promise<T> {
-  const past = { at: async () => places }
-  return readAt({ places, moment: {}, past, signal: new AbortController().signal }, () => reading)
+  const past = { resolve: async () => places }
+  return readAt({ targets: places, moment: {}, past, signal: new AbortController().signal }, () => reading)
 }
 
 async function failure(reading: Promise<unknown>): Promise<Error> {

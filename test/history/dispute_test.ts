@@ -53,8 +53,11 @@ function startHistory(): HistoryService {
 
 /** The wallet's whole history as a process reads it. */
 async function read(history = startHistory()): Promise<readonly string[]> {
-  const { storedTo, tail } = await history.ensure({ stream: EMITTED, place: placeOf(CHAIN_ID), subject: WALLET }, never)
-  const asked = { place: placeOf(CHAIN_ID), stream: EMITTED.name, wallet: WALLET, kinds: ['supply'] as const }
+  const { storedTo, tail } = await history.ensure(
+    { stream: EMITTED, target: placeOf(CHAIN_ID), subject: WALLET },
+    never,
+  )
+  const asked = { target: placeOf(CHAIN_ID), stream: EMITTED.name, wallet: WALLET, kinds: ['supply'] as const }
   const stored = await readLendingEvents(stage.database.db, { ...asked, toBlock: storedTo, skip: 0, max: 1_000 })
   return wordsOf([...(stored?.events ?? []), ...tail])
 }
@@ -144,14 +147,14 @@ test.each([
   expect(await read(history)).toEqual(truth)
   const asked = () => proxy?.seen.filter(({ method }) => method === 'eth_getLogs').length ?? 0
   const before = asked()
-  await history.ensure({ stream: EMITTED, place: placeOf(CHAIN_ID), subject: walletOf(2) }, never)
+  await history.ensure({ stream: EMITTED, target: placeOf(CHAIN_ID), subject: walletOf(2) }, never)
   expect(asked() > before).toBe(isAskedAgain)
 })
 
-test('what cannot be proven is 503 that names the check, and nobody is distrusted for it', async () => {
+test('an undecided log is a 503 that names the check, and no endpoint is distrusted for it', async () => {
   const lie = await inventor(15)
   stage.proxies[1]?.rule(lie)
-  // Without receipts of blocks, and with a header that nobody can compute, there is no proof.
+  // Without receipts of blocks, and with a header whose hash cannot be recomputed, there is no proof.
   stage.proxies[0]?.rule(({ method }) =>
     method === 'eth_getBlockReceipts'
       ? { kind: 'error', error: { code: -32601, message: 'method not found' } }

@@ -23,8 +23,8 @@ async function tipOf(finality: Chain['finality'], endpoints = 1, first = 0) {
   stage.closers.push(() => client.close())
   const coverage = createCoverage(stage.database.db, 'test')
   const { block, finalized } = await createFinalityTracker({ coverage, clock: systemClock, log: silentLog })
-    .beginTip(client, never)
-    .tip()
+    .startTip(client, never)
+    .waitForTip()
   return { block: Number(block.number), finalized: Number(finalized.number), hash: finalized.hash }
 }
 
@@ -46,7 +46,7 @@ async function hashOf(number: number): Promise<Hex> {
 test('the tag says which block is final', async () => {
   stage.proxies[0]?.rule(await finalIs(60))
   expect(await tipOf(TAG)).toEqual({ block: HEAD, finalized: 60, hash: await hashOf(60) })
-  expect((await createCoverage(stage.database.db, 'test').ground(CHAIN_ID)).anchor).toMatchObject({
+  expect((await createCoverage(stage.database.db, 'test').readAnchorState(CHAIN_ID)).anchor).toMatchObject({
     number: 60,
     isStopped: false,
   })
@@ -100,7 +100,7 @@ function tooHigh({ method, params }: SeenRequest): Fault | undefined {
 }
 
 async function anchorOf() {
-  return (await createCoverage(stage.database.db, 'test').ground(CHAIN_ID)).anchor
+  return (await createCoverage(stage.database.db, 'test').readAnchorState(CHAIN_ID)).anchor
 }
 
 test('a false hash for the tag alone is not believed: the block is asked for by its number', async () => {
@@ -143,14 +143,14 @@ async function anchorAt(number: number, hash: Hex, witnesses = 1): Promise<void>
   await createCoverage(stage.database.db, 'test').moveAnchor(CHAIN_ID, { number, hash, witnesses }, 0)
 }
 
-test('a false anchor is taken back to the one before it', async () => {
+test('a false anchor is rolled back to the previous one', async () => {
   await anchorAt(50, await hashOf(50), 2)
   await anchorAt(55, FALSE_HASH, 2)
   expect(await tipOf({ depth: 40 }, 2)).toMatchObject({ finalized: 60 })
   expect(await anchorOf()).toMatchObject({ number: 60, previous: { number: 50 } })
 })
 
-test('an anchor beyond every head is taken back, and one endpoint’s word gives way to that of two', async () => {
+test('an anchor beyond every head is rolled back, and two endpoints outrank one', async () => {
   await anchorAt(1e9, FALSE_HASH)
   expect((await tipOf({ depth: 40 })).finalized).toBe(60)
   expect(await anchorOf()).toMatchObject({ number: 60, previous: undefined })

@@ -18,7 +18,7 @@ const history = createHistory({ clients: new Map([[chainId, client]]), db, clock
 for (const wallet of wallets) {
   for (let isComplete = false; !isComplete; ) {
     try {
-      await history.ensure({ stream: EMITTED, place: placeOf(chainId), subject: wallet as `0x${string}` }, never)
+      await history.ensure({ stream: EMITTED, target: placeOf(chainId), subject: wallet as `0x${string}` }, never)
       isComplete = true
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error

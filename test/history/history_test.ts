@@ -62,10 +62,10 @@ function openAt(urls: readonly string[], log = silentLog): HistoryService {
 
 /** A wallet's whole history as a route would read it. */
 async function read(history: HistoryService, wallet = walletOf(1)): Promise<readonly string[]> {
-  const place = placeOf(CHAIN_ID)
-  const { storedTo, tail } = await history.ensure({ stream: EMITTED, place, subject: wallet }, never)
+  const target = placeOf(CHAIN_ID)
+  const { storedTo, tail } = await history.ensure({ stream: EMITTED, target, subject: wallet }, never)
   const options = {
-    place,
+    target,
     stream: EMITTED.name,
     wallet,
     toBlock: storedTo,
@@ -141,7 +141,7 @@ test('a log that every endpoint leaves out is missed by its pair: 503 names the 
   await expect(reading).rejects.toBeInstanceOf(UnavailableError)
 })
 
-test('an invented log is believed by nobody', async () => {
+test('an invented log is never trusted', async () => {
   stage.proxies[0]?.rule(({ method }) =>
     method === 'eth_getLogs'
       ? {
@@ -257,6 +257,6 @@ describe('on a chain of its own', () => {
     await expect(read(openAt([url]))).rejects.toThrow('is stopped')
     expect(lines.filter((line) => line.includes('a final block was replaced')).length).toBe(1)
     expect(await stage.database.db.run('select block from lending_event order by block', [])).toEqual(stored)
-    expect((await history.progress()).map(({ isStopped }) => isStopped)).toEqual([true])
+    expect((await history.listProgress()).map(({ isStopped }) => isStopped)).toEqual([true])
   })
 })

@@ -100,7 +100,7 @@ test('a process that is killed while it reads goes on where it stopped, with eve
   for (const wallet of WALLETS) {
     const truth = await readTruth(rpc, wallet, FINAL)
     const read = await readLendingEvents(database.db, {
-      place: placeOf(CHAIN_ID),
+      target: placeOf(CHAIN_ID),
       stream: EMITTED.name,
       wallet,
       toBlock: FINAL,

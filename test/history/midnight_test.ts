@@ -78,7 +78,7 @@ test('a midnight is final once its block is, and those that are not yet are coun
   const depths = { none: Number(newest), older: Number(newest - blocks[0].number), both: 0 }
   const { midnights, client } = over(1, depths.none)
   expect(await midnights.settle(client, never)).toBe(0)
-  for (const day of days) await midnights.of(client, day, never)
+  for (const day of days) await midnights.findBlock(client, day, never)
   const said = (first: boolean, second: boolean) => [
     [days[0], blocks[0].number, 1, first],
     [days[1], blocks[1].number, 1, second],
@@ -99,7 +99,7 @@ test('a second endpoint that fails is waited for until the block is a day old', 
   const { midnights, client } = over(2, 0)
   const [day] = days
   rpcs[1].rule(() => ({ kind: 'http', status: 500, body: '' }))
-  await midnights.of(client, day, never)
+  await midnights.findBlock(client, day, never)
   expect(await midnights.settle(client, never)).toBe(1)
   nowSec = Number(blocks[0].timestampSec) + DAY_SEC
   expect(await midnights.settle(client, never)).toBe(1)
@@ -112,12 +112,12 @@ test('a second endpoint that fails is waited for until the block is a day old', 
 test('two endpoints make it final at once', async () => {
   const { midnights, client } = over(2, 0)
   const [day] = days
-  await midnights.of(client, day, never)
+  await midnights.findBlock(client, day, never)
   expect(await midnights.settle(client, never)).toBe(0)
   expect(await stored()).toEqual([[day, blocks[0].number, 2, true]])
   // It stays in memory: no endpoint is asked for it again.
   for (const rpc of rpcs) rpc.reset()
-  expect((await midnights.of(client, day, never)).number).toBe(blocks[0].number)
+  expect((await midnights.findBlock(client, day, never)).number).toBe(blocks[0].number)
   expect([...rpcs[0].seen, ...rpcs[1].seen]).toEqual([])
 })
 
@@ -126,13 +126,13 @@ test('several are found together by two endpoints, and asked for no more', async
   nowSec = (days[1] + 2) * DAY_SEC
   const newestFirst = days.toReversed()
   const beforeTheChain = 10
-  const groups = await Array.fromAsync(midnights.inGroups(client, [...newestFirst, beforeTheChain], never))
+  const groups = await Array.fromAsync(midnights.readGroups(client, [...newestFirst, beforeTheChain], never))
   expect(groups).toEqual([newestFirst])
   expect(await stored()).toEqual(days.map((day, index) => [day, blocks[index]?.number ?? 0n, 2, true]))
   for (const rpc of rpcs) rpc.reset()
-  for await (const group of midnights.inGroups(client, newestFirst, never)) expect(group).toEqual(newestFirst)
+  for await (const group of midnights.readGroups(client, newestFirst, never)) expect(group).toEqual(newestFirst)
   for (const [index, day] of days.entries())
-    expect((await midnights.of(client, day, never)).number).toBe(blocks[index]?.number ?? 0n)
+    expect((await midnights.findBlock(client, day, never)).number).toBe(blocks[index]?.number ?? 0n)
   expect([...rpcs[0].seen, ...rpcs[1].seen]).toEqual([])
 })
 
@@ -146,9 +146,9 @@ test('if endpoints contradict each other about one of several, that one alone is
     if (name === undefined) return undefined
     return { kind: 'change', change: (header) => ({ ...(header as object), [name]: invented }) }
   })
-  const groups = await Array.fromAsync(midnights.inGroups(client, days.toReversed(), never))
+  const groups = await Array.fromAsync(midnights.readGroups(client, days.toReversed(), never))
   expect(groups.flat()).toEqual(days.toReversed())
   expect(await stored()).toEqual([])
-  await expect(midnights.of(client, days[0], never)).rejects.toBeInstanceOf(DisputeError)
-  expect((await midnights.of(client, days[1], never)).number).toBe(blocks[1].number)
+  await expect(midnights.findBlock(client, days[0], never)).rejects.toBeInstanceOf(DisputeError)
+  expect((await midnights.findBlock(client, days[1], never)).number).toBe(blocks[1].number)
 })

@@ -26,13 +26,13 @@ const HUGE = 2n ** 256n - 1n
 
 let database: TestDatabase
 let chains = 0
-let place = { chainId: 0, contract: POOL, startBlock: 100 }
+let target = { chainId: 0, contract: POOL, startBlock: 100 }
 
 beforeAll(async () => {
   database = await testDatabase()
 }, 60_000)
 beforeEach(() => {
-  place = { chainId: ++chains, contract: POOL, startBlock: 100 }
+  target = { chainId: ++chains, contract: POOL, startBlock: 100 }
 })
 afterAll(() => database.close(), 60_000)
 
@@ -61,7 +61,7 @@ function storeEvents(
   subjects: Hex[] | null = [ALICE],
 ) {
   return LENDING_EVENTS.store(database.db, {
-    place,
+    target,
     stream: STREAM,
     subjects,
     fromBlock,
@@ -74,7 +74,7 @@ function storeEvents(
 
 function readEvents(changes: Partial<Parameters<typeof readLendingEvents>[1]> = {}) {
   const options = {
-    place,
+    target,
     stream: STREAM,
     wallet: ALICE,
     toBlock: 200,
@@ -125,7 +125,7 @@ test('a history with a gap is not given', async () => {
   expect(await readEvents({ stream: 'other' })).toBeUndefined()
 })
 
-test('what is stored of everybody fills the gaps of a wallet', async () => {
+test('the global history fills the gaps of a wallet', async () => {
   await storeEvents([event()], 100, 150)
   await storeEvents([event({ wallet: BOB, block: 170 }), event({ block: 180 })], 151, 200, null)
   expect((await readEvents())?.total).toBe(2)
@@ -167,7 +167,7 @@ test('flows of a position come back as they were stored, oldest first', async ()
   })
   const rows = [flow({ block: 130, kind: 'collect', liquidity: 0n, timestampSec: 5 }), flow({ tokenId: 8n }), flow({})]
   const part = {
-    place,
+    target,
     stream: 'flow',
     subjects: [positionSubject(7n)],
     fromBlock: 110,
@@ -177,7 +177,7 @@ test('flows of a position come back as they were stored, oldest first', async ()
     rows,
   }
   await POSITION_FLOWS.store(database.db, part)
-  const options = { place, stream: 'flow', tokenId: 7n, fromBlock: 110, toBlock: 200, max: 10 }
+  const options = { target, stream: 'flow', tokenId: 7n, fromBlock: 110, toBlock: 200, max: 10 }
   expect(await readPositionFlows(database.db, options)).toEqual([flow({}), ...rows.slice(0, 1)])
   expect(await readPositionFlows(database.db, { ...options, fromBlock: 109 })).toBeUndefined()
   expect(await readPositionFlows(database.db, { ...options, tokenId: 8n })).toBeUndefined()
@@ -218,11 +218,11 @@ test('thousands of flows are stored by several statements and read by several, n
       return database.db.run(...asked)
     },
   }
-  const part = { place, stream: 'flow', subjects: [positionSubject(7n)], fromBlock: 100, toBlock: 200 }
+  const part = { target, stream: 'flow', subjects: [positionSubject(7n)], fromBlock: 100, toBlock: 200 }
   await POSITION_FLOWS.store(counted, { ...part, witnesses: 2, epoch: 0, rows })
   expect(statements).toBe(2)
   statements = 0
-  const asked = { place, stream: 'flow', tokenId: 7n, fromBlock: 100, toBlock: 200 }
+  const asked = { target, stream: 'flow', tokenId: 7n, fromBlock: 100, toBlock: 200 }
   expect(await readPositionFlows(counted, { ...asked, max: 5_001 })).toEqual(rows)
   expect(statements).toBe(3)
   expect(await readPositionFlows(database.db, { ...asked, max: 4_100 })).toEqual(rows.slice(0, 4_100))
@@ -233,7 +233,7 @@ describe('storeInPieces()', () => {
   async function piecesOf(blocks: readonly number[]): Promise<readonly (readonly [number, number, number])[]> {
     const pieces: [number, number, number][] = []
     const rows = blocks.map((block, index) => ({ block, index }))
-    const part = { place, stream: STREAM, subjects: null, ...WANTED, witnesses: 2, epoch: 0, rows }
+    const part = { target, stream: STREAM, subjects: null, ...WANTED, witnesses: 2, epoch: 0, rows }
     const stored: unknown[] = []
     const store = storeInChunks<(typeof rows)[number]>(async (_, { fromBlock, toBlock, rows: some }) => {
       pieces.push([fromBlock, toBlock, some.length])
@@ -270,16 +270,16 @@ describe('storeInPieces()', () => {
   })
 })
 
-test('coverage tells ranges of subjects and of everybody', async () => {
+test('coverage returns the ranges of subjects and of the global history', async () => {
   const coverage = createCoverage(database.db, 'me')
-  const name = { place, stream: STREAM }
+  const name = { target, stream: STREAM }
   expect(await coverage.find(name, [ALICE, null])).toEqual(new Map())
   await storeEvents([], 100, 120)
   await storeEvents([], 121, 130)
   await storeEvents([], 140, 150)
   await storeEvents([], 1, 5, null)
-  await coverage.checked(name, ALICE, 120)
-  await coverage.checked(name, ALICE, 110)
+  await coverage.recordCheck(name, ALICE, 120)
+  await coverage.recordCheck(name, ALICE, 110)
   const ranges = [
     { fromBlock: 100, toBlock: 130 },
     { fromBlock: 140, toBlock: 150 },
@@ -291,14 +291,14 @@ test('coverage tells ranges of subjects and of everybody', async () => {
     ]),
   )
   await coverage.lease(name, null, { fromBlock: 1, toBlock: 10 })
-  const mine = (await coverage.progress()).filter((each) => each.place.chainId === place.chainId)
+  const mine = (await coverage.listProgress()).filter((each) => each.target.chainId === target.chainId)
   expect(mine).toEqual([
     {
-      place: { chainId: place.chainId, contract: POOL },
+      target: { chainId: target.chainId, contract: POOL },
       stream: STREAM,
       subjects: 1,
-      everybody: [{ fromBlock: 1, toBlock: 5 }],
-      asked: { wanted: 10, missing: 5 },
+      globalRanges: [{ fromBlock: 1, toBlock: 5 }],
+      requested: { blocks: 10, missing: 5 },
       anchor: undefined,
       isStopped: false,
     },
@@ -307,7 +307,7 @@ test('coverage tells ranges of subjects and of everybody', async () => {
 
 test('one process at a time has the work on a subject', async () => {
   const [mine, other] = ['me', 'other'].map((holder) => createCoverage(database.db, holder))
-  const name = { place, stream: STREAM }
+  const name = { target, stream: STREAM }
   expect(await mine?.lease(name, [ALICE, BOB], WANTED)).toEqual([ALICE, BOB])
   expect(await mine?.lease(name, [ALICE], WANTED)).toEqual([ALICE])
   expect(await other?.lease(name, [ALICE], WANTED)).toEqual([])
@@ -326,11 +326,11 @@ test('one process at a time has the work on a subject', async () => {
 test('the anchor moves forward only; a stopped history stores nothing and keeps its rows', async () => {
   const coverage = createCoverage(database.db, 'me')
   const hash = (digit: string) => `0x${digit.repeat(64)}` as Hex
-  const { chainId } = place
-  const anchor = async () => (await coverage.ground(chainId)).anchor
+  const { chainId } = target
+  const anchor = async () => (await coverage.readAnchorState(chainId)).anchor
   const move = (number: number, digit: string) =>
     coverage.moveAnchor(chainId, { number, hash: hash(digit), witnesses: 1 }, 0)
-  expect(await coverage.ground(chainId)).toEqual({ anchor: undefined, epoch: 0 })
+  expect(await coverage.readAnchorState(chainId)).toEqual({ anchor: undefined, epoch: 0 })
   await move(200, 'a')
   await move(190, 'b')
   const first = { number: 200, hash: hash('a'), witnesses: 1, previous: undefined, isStopped: false }
@@ -350,34 +350,37 @@ test('the anchor moves forward only; a stopped history stores nothing and keeps 
   expect(await anchor()).toMatchObject({ number: 300, previous: { number: 200, hash: hash('a') }, isStopped: false })
 })
 
-test('history that is taken back forgets what came after, and stores nothing that was read before', async () => {
+test('a rolled-back history deletes later rows, and stores no rows that were read before the rollback', async () => {
   const coverage = createCoverage(database.db, 'me')
   const hash = (digit: string) => `0x${digit.repeat(64)}` as Hex
-  const { chainId } = place
+  const { chainId } = target
   await coverage.moveAnchor(chainId, { number: 200, hash: hash('a'), witnesses: 2 }, 0)
   await storeEvents([event({ block: 150 }), event({ block: 180 })], 100, 200)
-  expect(await coverage.fallBack(chainId, { number: 160, hash: hash('b'), witnesses: 2 }, 1)).toBe(false)
-  expect(await coverage.fallBack(chainId, { number: 160, hash: hash('b'), witnesses: 2 }, 0)).toBe(true)
-  expect(await coverage.fallBack(chainId, { number: 150, hash: hash('b'), witnesses: 2 }, 0)).toBe(false)
-  expect(await coverage.ground(chainId)).toMatchObject({ anchor: { number: 160, previous: undefined }, epoch: 1 })
-  expect((await coverage.find({ place, stream: STREAM }, [ALICE])).get(ALICE)?.ranges).toEqual([
+  expect(await coverage.rollBack(chainId, { number: 160, hash: hash('b'), witnesses: 2 }, 1)).toBe(false)
+  expect(await coverage.rollBack(chainId, { number: 160, hash: hash('b'), witnesses: 2 }, 0)).toBe(true)
+  expect(await coverage.rollBack(chainId, { number: 150, hash: hash('b'), witnesses: 2 }, 0)).toBe(false)
+  expect(await coverage.readAnchorState(chainId)).toMatchObject({
+    anchor: { number: 160, previous: undefined },
+    epoch: 1,
+  })
+  expect((await coverage.find({ target, stream: STREAM }, [ALICE])).get(ALICE)?.ranges).toEqual([
     { fromBlock: 100, toBlock: 160 },
   ])
   expect((await readEvents({ toBlock: 160 }))?.events.map(({ block }) => block)).toEqual([150])
-  await expect(storeEvents([event({ block: 180 })], 161, 200)).rejects.toThrow('taken back')
+  await expect(storeEvents([event({ block: 180 })], 161, 200)).rejects.toThrow('rolled back')
   // An anchor that was found before does not come back.
   await coverage.moveAnchor(chainId, { number: 200, hash: hash('a'), witnesses: 2 }, 0)
-  expect((await coverage.ground(chainId)).anchor?.number).toBe(160)
+  expect((await coverage.readAnchorState(chainId)).anchor?.number).toBe(160)
   await forgetHistory(database.db, chainId)
-  expect(await coverage.ground(chainId)).toEqual({ anchor: undefined, epoch: 2 })
-  expect(await coverage.find({ place, stream: STREAM }, [ALICE])).toEqual(new Map())
+  expect(await coverage.readAnchorState(chainId)).toEqual({ anchor: undefined, epoch: 2 })
+  expect(await coverage.find({ target, stream: STREAM }, [ALICE])).toEqual(new Map())
 })
 
 test('what two endpoints agreed on replaces one’s word, and one’s word never replaces that', async () => {
   const coverage = createCoverage(database.db, 'me')
   const store = (witnesses: number, rows: readonly LendingEvent[], subjects: readonly Hex[] | null) =>
     LENDING_EVENTS.store(database.db, {
-      place,
+      target,
       stream: STREAM,
       subjects,
       fromBlock: 100,
@@ -389,16 +392,16 @@ test('what two endpoints agreed on replaces one’s word, and one’s word never
   const blocks = async () => (await readEvents({ toBlock: 200 }))?.events.map(({ block }) => block).sort()
   for (const subjects of [[ALICE], null]) {
     await store(1, [event({ block: 150 }), event({ block: 160 })], subjects)
-    const found = (await coverage.find({ place, stream: STREAM }, [ALICE, null])).get(subjects?.[0] ?? null)
+    const found = (await coverage.find({ target, stream: STREAM }, [ALICE, null])).get(subjects?.[0] ?? null)
     expect(found).toMatchObject({ ranges: [{ fromBlock: 100, toBlock: 200 }], agreed: [] })
     await store(2, [event({ block: 150 }), event({ block: 170 })], subjects)
     expect(await blocks()).toEqual([150, 170])
     await store(1, [event({ block: 180 })], [ALICE])
     await store(1, [event({ block: 190 })], null)
     expect(await blocks()).toEqual([150, 170])
-    const agreed = (await coverage.find({ place, stream: STREAM }, [ALICE, null])).get(subjects?.[0] ?? null)?.agreed
+    const agreed = (await coverage.find({ target, stream: STREAM }, [ALICE, null])).get(subjects?.[0] ?? null)?.agreed
     expect(agreed).toEqual([{ fromBlock: 100, toBlock: 200 }])
-    await forgetHistory(database.db, place.chainId)
+    await forgetHistory(database.db, target.chainId)
     await database.db.run('delete from history_chain', [])
   }
 })

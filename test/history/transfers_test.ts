@@ -30,7 +30,7 @@ const TRANSFERS: Stream<LendingEvent> = {
   table: LENDING_EVENTS,
   subjectsOnly: true,
   filters(_, subjects) {
-    if (subjects === null) throw new Error('Nobody can read the Transfers of everybody')
+    if (subjects === null) throw new Error('Transfers have no global scan')
     const wallets = subjects.map(topicOf)
     return [
       { addresses: null, topics: [[TRANSFER], wallets] },
@@ -133,9 +133,9 @@ async function withHistory<T>(run: (history: HistoryService) => Promise<T>): Pro
 
 /** A wallet's transfers as a route would read them, oldest first, and how many are stored. */
 async function read(history: HistoryService, wallet: Hex) {
-  const { storedTo, tail } = await history.ensure({ stream: TRANSFERS, place: PLACE, subject: wallet }, never)
+  const { storedTo, tail } = await history.ensure({ stream: TRANSFERS, target: PLACE, subject: wallet }, never)
   const kinds = ['send', 'receive'] as const
-  const options = { place: PLACE, stream: TRANSFERS.name, wallet, toBlock: storedTo, kinds, skip: 0, max: 1_000 }
+  const options = { target: PLACE, stream: TRANSFERS.name, wallet, toBlock: storedTo, kinds, skip: 0, max: 1_000 }
   const stored = await readLendingEvents(database.db, options)
   if (stored === undefined) throw new Error('The history has a gap')
   return { words: [...stored.events, ...tail].map(wordsOf).sort(), stored: stored.total, tail: tail.length }
@@ -183,10 +183,10 @@ test('all Transfers of a wallet over several tokens are stored and read, without
     expect(filtersSeen().length).toBeGreaterThan(0)
     for (const { address, topics } of filtersSeen()) {
       expect(address).toBeUndefined()
-      // Each question names a wallet: nobody asks for everybody's.
+      // Each request names a wallet: there are no global scans.
       expect(topics.slice(1).flat().filter(Boolean).length).toBeGreaterThan(0)
     }
-    // Whoever never moved anything has nothing.
+    // A wallet without transfers has no rows.
     expect(await read(history, walletOf(9))).toEqual({ words: [], stored: 0, tail: 0 })
   })
 }, 60_000)
@@ -223,8 +223,8 @@ test('a place without a contract is listed, and places beyond the numbers of a s
   expect(place?.id).toBeGreaterThan(70_000)
 }, 60_000)
 
-test('nothing is read ahead for everybody', async () => {
+test('a stream without global scans refuses to read a global history', async () => {
   await withHistory(async (history) => {
-    expect(() => history.complete({ stream: TRANSFERS, place: PLACE }, never)).toThrow('everybody')
+    expect(() => history.complete({ stream: TRANSFERS, target: PLACE }, never)).toThrow('global history')
   })
 })

@@ -57,7 +57,7 @@ function open(): HistoryService {
 }
 
 function ensure(history: HistoryService, subject = WALLET) {
-  return history.ensure({ stream: EMITTED, place: PLACE, subject }, never)
+  return history.ensure({ stream: EMITTED, target: PLACE, subject }, never)
 }
 
 async function failureOf(asking: Promise<unknown>): Promise<UnavailableError> {
@@ -71,7 +71,7 @@ async function failureOf(asking: Promise<unknown>): Promise<UnavailableError> {
 
 /** Blocks of a wallet's history that are stored. */
 async function storedBlocks(): Promise<number> {
-  const name = { place: PLACE, stream: EMITTED.name }
+  const name = { target: PLACE, stream: EMITTED.name }
   const covered = await createCoverage(stage.database.db, 'nobody').find(name, [WALLET])
   return countBlocksIn(covered.get(WALLET)?.ranges ?? [])
 }
@@ -112,7 +112,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   // Nothing is known about the pace.
   expect(first.retryAfterSec).toBe(5)
 
-  // Parts are twelve blocks long: two of six can be stored, and the last one is begun when nobody waits any more.
+  // Parts are twelve blocks long: two of six can be stored, and the last one starts when no request waits any more.
   heldTo = 46
   await waitFor('the newer blocks', async () => (await storedBlocks()) === 24)
   skippedMs += 16_200
@@ -122,7 +122,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   expect(second.retryAfterSec).toBe(15)
 
   heldTo = 0
-  await waitFor('the older blocks, with nobody there', async () => (await storedBlocks()) === FINAL)
+  await waitFor('the older blocks, without a waiting request', async () => (await storedBlocks()) === FINAL)
   stage.proxy.reset()
   const { storedTo, tail } = await ensure(history)
   expect(storedTo).toBe(FINAL)
@@ -130,7 +130,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   const oldest = Math.min(...stage.proxy.seen.flatMap((request) => rangeOf(request)?.fromBlock ?? []))
   expect(oldest).toBeGreaterThan(FINAL)
   const stored = await readLendingEvents(stage.database.db, {
-    place: PLACE,
+    target: PLACE,
     stream: EMITTED.name,
     wallet: WALLET,
     toBlock: FINAL,
@@ -195,18 +195,18 @@ test('a history that would end at a block that is too old is 503 that names it, 
     expect(failure.message).toMatch(
       /ends at block 70, which is \d+ s old \(check "final block", at most 1000000000 s\)/,
     )
-    expect(history.troubles().get(CHAIN_ID)).toBe(failure.message)
-    const asked = { stream: EMITTED, place: PLACE, subject: WALLET }
+    expect(history.getIssues().get(CHAIN_ID)).toBe(failure.message)
+    const asked = { stream: EMITTED, target: PLACE, subject: WALLET }
     expect((await history.ensure({ ...asked, upTo: BigInt(FINAL) }, never)).storedTo).toBe(FINAL)
     await expect(history.ensure({ ...asked, upTo: BigInt(FINAL + 1) }, never)).rejects.toThrow('which is')
   } finally {
     aheadMs = 0
   }
   await ensure(history)
-  expect(history.troubles().size).toBe(0)
+  expect(history.getIssues().size).toBe(0)
 })
 
-test('while the operator has histories switched off, nothing is read for anybody', async () => {
+test('while the operator has histories switched off, no history is read', async () => {
   const history = open()
   await stage.database.db.run("insert into feature_disabled (feature) values ('history')", [])
   const failure = await failureOf(ensure(history))

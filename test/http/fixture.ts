@@ -6,8 +6,8 @@ import { createReference } from '../../src/http/page/docs.ts'
 import { createFormulas } from '../../src/http/page/formulas.ts'
 import { createOverview } from '../../src/http/page/overview.ts'
 import {
-  chainIdIn,
   choice,
+  configuredChainId,
   documented,
   evmAddress,
   flag,
@@ -72,7 +72,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
         wallet: evmAddress,
         status: v.optional(choice(['inactive'])),
         full: v.optional(flag, 'false'),
-        chain_id: v.optional(chainIdIn([1, 10])),
+        chain_id: v.optional(configuredChainId([1, 10])),
         from: v.optional(instantFrom),
         to: v.optional(instantTo),
         page,
@@ -112,7 +112,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     path: '/v1/positions/uniswap-v3/:id',
     tool: 'uniswap_position',
     summary: 'Reads one position.',
-    input: v.object({ id: tokenId, chain_id: v.optional(chainIdIn([1, 10])) }),
+    input: v.object({ id: tokenId, chain_id: v.optional(configuredChainId([1, 10])) }),
     output: v.object({ data: itemSchema }),
     errors: [404],
     charge: { credits: 2 },
@@ -242,10 +242,10 @@ export function createFixture(
       ]),
     },
     openapi,
-    faces: {
+    uiPages: {
       callers: new Map([
         ...createReference(REFERENCE),
-        ...createOverview(openapi, { guides: [], look: BARE }),
+        ...createOverview(openapi, { guides: [], assets: BARE }),
         ...createFormulas([], openapi, { revisions: new Map(), look: BARE }),
       ]),
       operator: new Map(),

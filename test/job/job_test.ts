@@ -19,7 +19,7 @@ function counted(round: (count: number) => Promise<number | undefined>, facts: P
       seen.signal = signal
       return round(++seen.rounds)
     },
-    failed: (error) => seen.failures.push(error),
+    onError: (error) => seen.failures.push(error),
     ...facts,
   }
   return { job, seen }
@@ -138,7 +138,7 @@ test('a round that fails is tried again; only what is not the database is told',
   expect(lines).toContain('walletscope_job_rounds_total{job="test",outcome="done"} 1')
 })
 
-test('the pause after failures doubles up to its limit, and nobody can shorten it', async () => {
+test('the pause after failures doubles up to its limit, and waking the job does not shorten it', async () => {
   const quick = counted(async () => Promise.reject(new Error('No')), { retryMs: { least: 1, most: 3 }, everyMs: 1 })
   const pauses = await pausesDuring(() =>
     running(startJob(quick.job), () => waitFor('4 rounds', () => quick.seen.rounds >= 4)),

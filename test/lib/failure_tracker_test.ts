@@ -15,31 +15,31 @@ function scene() {
   }
 }
 
-test('one failure is no trouble, those of a second without a success are, in the words of the innermost cause', () => {
+test('reason is the innermost cause once failures have lasted a second without a success', () => {
   const { trouble, at } = scene()
-  at(0).failed('settle', full)
-  at(999).failed('settle', full)
+  at(0).recordFailure('settle', full)
+  at(999).recordFailure('settle', full)
   expect(trouble.reason).toBeUndefined()
-  at(1_000).failed('settle', full)
+  at(1_000).recordFailure('settle', full)
   expect(trouble.reason).toBe('No space left on device (53100)')
-  trouble.succeeded('settle')
+  trouble.recordSuccess('settle')
   expect(trouble.reason).toBeUndefined()
 })
 
-test('each step has its own failures', () => {
+test('failures are tracked by step', () => {
   const { trouble, at } = scene()
-  at(0).failed('void', full)
-  at(2_000).succeeded('admit')
-  trouble.failed('settle', new Error('once'))
+  at(0).recordFailure('void', full)
+  at(2_000).recordSuccess('admit')
+  trouble.recordFailure('settle', new Error('once'))
   expect(trouble.reason).toBeUndefined()
-  trouble.failed('void', full)
+  trouble.recordFailure('void', full)
   expect(trouble.reason).toBe('No space left on device (53100)')
 })
 
-test('what nobody has tried for ten seconds is not known', () => {
+test('reason is undefined ten seconds after the last failure', () => {
   const { at } = scene()
-  at(0).failed('admit', full)
-  at(5_000).failed('admit', full)
+  at(0).recordFailure('admit', full)
+  at(5_000).recordFailure('admit', full)
   expect(at(14_999).reason).toBe('No space left on device (53100)')
   expect(at(15_000).reason).toBeUndefined()
 })

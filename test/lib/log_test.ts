@@ -16,7 +16,7 @@ function open() {
   return { log, lines, write }
 }
 
-test('the first line of a kind is written at once, those that follow are counted', async () => {
+test('logThrottled() writes the first line of a kind at once and counts the following ones', async () => {
   const { lines, write } = open()
   for (const n of [1, 2, 3, 4]) write('a', n, 50)
   write('b', 1)
@@ -32,7 +32,7 @@ test('the first line of a kind is written at once, those that follow are counted
   expect(lines[3]).toEqual({ level: 'warn', msg: 'a', n: 5, times: 1 })
 })
 
-test('after a pause the next line is written at once again', async () => {
+test('logThrottled() writes the next line at once after a pause', async () => {
   const { lines, write } = open()
   write('a', 1, 10)
   await waitFor('it is forgotten', () => {
@@ -41,7 +41,7 @@ test('after a pause the next line is written at once again', async () => {
   })
 })
 
-test('what is over is not counted any more', async () => {
+test('resetThrottled() drops counted lines', async () => {
   const { log, lines, write } = open()
   for (const n of [1, 2, 3]) write('a', n, 50)
   resetThrottled(log, 'a')

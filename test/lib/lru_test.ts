@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createLru } from '../../src/lib/lru.ts'
 
-test('the value used longest ago goes first', () => {
+test('createLru() evicts the least recently used value first', () => {
   const recent = createLru<number>({ entriesMax: 2 })
   recent.set('a', 1)
   recent.set('b', 2)
@@ -11,8 +11,8 @@ test('the value used longest ago goes first', () => {
   expect(recent.size).toBe(2)
 })
 
-test('values go until those that stay weigh no more than allowed', () => {
-  const recent = createLru<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
+test('createLru() evicts values until the total weight is within its limit', () => {
+  const recent = createLru<number>({ entriesMax: 10, weightMax: 10, getWeight: (value) => value })
   for (const [name, weight] of [
     ['a', 3],
     ['b', 4],
@@ -23,11 +23,11 @@ test('values go until those that stay weigh no more than allowed', () => {
   expect(['a', 'b', 'c', 'd'].map((name) => recent.get(name))).toEqual([undefined, undefined, 3, 7])
 })
 
-test('a value that is too heavy by itself takes the place of nobody but its own name', () => {
+test('a value that is too heavy evicts only the value of its own key', () => {
   const recent = createLru<string>({
     entriesMax: 10,
     weightMax: 3,
-    weightOf: (value, name) => value.length + name.length,
+    getWeight: (value, name) => value.length + name.length,
   })
   recent.set('a', '1')
   recent.set('b', '')
@@ -35,13 +35,13 @@ test('a value that is too heavy by itself takes the place of nobody but its own 
   expect([recent.get('a'), recent.get('b'), recent.size]).toEqual(['1', undefined, 1])
 })
 
-test('a value that was replaced or deleted weighs nothing', () => {
-  const recent = createLru<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
+test('replaced and deleted values do not count towards the weight', () => {
+  const recent = createLru<number>({ entriesMax: 10, weightMax: 10, getWeight: (value) => value })
   recent.set('a', 9)
   recent.set('a', 5)
   recent.set('b', 5)
   recent.delete('b')
-  recent.delete('nobody')
+  recent.delete('absent')
   recent.set('c', 5)
   expect(['a', 'b', 'c'].map((name) => recent.get(name))).toEqual([5, undefined, 5])
 })

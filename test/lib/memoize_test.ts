@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { memoize, memoizeText } from '../../src/lib/memoize.ts'
 
-test('onceEach() calculates once for each object, not for equal ones', () => {
+test('memoize() calculates once for each object, not for equal ones', () => {
   let calls = 0
   const double = memoize(({ value }: { readonly value: number }) => {
     calls++
@@ -13,13 +13,13 @@ test('onceEach() calculates once for each object, not for equal ones', () => {
   expect(calls).toBe(2)
 })
 
-test('text is worked out once while it is among those used last', () => {
+test('memoizeText() calculates once while the text is among the most recently used', () => {
   const asked: string[] = []
-  const lengthOf = memoizeText((text: string): string => {
+  const measure = memoizeText((text: string): string => {
     asked.push(text)
     return `${text.length}`
   }, 6)
-  expect(['abc', 'abc', 'de', 'abc', 'fg', 'abc', 'de', ''].map(lengthOf)).toEqual([
+  expect(['abc', 'abc', 'de', 'abc', 'fg', 'abc', 'de', ''].map(measure)).toEqual([
     '3',
     '3',
     '2',
@@ -32,7 +32,7 @@ test('text is worked out once while it is among those used last', () => {
   expect(asked).toEqual(['abc', 'de', 'fg', 'de', ''])
 })
 
-test('text that is longer than all that is remembered is worked out each time', () => {
+test('memoizeText() calculates each time for text longer than the cache', () => {
   let asked = 0
   const once = memoizeText(() => String(++asked), 3)
   expect([once('long'), once('long'), once('abc'), once('abc')]).toEqual(['1', '2', '3', '3'])

@@ -40,7 +40,7 @@ describe('createMetrics()', () => {
     expect(metrics.render()).toContain('a_total{x="\\"\\\\\\n"} 1')
   })
 
-  test('counts further series together once there are too many', () => {
+  test('counts additional series as one once there are too many', () => {
     const metrics = createMetrics()
     const counter = metrics.counter({ name: 'a_total', help: 'A.', labels: ['x'] })
     for (let index = 0; index < 5_000; index += 1) counter(index).add(1)
@@ -49,22 +49,28 @@ describe('createMetrics()', () => {
     expect(lines).toContain('a_total{x="other"} 4000')
   })
 
-  test('a name can be used once', () => {
+  test('throws for a name that is used twice', () => {
     const metrics = createMetrics()
     metrics.gauge({ name: 'a', help: 'A.', read: () => 1 })
     expect(() => metrics.counter({ name: 'a', help: 'A.' })).toThrow('Cannot register metric "a": it exists')
   })
 })
 
-describe('mergeFigures()', () => {
+describe('mergeMetrics()', () => {
   function processWith(values: { readonly asked: number; readonly age: number; readonly tookSec: number }) {
     const metrics = createMetrics()
     metrics
       .counter({ name: 'asked_total', help: 'Asked.', labels: ['by'] })('a')
       .add(values.asked)
     metrics.gauge({ name: 'in_flight', help: 'Now.', read: () => 1 })
-    metrics.gauge({ name: 'age_seconds', help: 'Age.', together: 'least', read: () => values.age })
-    metrics.gauges({ name: 'block', help: 'Block.', labels: ['x'], together: 'most', read: () => [[[1], values.age]] })
+    metrics.gauge({ name: 'age_seconds', help: 'Age.', aggregation: 'least', read: () => values.age })
+    metrics.gauges({
+      name: 'block',
+      help: 'Block.',
+      labels: ['x'],
+      aggregation: 'most',
+      read: () => [[[1], values.age]],
+    })
     metrics
       .histogram({ name: 'seconds', help: 'Time.', buckets: [0.1, 1] })()
       .observe(values.tookSec)
@@ -73,8 +79,8 @@ describe('mergeFigures()', () => {
   const one = processWith({ asked: 2, age: 7, tookSec: 0.5 })
   const other = processWith({ asked: 3, age: 4, tookSec: 0.25 })
 
-  test('sums counters and histograms, and gauges as each one says', () => {
-    const lines = renderMetrics(mergeMetrics([one.figures(), other.figures()])).split('\n')
+  test('sums counters and histograms, and merges gauges by their aggregation', () => {
+    const lines = renderMetrics(mergeMetrics([one.readSamples(), other.readSamples()])).split('\n')
     expect(lines.filter((line) => !line.startsWith('#'))).toEqual([
       'asked_total{by="a"} 5',
       'in_flight 2',
@@ -89,16 +95,16 @@ describe('mergeFigures()', () => {
     ])
   })
 
-  test('of one process they are as it shows them, also if they were sent to another', () => {
-    expect(renderMetrics(mergeMetrics([JSON.parse(JSON.stringify(one.figures()))]))).toBe(one.render())
+  test('returns the samples of a single process unchanged, also after a transfer', () => {
+    expect(renderMetrics(mergeMetrics([JSON.parse(JSON.stringify(one.readSamples()))]))).toBe(one.render())
   })
 
-  test('a series that only one of them has is shown beside the others', () => {
+  test('keeps a series that only one process has', () => {
     const more = createMetrics()
     more
       .counter({ name: 'asked_total', help: 'Asked.', labels: ['by'] })('b')
       .add(9)
-    const text = renderMetrics(mergeMetrics([one.figures(), more.figures()]))
+    const text = renderMetrics(mergeMetrics([one.readSamples(), more.readSamples()]))
     expect(text).toContain('asked_total{by="a"} 2\nasked_total{by="b"} 9\n')
     expect(text.match(/# TYPE asked_total/g)).toHaveLength(1)
   })

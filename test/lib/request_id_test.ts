@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { createRequestIdGenerator, isRequestId } from '../../src/lib/request_id.ts'
 
-describe('createRequestIds()', () => {
+describe('createRequestIdGenerator()', () => {
   const time = { ms: Date.UTC(2026, 0, 1) }
   const next = createRequestIdGenerator({
     clock: { now: () => time.ms, monotonicMs: () => time.ms },
     fill: (bytes) => crypto.getRandomValues(bytes),
   })
 
-  test('makes req_ and 26 characters that it would keep itself', () => {
+  test('creates req_ and 26 characters, accepted by isRequestId()', () => {
     expect(next()).toMatch(/^req_[0-9A-HJKMNP-TV-Z]{26}$/)
     expect(isRequestId(next())).toBe(true)
   })

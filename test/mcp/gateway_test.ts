@@ -174,7 +174,7 @@ test.each([
   expect(body.result.content[0].text).toContain(says)
 })
 
-describe('failures of the work are results that say how to go on', () => {
+describe('failures of the work are results with advice', () => {
   test('the rate limit with its wait', async () => {
     const made = scene()
     for (let sent = 0; sent < 2; sent += 1) await made.post(call(ITEM, { id: 1 }), { key: 'slow' })
@@ -310,7 +310,7 @@ describe('a budget', () => {
     expect(made.happenings.reads).toBe(0)
   })
 
-  test('is of a session that was begun: any other one is 404, on which clients begin anew', async () => {
+  test('is of a started session: any other session is 404, after which clients start anew', async () => {
     const made = scene()
     const session = await begin(made)
     const others = [
@@ -336,7 +336,7 @@ describe('a budget', () => {
       }
     }
     expect([made.happenings.reads, made.gate.organizations.get('good')?.credits]).toEqual([0, 1_000n])
-    // A request of a session that says no budget is in no bound, as before it had one.
+    // A request without a budget and a session is not limited.
     const free = { key: 'good', headers: { 'mcp-session-id': session } }
     for (const message of [LISTS, call(ITEM, { id: 1 }), INITIALIZED]) {
       expect((await made.post(message, free)).status).toBeLessThan(300)
@@ -384,7 +384,7 @@ describe('the transport', () => {
     expect((await made.post(LISTS)).status).toBe(200)
     const stranger = await made.post(LISTS, { key: 'slow' })
     expect([stranger.status, stranger.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
-    // One key has places of its own, too, and no more than those.
+    // One key has its own limit, too, and no more.
     for (let count = 0; count < 64; count += 1) void hang('good')
     expect((await made.post(LISTS)).status).toBe(503)
   })
@@ -443,7 +443,7 @@ describe('the transport', () => {
     ])
   })
 
-  test('names what it does not have', async () => {
+  test('names unknown methods and tools', async () => {
     const made = scene()
     const tool = await made.post(call('get_everything', {}))
     expect([tool.status, tool.body.error.code]).toEqual([200, -32602])
@@ -471,7 +471,7 @@ describe('the transport', () => {
     ['initialize', {}, 'protocolVersion'],
     ['initialize', { protocolVersion: '2025-06-18', capabilities: { sampling: 3 } }, 'capabilities.sampling'],
     ['ping', 5, 'params'],
-  ])('answers %s with parameters %j in a sentence of ours', async (method, params, field) => {
+  ])('answers %s with parameters %j in its own words', async (method, params, field) => {
     const { post, happenings } = scene()
     const { status, body } = await post({ jsonrpc: '2.0', id: 'a', method, params })
     expect([status, body]).toEqual([
@@ -485,7 +485,7 @@ describe('the transport', () => {
     expect(happenings.reads).toBe(0)
   })
 
-  test('answers the others of a body that has one with wrong parameters', async () => {
+  test('answers the other messages of a body that has one with wrong parameters', async () => {
     const { post } = scene()
     const { body } = await post([call(ITEM, { id: 1 }, 'a'), { ...call(ITEM, {}, 'b'), params: {} }])
     const byId = new Map(body.map((each: { id: unknown }) => [each.id, each]))
@@ -493,7 +493,7 @@ describe('the transport', () => {
     expect(byId.get('b')).toHaveProperty('error.code', -32602)
   })
 
-  test('refuses what it cannot read, and logs that', async () => {
+  test('refuses malformed requests, and logs them', async () => {
     const made = scene()
     const deep = `${'['.repeat(20)}${']'.repeat(20)}`
     const cases: readonly [body: unknown, headers: Record<string, string>, status: number, code: unknown][] = [

@@ -41,7 +41,7 @@ test('each endpoint shows its head, its lag, its errors and how far back it keep
     { evm: new Map([[1, client]]), solana: undefined },
     { probes: new Map([[1, (signal) => client.ready(signal)]]), clock: systemClock },
   )
-  await client.silent()
+  await client.findUnresponsive()
   const [first] = await read()
   expect(first).toMatchObject({ chain_id: 1, name: 'Ethereum', ready: true })
   expect(first?.endpoints[0]).toMatchObject({ head_block: BLOCKS, lag_blocks: 0, behind: false, errors: 0 })

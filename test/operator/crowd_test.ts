@@ -7,7 +7,7 @@ import { createAccount } from '../account/scene.ts'
 import { sendRaw } from '../support/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { waitFor } from '../support/wait_for.ts'
-import { ORIGIN, openProcess, type Process, signedIn, TOKEN } from './scene.ts'
+import { ORIGIN, openBrowser, openProcess, type Process, TOKEN } from './scene.ts'
 
 const CONNECTIONS = 200
 
@@ -39,7 +39,7 @@ async function hang(head: string): Promise<void> {
   }
 }
 
-async function statusOf(target: string, headers: Readonly<Record<string, string>>): Promise<number> {
+async function readStatus(target: string, headers: Readonly<Record<string, string>>): Promise<number> {
   const lines = Object.entries({ host: 'test.local', connection: 'close', ...headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   )
@@ -48,23 +48,23 @@ async function statusOf(target: string, headers: Readonly<Record<string, string>
 
 test('200 connections that hang on the login lock out neither the token, nor sessions, nor keys', async () => {
   const { organizationId, key } = await createAccount(db, { credits: 100 })
-  const operator = await signedIn(db, service.ask, null)
-  const organization = await signedIn(db, service.ask, organizationId)
+  const operator = await openBrowser(db, service.ask, null)
+  const organization = await openBrowser(db, service.ask, organizationId)
   const form = 'Content-Type: application/x-www-form-urlencoded'
   await hang(`POST /login HTTP/1.1\r\n${form}`)
-  // Strangers everywhere else, too: each is answered at once, and none takes a place.
+  // Unknown callers on other paths are answered at once, and take no slot.
   await hang('POST /admin/v1/organizations HTTP/1.1\r\nContent-Type: application/json')
   await hang(
     `POST /admin/v1/organizations HTTP/1.1\r\nContent-Type: application/json\r\nAuthorization: Bearer ${'x'.repeat(20)}`,
   )
   await waitFor('as many logins hang as may', async () => service.app.inFlight() >= 64)
 
-  expect(await statusOf('/admin/v1/settings', { authorization: `Bearer ${TOKEN}` })).toBe(200)
-  expect(await statusOf('/admin/v1/settings', operator.headers)).toBe(200)
-  expect(await statusOf('/dashboard/v1/organization', organization.headers)).toBe(200)
-  expect(await statusOf('/v1/usage/logs', { authorization: `Bearer ${key}` })).toBe(200)
+  expect(await readStatus('/admin/v1/settings', { authorization: `Bearer ${TOKEN}` })).toBe(200)
+  expect(await readStatus('/admin/v1/settings', operator.headers)).toBe(200)
+  expect(await readStatus('/dashboard/v1/organization', organization.headers)).toBe(200)
+  expect(await readStatus('/v1/usage/logs', { authorization: `Bearer ${key}` })).toBe(200)
   for (const page of ['/healthz', '/readyz', '/admin/v1/openapi.json', '/login'])
-    expect(await statusOf(page, {})).toBe(200)
+    expect(await readStatus(page, {})).toBe(200)
   // All of this while they hung.
   expect(service.app.inFlight()).toBeGreaterThanOrEqual(64)
 }, 30_000)

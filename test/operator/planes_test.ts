@@ -19,9 +19,9 @@ import {
   type Browser,
   DEAD_CHAIN,
   ORIGIN,
+  openBrowser,
   openProcess,
   type Process,
-  signedIn,
   TOKEN,
   useLink,
   withToken,
@@ -42,7 +42,7 @@ beforeAll(async () => {
   otherDb = openDatabase({ url: database.url, clock: systemClock, log: silentLog })
   one = await openProcess(db)
   other = await openProcess(otherDb)
-  operator = await signedIn(db, one.ask, null)
+  operator = await openBrowser(db, one.ask, null)
 }, 60_000)
 
 afterAll(async () => {
@@ -52,7 +52,7 @@ afterAll(async () => {
 }, 60_000)
 
 /** Every route of a plane as its own document lists it, with parameters filled in. */
-async function operationsOf(prefix: string): Promise<{ readonly method: string; readonly path: string }[]> {
+async function listOperations(prefix: string): Promise<{ readonly method: string; readonly path: string }[]> {
   const { body } = await one.ask(`${prefix}/openapi.json`)
   const operations = Object.entries<object>(body.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path: path.replace(/\{\w+\}/g, 'some_id') })),
@@ -66,15 +66,15 @@ async function auditTotal(): Promise<number> {
 }
 
 describe('credentials', () => {
-  test('no route of either plane answers without a credential, or with one of somebody else', async () => {
+  test('no route of either plane answers without a credential, or with that of another plane', async () => {
     const { organizationId, key } = await createAccount(db)
-    const organization = await signedIn(db, one.ask, organizationId)
-    const ended = await signedIn(db, one.ask, organizationId)
+    const organization = await openBrowser(db, one.ask, organizationId)
+    const ended = await openBrowser(db, one.ask, organizationId)
     await ended.send('DELETE', '/dashboard/v1/session')
-    const endedOperator = await signedIn(db, one.ask, null)
+    const endedOperator = await openBrowser(db, one.ask, null)
     await endedOperator.send('DELETE', '/admin/v1/session')
-    const expired = await signedIn(db, one.ask, organizationId)
-    const expiredOperator = await signedIn(db, one.ask, null)
+    const expired = await openBrowser(db, one.ask, organizationId)
+    const expiredOperator = await openBrowser(db, one.ask, null)
     await db.run(
       `update session set expires_at = now() where hash = any (array[sha256($1::bytea), sha256($2::bytea)])`,
       [Buffer.from(expired.value), Buffer.from(expiredOperator.value)],
@@ -116,7 +116,7 @@ describe('credentials', () => {
         ...[{ authorization: `Bearer ${key}` }, { authorization: 'Bearer wrong-token-of-mine', ...mine.headers }],
         ...(prefix === '/dashboard/v1' ? [{ authorization: `Bearer ${TOKEN}` }] : []),
       ]
-      for (const { method, path } of await operationsOf(prefix)) {
+      for (const { method, path } of await listOperations(prefix)) {
         for (const each of headers) {
           const request: ClientRequest = { method, headers: { origin: ORIGIN, ...each } }
           const answer = await one.ask(path, request)
@@ -155,7 +155,7 @@ describe('credentials', () => {
 
   test('a session changes nothing for a page of another origin; a token has no such page', async () => {
     const { organizationId } = await createAccount(db)
-    const organization = await signedIn(db, one.ask, organizationId)
+    const organization = await openBrowser(db, one.ask, organizationId)
     const before = await auditTotal()
     const origins = [
       'http://evil.test',
@@ -170,7 +170,7 @@ describe('credentials', () => {
       ['/admin/v1', operator],
       ['/dashboard/v1', organization],
     ] as const) {
-      for (const { method, path } of await operationsOf(prefix)) {
+      for (const { method, path } of await listOperations(prefix)) {
         for (const origin of [undefined, ...origins]) {
           const headers = { ...session.headers, ...(origin === undefined ? {} : { origin }) }
           const answer = await one.ask(path, { method, headers })
@@ -235,7 +235,7 @@ describe('sessions', () => {
     expect(whose.body.data).toEqual({ by: 'session', organization_id: organizationId })
   })
 
-  test('of many who use a link at once, over two processes, one gets a session', async () => {
+  test('of many concurrent uses of a link, over two processes, one gets a session', async () => {
     for (let round = 0; round < 5; round++) {
       const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
       const answers = await Promise.all(
@@ -245,7 +245,7 @@ describe('sessions', () => {
     }
   })
 
-  test('a cookie that the browser brought is never taken over, and only hashes are stored', async () => {
+  test('a cookie of the browser is never reused as the secret, and only hashes are stored', async () => {
     const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
     const planted = `ws_session_${'A'.repeat(32)}`
     const answer = await useLink(one.ask, secret, { cookie: `walletscope_operator=${planted}` })
@@ -278,7 +278,7 @@ describe('sessions', () => {
     const { organizationId } = await createAccount(db)
     const status = async (browser: Browser) =>
       (await other.ask('/dashboard/v1/organization', { headers: browser.headers })).status
-    const [left, revoked, kept] = await Promise.all([1, 2, 3].map(() => signedIn(db, one.ask, organizationId)))
+    const [left, revoked, kept] = await Promise.all([1, 2, 3].map(() => openBrowser(db, one.ask, organizationId)))
     if (left === undefined || revoked === undefined || kept === undefined) throw new Error('Not signed in')
     expect(await status(left)).toBe(200)
     const answer = await left.send('DELETE', '/dashboard/v1/session')
@@ -287,7 +287,7 @@ describe('sessions', () => {
     const { secret } = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
     expect(await endSessions(otherDb, { organizationId, by: CLI_ACTOR })).toBe(2)
     expect([await status(revoked), (await useLink(one.ask, secret)).status]).toEqual([401, 401])
-    const last = await signedIn(db, one.ask, organizationId)
+    const last = await openBrowser(db, one.ask, organizationId)
     // A suspended organization still sees what it has.
     await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
     expect(await status(last)).toBe(200)
@@ -323,7 +323,7 @@ describe('the operator', () => {
   let document: any
   const seen = new Set<string>()
 
-  test('makes, changes and removes everything, and each change is in the audit list with who did it', async () => {
+  test('creates, changes and removes everything, and each change is in the audit list with its author', async () => {
     const from = await auditTotal()
     const { body: made, status } = await act('POST', '/admin/v1/organizations', { name: ' Äpfel ', rate_limit: 7 })
     expect(status).toBe(201)
@@ -419,7 +419,7 @@ describe('the operator', () => {
     const ofOne = await act('GET', `/admin/v1/audit?organization_id=${id}&limit=25`)
     expect(ofOne.body.pagination.total).toBe(13)
     expect(Object.keys(document.paths).length).toBeGreaterThan(10)
-    const operations = (await operationsOf('/admin/v1')).length
+    const operations = (await listOperations('/admin/v1')).length
     // All but signing out, which would end the session that the test goes on with.
     expect(seen.size).toBe(operations - 1)
   }, 30_000)
@@ -472,7 +472,7 @@ describe('the operator', () => {
     expect(await auditTotal()).toBe(before)
   })
 
-  test('its own port has the plane and the login, and the callers have them no more', async () => {
+  test('its own port has the plane and the login, and the port of callers has neither', async () => {
     const apart = await openProcess(db, { OPERATOR_PORT: '9999' })
     expect((await withToken(apart.ask, 'GET', '/admin/v1/settings')).status).toBe(404)
     expect((await apart.ask('/admin/v1/openapi.json')).status).toBe(404)
@@ -486,10 +486,10 @@ describe('the operator', () => {
 })
 
 describe('an organization', () => {
-  test('sees its own credits, requests, latencies, log and keys, and nobody else’s', async () => {
+  test('sees its own credits, requests, latencies, log and keys, and no others', async () => {
     const mine = await createAccount(db, { credits: 500 })
     const theirs = await createAccount(db, { credits: 900 })
-    const browser = await signedIn(db, one.ask, mine.organizationId)
+    const browser = await openBrowser(db, one.ask, mine.organizationId)
     const gateway = await openProcess(db)
     for (let call = 0; call < 3; call++)
       expect((await gateway.ask('/v1/usage/logs', { key: mine.key })).status).toBe(200)
@@ -537,7 +537,7 @@ describe('an organization', () => {
     expect((await get('/keys')).map((row: { id: string }) => row.id)).toEqual([mine.apiKeyId])
     expect((await readBooks(db, mine.organizationId)).balance).toBe(497)
 
-    // What is somebody else's does not exist; a query names no organization.
+    // Objects of other organizations do not exist; a query names no organization.
     expect((await browser.send('DELETE', `/dashboard/v1/keys/${theirs.apiKeyId}`)).status).toBe(404)
     expect((await browser.send('POST', `/dashboard/v1/keys/${theirs.apiKeyId}/reroll`, {})).status).toBe(404)
     const query = `?organization_id=${theirs.organizationId}&api_key_id=${theirs.apiKeyId}`
@@ -552,9 +552,9 @@ describe('an organization', () => {
     expect((await browser.send('GET', '/dashboard/v1/usage')).body.data.rows.length).toBeGreaterThan(0)
   }, 30_000)
 
-  test('makes, rerolls and revokes keys; a suspended one may not have another', async () => {
+  test('creates, rerolls and revokes keys; a suspended one may not create another', async () => {
     const { organizationId } = await createAccount(db)
-    const browser = await signedIn(db, one.ask, organizationId)
+    const browser = await openBrowser(db, one.ask, organizationId)
     const made = await browser.send('POST', '/dashboard/v1/keys', { name: 'shop' })
     expect(made.status).toBe(201)
     const next = await browser.send('POST', `/dashboard/v1/keys/${made.body.data.id}/reroll`, { grace_sec: 60 })
@@ -574,9 +574,9 @@ describe('an organization', () => {
   })
 })
 
-test('nothing that somebody with the right credential sends makes the service fail', async () => {
+test('no request with a valid credential makes the service fail', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
-  const browser = await signedIn(db, one.ask, organizationId)
+  const browser = await openBrowser(db, one.ask, organizationId)
   const odd = fc.constantFrom(
     organizationId,
     apiKeyId,
@@ -612,7 +612,7 @@ test('nothing that somebody with the right credential sends makes the service fa
       '{"credits":1e400,"reason":"r"}',
     ),
   )
-  const operations = [...(await operationsOf('/admin/v1')), ...(await operationsOf('/dashboard/v1'))].filter(
+  const operations = [...(await listOperations('/admin/v1')), ...(await listOperations('/dashboard/v1'))].filter(
     ({ path }) => !path.endsWith('/session'),
   )
   await fc.assert(
@@ -636,7 +636,7 @@ test('nothing that somebody with the right credential sends makes the service fa
 
 /** A key of advisory locks that the service does not use. */
 const PASSAGE = 5_250
-/** Lets no entry be written while somebody holds the passage. */
+/** Blocks the writing of entries while the lock is held. */
 const HOLD = [
   `create function hold() returns trigger language plpgsql as
    $$ begin perform pg_advisory_xact_lock_shared(${PASSAGE}); return new; end $$`,
@@ -662,7 +662,7 @@ const KILL_ANYWHERE = `select pg_terminate_backend(pid) from pg_stat_activity
 /** Changes that are answered for each session that is killed: on a slow machine, too, most of them are. */
 const ANSWERED_EACH = 5
 
-test('a change and its record are one: whatever dies in between, there is one entry for each change', async () => {
+test('a change and its record are atomic: after any crash there is one entry for each change', async () => {
   const { organizationId: id } = await createAccount(db)
   const killer = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
   for (const statement of HOLD) await killer.run(statement, [])

@@ -115,7 +115,7 @@ export function useLink(ask: Process['ask'], secret: string, headers: Readonly<R
 }
 
 /** Signs a browser in, as the operator for null or for an organization. */
-export async function signedIn(db: Database, ask: Process['ask'], organizationId: string | null): Promise<Browser> {
+export async function openBrowser(db: Database, ask: Process['ask'], organizationId: string | null): Promise<Browser> {
   const { secret } = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
   const answer = await useLink(ask, secret)
   const session = parseSignedIn({ setCookie: answer.headers.get('set-cookie'), text: answer.text })

@@ -91,7 +91,7 @@ test('each switch acts on the next request of every process, at no cost and with
   expect(kind).toBe('admitted')
 })
 
-test('what the environment switches off stays off whatever the operator does', async () => {
+test('a feature switched off by the environment stays off regardless of the operator', async () => {
   const { key } = await createAccount(db)
   const board = { ...BOARD, featuresOff: ['snapshots'] as const }
   const gate = await openGate(db, board.featuresOff)

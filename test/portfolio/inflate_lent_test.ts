@@ -8,12 +8,12 @@ import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { approveCall, deployOracle, percent } from '../devnet/morpho_blue/tools.ts'
 import { createRandom } from '../devnet/random.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
-import { newToken, pooledChain, rawOf } from '../finance/price/pool/world.ts'
+import { newToken, pooledChain, toRaw } from '../finance/price/pool/world.ts'
 import { transferCall } from '../finance/token/balance/world.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { allRows, createPortfolio, figuresOf, type WireRow } from './support.ts'
+import { allRows, createPortfolio, toFigures, type WireRow } from './support.ts'
 
-/** What an oracle of the attacker's says that one unit of his collateral is worth, times 10^36. */
+/** Price of one unit of collateral by the attacker's oracle, times 10^36. */
 const ANY_SUM = 10n ** 48n
 const CHAIN_ID = 10
 const DAY_SEC = 86_400
@@ -24,7 +24,7 @@ let morpho: MorphoDevnet
 let database: TestDatabase
 let lister: Lister
 let portfolio: ReturnType<typeof createPortfolio>
-/** The attacker's own token, which he pledges. */
+/** The attacker's own token, used as collateral. */
 let worthless: Address
 /** Wallets of the attacker's. */
 const attackers: Address[] = []
@@ -59,7 +59,7 @@ async function ownMarket(borrower: Address): Promise<MorphoMarket> {
   const tokens = { loanToken: usdc.address, collateralToken: worthless }
   const market = toMorphoMarket({ ...tokens, oracle, irm: ADAPTIVE_CURVE, lltv: percent(86n) })
   await devnet.send([CALLS.createMarket(market)])
-  await morpho.supplyCollateral({ market, wallet: borrower, assets: rawOf(1_000_000, 18) })
+  await morpho.supplyCollateral({ market, wallet: borrower, assets: toRaw(1_000_000, 18) })
   return market
 }
 
@@ -70,39 +70,39 @@ async function takeOut(market: MorphoMarket, borrower: Address, assets: bigint):
 }
 
 /** What a market can pay, by the contract itself. */
-async function idleIn(market: MorphoMarket): Promise<bigint> {
+async function readIdle(market: MorphoMarket): Promise<bigint> {
   const { totalSupplyAssets, totalBorrowAssets } = await morpho.readAccrued(market, BANK)
   return totalSupplyAssets - totalBorrowAssets
 }
 
-/** What a wallet is worth if the caller wants everything counted, and its rows. */
+/** The value of a wallet if everything is counted, and its rows. */
 async function look(wallet: Address) {
   const query = `wallet=${wallet}&chain_id=${CHAIN_ID}&tokens=${worthless}&include_unlisted=true`
-  const { net } = figuresOf(await portfolio.balance(query))
+  const { net } = toFigures(await portfolio.balance(query))
   const rows = await allRows(portfolio, query)
   return { net, rows, lent: rows.find(({ position }) => position?.['part'] === 'lent') }
 }
 
-test('whoever lends the same dollars to himself ten times is worth no more than the market holds idle', async () => {
+test('a wallet that lends the same dollars to itself ten times is worth no more than the market’s idle dollars', async () => {
   const [lender, borrower, honest] = [attacker('lender'), attacker('borrower'), attacker('beside')]
   const market = await ownMarket(borrower)
-  const turn = rawOf(100_000, usdc.decimals)
+  const turn = toRaw(100_000, usdc.decimals)
   for (let turns = 0; turns < 10; turns++) {
     await morpho.supply({ market, wallet: lender, assets: turn })
     await takeOut(market, borrower, turn)
   }
-  expect(await idleIn(market)).toBe(0n)
+  expect(await readIdle(market)).toBe(0n)
   const claimed = await look(lender)
   expect(BigInt(claimed.lent?.amount.raw ?? 0)).toBeGreaterThanOrEqual(10n * turn - 10n)
   expect(claimed).toMatchObject({ net: 0n, lent: { counted: false, reason: 'exceeds_liquidity', value_usd: null } })
-  // The other side owes all of it, and what it pledged is nothing, whatever the market's oracle says.
+  // The borrower owes all of it, and its collateral is worth nothing for any answer of the market's oracle.
   const owing = await look(borrower)
   expect(owing.net).toBeLessThanOrEqual(-10n * turn)
   expect(owing.rows.find(({ token }) => token.id === worthless)).toMatchObject({ counted: false, reason: 'unpriced' })
 
-  // Dollars that are really there count for whoever lent no more than them.
+  // Idle dollars count for a lender that lent no more than them.
   await morpho.supply({ market, wallet: honest, assets: turn })
-  const idle = await idleIn(market)
+  const idle = await readIdle(market)
   expect((await look(lender)).net).toBe(0n)
   const beside = await look(honest)
   expect(beside.lent?.counted).toBe(true)
@@ -113,7 +113,7 @@ test('whoever lends the same dollars to himself ten times is worth no more than 
 test('a wallet that lends to itself gains nothing by it', async () => {
   const wallet = attacker('both')
   const market = await ownMarket(wallet)
-  const [lent, borrowed] = [rawOf(100_000, usdc.decimals), rawOf(60_000, usdc.decimals)]
+  const [lent, borrowed] = [toRaw(100_000, usdc.decimals), toRaw(60_000, usdc.decimals)]
   await morpho.supply({ market, wallet, assets: lent })
   expect((await look(wallet)).net).toBeLessThanOrEqual(lent)
   await morpho.borrow({ market, wallet, assets: borrowed })
@@ -124,19 +124,19 @@ test('a wallet that lends to itself gains nothing by it', async () => {
   expect((await look(wallet)).net).toBeLessThanOrEqual(0n)
 }, 60_000)
 
-test('whatever is lent and taken out at random, no lender is worth more than what is idle', async () => {
+test('after random loans and withdrawals, no lender is worth more than the idle dollars', async () => {
   const random = createRandom(20_261_123)
   const borrower = attacker('random borrower')
   const lenders = ['a', 'b', 'c'].map((name) => attacker(`random ${name}`))
   const market = await ownMarket(borrower)
   const counts = { counted: 0, refused: 0 }
   for (let round = 0; round < 10; round++) {
-    await morpho.supply({ market, wallet: random.pick(lenders), assets: rawOf(1 + random.below(90_000), 6) })
-    const idle = await idleIn(market)
+    await morpho.supply({ market, wallet: random.pick(lenders), assets: toRaw(1 + random.below(90_000), 6) })
+    const idle = await readIdle(market)
     const share = BigInt(random.pick([0, 30, 60, 100]))
     if (share > 0n) await takeOut(market, borrower, (idle * share) / 100n)
     await morpho.warp(random.below(DAY_SEC))
-    const left = await idleIn(market)
+    const left = await readIdle(market)
     for (const lender of lenders) {
       const { net, lent } = await look(lender)
       expect(net).toBeLessThanOrEqual(left)
@@ -147,7 +147,7 @@ test('whatever is lent and taken out at random, no lender is worth more than wha
   expect(counts.refused).toBeGreaterThan(1)
 }, 120_000)
 
-/** What a row or the list says a wallet has in a market. */
+/** A wallet's amount in a market, by a row or by the list. */
 type Part = readonly [market: string | undefined, part: string, symbol: string, amount: string | null]
 
 test("rows of a portfolio are the list of a wallet's markets at the same block", async () => {
@@ -164,7 +164,7 @@ test("rows of a portfolio are the list of a wallet's markets at the same block",
       }),
       ...borrowedAssets.map(({ symbol, amount }): Part => [marketId, 'borrowed', symbol, amount]),
     ])
-    const held = rows.filter(({ position }) => position?.['family'] === 'morpho-blue').map(partOf)
+    const held = rows.filter(({ position }) => position?.['family'] === 'morpho-blue').map(toPart)
     expect(held.sort()).toEqual(listed.sort())
     for (const [, part] of held) seen[part] = (seen[part] ?? 0) + 1
   }
@@ -172,6 +172,6 @@ test("rows of a portfolio are the list of a wallet's markets at the same block",
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(5)
 }, 60_000)
 
-function partOf({ position, kind, token, amount }: WireRow): Part {
+function toPart({ position, kind, token, amount }: WireRow): Part {
   return [position?.['market_id'], position?.['part'] ?? kind, token.symbol, amount.amount]
 }

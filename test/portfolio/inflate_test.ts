@@ -7,9 +7,9 @@ import { fundBank } from '../devnet/contracts.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { createRandom } from '../devnet/random.ts'
 import type { Pool } from '../devnet/uniswap_v3_calls.ts'
-import { newPool, newToken, pass, pooledChain, rawOf } from '../finance/price/pool/world.ts'
-import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
-import { allRows, countedClient, createPortfolio, e6, figuresOf, type WireRow } from './support.ts'
+import { newPool, newToken, pass, pooledChain, toRaw } from '../finance/price/pool/world.ts'
+import { createCode, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
+import { allRows, countedClient, createPortfolio, e6, toFigures, type WireRow } from './support.ts'
 
 const { usdc } = TOKENS
 const HALF_AN_HOUR_SEC = 1_800
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => devnet?.stop())
 
-/** A token of the attacker's, of which a new wallet has so much, and its pool. */
+/** Creates a token of the attacker's, a new wallet with a balance of it, and its pool. */
 async function attack(options: {
   readonly held: number
   readonly dollars: number
@@ -35,23 +35,23 @@ async function attack(options: {
   const { held, token = await newToken(devnet, 18) } = options
   const pool = await newPool(devnet, { address: token, decimals: 18, usd: 2 }, options)
   const wallet = toWalletAddress(`inflated ${wallets++}`)
-  await devnet.send([transferCall(token, { from: BANK, to: wallet, value: rawOf(held, 18) })])
+  await devnet.send([transferCall(token, { from: BANK, to: wallet, value: toRaw(held, 18) })])
   return { token, pool, wallet }
 }
 
-/** What a wallet with a token of its owner's is worth if the caller wants everything counted, and the token's row. */
+/** The value of a wallet with the attacker's token if everything is counted, and the token's row. */
 async function look({ wallet, token }: { readonly wallet: Address; readonly token: Address }) {
   const { client, requests } = countedClient(pooledChain(devnet))
   const portfolio = createPortfolio([client])
   const query = `wallet=${wallet}&chain_id=10&tokens=${token}&include_unlisted=true`
-  const { net, confidences } = figuresOf(await portfolio.balance(query))
+  const { net, confidences } = toFigures(await portfolio.balance(query))
   const asked = [...requests]
   const row = (await allRows(portfolio, query)).find(({ token: { id }, kind }) => id === token && kind === 'wallet')
   if (row === undefined) throw new Error('Cannot find the row')
   return { net, market: confidences['market_usd'], row, requests: asked }
 }
 
-/** Dollars of the quote token that stand in a pool, in millionths. */
+/** Dollars of the quote token in a pool, in millionths. */
 async function left({ address }: Pool): Promise<bigint> {
   const args = [address] as const
   const balance = await devnet.client.readContract({
@@ -65,7 +65,7 @@ async function left({ address }: Pool): Promise<bigint> {
 
 const refusedAs = (reason: string) => ({ counted: false, reason, value_usd: null }) satisfies Partial<WireRow>
 
-test('a holding that its pool could pay is counted, in a second request, by a price that is called a market one', async () => {
+test('a holding that its pool could pay is counted at a market price, read in a second request', async () => {
   const { token, pool, wallet } = await attack({ held: 20_000, dollars: 100_000 })
   await pass(devnet, HALF_AN_HOUR_SEC + 60)
   const { net, market, row, requests } = await look({ wallet, token })
@@ -77,7 +77,7 @@ test('a holding that its pool could pay is counted, in a second request, by a pr
   expect(requests).toEqual(['eth_call', 'eth_call'])
 }, 30_000)
 
-test('one that is worth more than its pool holds is not counted, in the wallet and in positions together', async () => {
+test('a holding worth more than its pool, over wallet and positions, is not counted', async () => {
   const { token, pool, wallet } = await attack({ held: 60_000, dollars: 100_000 })
   await pass(devnet, HALF_AN_HOUR_SEC + 60)
   const before = await look({ wallet, token })
@@ -85,10 +85,10 @@ test('one that is worth more than its pool holds is not counted, in the wallet a
   expect(before.row.detail).toMatch(
     /^The holding would be worth 1\d{5}\.\d\d US dollars, and the pool holds 100000\.00$/,
   )
-  // Part of it in the pool itself, as a position of the wallet: what is paid in counts, the token still does not.
+  // Part of it is in the pool, as a position of the wallet: the quote token counts, the token still does not.
   const edge = Math.floor(887_272 / pool.tickSpacing) * pool.tickSpacing
   const own = pool.token0 === token
-  const amounts = [rawOf(10_000, 18), rawOf(20_000, usdc.decimals)] as const
+  const amounts = [toRaw(10_000, 18), toRaw(20_000, usdc.decimals)] as const
   const [amount0, amount1] = own ? amounts : [amounts[1], amounts[0]]
   await devnet.v3.mint({ pool, tickLower: -edge, tickUpper: edge, amount0, amount1, recipient: wallet })
   await pass(devnet, HALF_AN_HOUR_SEC + 60)
@@ -117,7 +117,7 @@ test('a price pumped in the block counts for nothing, after half an hour for no 
   await pass(devnet, HALF_AN_HOUR_SEC + 60)
   const before = await look(attacked)
   expect(before.row.counted).toBe(true)
-  await devnet.v3.swap({ pool: attacked.pool, tokenIn: usdc.address, amountIn: rawOf(200_000, 6) })
+  await devnet.v3.swap({ pool: attacked.pool, tokenIn: usdc.address, amountIn: toRaw(200_000, 6) })
   expect(await look(attacked)).toMatchObject({ net: 0n, row: refusedAs('moved') })
   await pass(devnet, 31 * 60)
   const after = await look(attacked)
@@ -126,14 +126,14 @@ test('a price pumped in the block counts for nothing, after half an hour for no 
   expect(after.net <= (await left(attacked.pool))).toBe(true)
 }, 30_000)
 
-test('with X quote tokens left in a pool no total rises by more than X, whatever is pumped and held', async () => {
+test('with X quote tokens left in a pool, no total rises by more than X for any pump and holding', async () => {
   const random = createRandom(31)
   const counts = { counted: 0, refused: 0 }
   for (let round = 0; round < 12; round++) {
     const attacked = await attack({ held: 1 + random.below(60_000), dollars: 30_000 + random.below(90_000) })
     await pass(devnet, HALF_AN_HOUR_SEC + 60)
     for (let swaps = random.below(3); swaps > 0; swaps--) {
-      await devnet.v3.swap({ pool: attacked.pool, tokenIn: usdc.address, amountIn: rawOf(random.below(150_000), 6) })
+      await devnet.v3.swap({ pool: attacked.pool, tokenIn: usdc.address, amountIn: toRaw(random.below(150_000), 6) })
       await pass(devnet, random.below(2_400))
     }
     const { net, row } = await look(attacked)
@@ -155,14 +155,14 @@ test('a token that calls itself USDC has no price', async () => {
   expect(await look({ wallet, token })).toMatchObject({ net: 0n, row: { ...refusedAs('unpriced'), price_usd: null } })
 })
 
-test('a vault counts by the table alone, whatever it says: without it no price, and no call of its own', async () => {
-  const [vault = BANK] = await deploy(devnet, [codeOf('Vault', usdc.address, 18)])
+test('a vault outside the table has no price and is not called', async () => {
+  const [vault = BANK] = await deploy(devnet, [createCode('Vault', usdc.address, 18)])
   const wallet = toWalletAddress('inflated by a vault')
   await devnet.send([mintCall(vault, wallet, 10n ** 18n), mintCall(usdc.address, vault, 3_000_000n)])
   const query = `wallet=${wallet}&chain_id=10&tokens=${vault}&include_unlisted=true`
   const worthWith = async (wrappers: NonNullable<ChainPrices['wrappers']>) => {
     const { client } = countedClient(pooledChain(devnet, { wrappers }))
-    return figuresOf(await createPortfolio([client]).balance(query)).net
+    return toFigures(await createPortfolio([client]).balance(query)).net
   }
   for (const mood of [0n, 1n, 2n, 3n, 4n, 5n, 6n]) {
     const data = encodeFunctionData({ abi: VAULT, functionName: 'setMood', args: [mood] })
@@ -170,13 +170,13 @@ test('a vault counts by the table alone, whatever it says: without it no price, 
     const { net, row, requests } = await look({ wallet, token: vault })
     expect({ mood, net, row }).toMatchObject({ mood, net: 0n, row: { ...refusedAs('unpriced'), price_usd: null } })
     expect(requests.length).toBeLessThan(3)
-    // What the table names is believed, so nobody but the operator may write it.
+    // Vaults in the table are trusted, so only the operator may change it.
     const named = await worthWith({ [vault]: { kind: 'erc4626', of: usdc.address } })
     expect({ mood, named }).toEqual({ mood, named: [3_000_000n, 3_000_000_000n][Number(mood)] ?? 0n })
   }
 }, 60_000)
 
-test('a contract that answers as a feed prices nothing, neither itself nor the token that it names', async () => {
+test('a contract that imitates a feed prices neither itself nor the token that it names', async () => {
   const parameters = [{ type: 'uint8' }, { type: 'string' }, { type: 'int256' }] as const
   const million = 10n ** 14n
   const feedData = ownCreationCode('Feed', encodeAbiParameters(parameters, [8, 'PUMP / USD', million]))
@@ -188,8 +188,8 @@ test('a contract that answers as a feed prices nothing, neither itself nor the t
     const portfolio = createPortfolio([countedClient(pooledChain(devnet, prices)).client])
     return portfolio.balance(`wallet=${wallet}&chain_id=10&tokens=${token},${feed}&include_unlisted=true`)
   }
-  expect(figuresOf(await asked({}))).toMatchObject({ net: 0n, rows: { counted: 0, unpriced: 1 } })
+  expect(toFigures(await asked({}))).toMatchObject({ net: 0n, rows: { counted: 0, unpriced: 1 } })
   const { usdFeeds } = pooledChain(devnet).prices
   const named = { usdFeeds: { ...usdFeeds, [token]: { feed, heartbeatSec: 3_600 } } }
-  expect(figuresOf(await asked(named)).net).toBe(10n ** 18n)
+  expect(toFigures(await asked(named)).net).toBe(10n ** 18n)
 })

@@ -3,15 +3,15 @@ import type { Address } from 'viem'
 import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import { createDevnetChain } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
-import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
+import { createCode, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
-import { allRows, countedClient, createPortfolio, figuresOf, listing } from './support.ts'
+import { allRows, countedClient, createPortfolio, listing, toFigures } from './support.ts'
 
 const WALLET = toWalletAddress('odd portfolio')
 /** What `OddBalance` does: burns all gas, reverts, answers a mebibyte, 31 bytes, nothing, writes. */
 const SILENT = [0, 1, 2, 3, 4, 5]
 const BURNERS = 20
-/** More if it is given more gas, and the address of who asks. */
+/** Balances that depend on the gas and on the caller's address. */
 const FICKLE = [6, 7]
 const { usdc, weth } = TOKENS
 
@@ -24,16 +24,16 @@ let held: readonly Address[]
 beforeAll(async () => {
   devnet = await startDevnet({ chainId: 10 })
   silent = await deploy(devnet, [
-    ...SILENT.map((kind) => codeOf('OddBalance', kind)),
-    ...Array.from({ length: BURNERS }, () => codeOf('OddBalance', 0)),
+    ...SILENT.map((kind) => createCode('OddBalance', kind)),
+    ...Array.from({ length: BURNERS }, () => createCode('OddBalance', 0)),
   ])
   fickle = await deploy(
     devnet,
-    FICKLE.map((kind) => codeOf('OddBalance', kind)),
+    FICKLE.map((kind) => createCode('OddBalance', kind)),
   )
   held = await deploy(
     devnet,
-    (['HugeSymbolToken', 'RevertingToken', 'GasBurnerToken'] as const).map((name) => codeOf(name)),
+    (['HugeSymbolToken', 'RevertingToken', 'GasBurnerToken'] as const).map((name) => createCode(name)),
   )
   await devnet.send([
     transferCall(usdc.address, { from: BANK, to: WALLET, value: 1_234_567_890n }),
@@ -54,7 +54,7 @@ async function lookWith(tokens: readonly Address[], { overrides = true } = {}) {
     const portfolio = createPortfolio([client])
     const query = `wallet=${WALLET}&chain_id=10`
     const answer = await portfolio.balance(query)
-    const figures = figuresOf(answer)
+    const figures = toFigures(answer)
     const asked = requests.length
     const { coverage } = answer.reply.data as { readonly coverage: { readonly not_read: readonly string[] } }
     return { figures, asked, notRead: coverage.not_read, rows: await allRows(portfolio, query) }
@@ -63,7 +63,7 @@ async function lookWith(tokens: readonly Address[], { overrides = true } = {}) {
   }
 }
 
-test('tokens that burn gas, revert or answer a mebibyte cost the others nothing, in as many requests', async () => {
+test('tokens that burn gas, revert or return a mebibyte do not affect the others or the number of requests', async () => {
   const plain = await lookWith([])
   expect(plain.figures.rows).toMatchObject({ counted: 2, unpriced: 0 })
   expect(plain.figures.net).toBeGreaterThan(1_234_000_000n)
@@ -73,7 +73,7 @@ test('tokens that burn gas, revert or answer a mebibyte cost the others nothing,
   const others = odd.rows.filter(({ counted }) => !counted)
   expect(others.map(({ token }) => token.id).sort()).toEqual([...held].sort())
   expect(odd.asked).toBe(plain.asked)
-  // Five are named, and the number of the others.
+  // Five are named, and the rest are counted.
   expect(odd.notRead.filter((each) => each.includes('does not say what the wallet has'))).toHaveLength(5)
   expect(odd.notRead).toContain(`chain 10: ${silent.length - 5} more tokens and positions that do not answer`)
 }, 30_000)
@@ -86,7 +86,7 @@ test.each([true, false])(
     expect(plain.figures.net).toBeGreaterThan(1_234_000_000n)
     expect({ ...odd.figures, rows: 0 }).toEqual({ ...plain.figures, rows: 0 })
     expect(odd.rows.filter(({ counted }) => counted)).toEqual(plain.rows)
-    // Whatever they say, nobody prices it.
+    // No source prices these tokens.
     const said = odd.rows.filter(({ token }) => fickle.includes(token.id))
     expect(said.map(({ token }) => token.id).sort()).toEqual([...fickle].sort())
     expect(said.map(({ reason }) => reason)).toEqual(['unpriced', 'unpriced'])

@@ -14,15 +14,15 @@ import { createRandom } from '../devnet/random.ts'
 import { amounts, usdToRaw } from '../devnet/scenario.ts'
 import { rangeAround } from '../devnet/ticks.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
-import { readerOf, wholeOf } from '../family/uniswap_v3/support.ts'
+import { createTestReader, toWhole } from '../family/uniswap_v3/support.ts'
 import { transferCall } from '../finance/token/balance/world.ts'
 import { caseCount } from '../support/cases.ts'
-import { allRows, countedClient, createPortfolio, e6, figuresOf, listing } from './support.ts'
+import { allRows, countedClient, createPortfolio, e6, listing, toFigures } from './support.ts'
 
 const SEED = 20_261_123
 const WALLETS = caseCount(300)
 const BLOCKS = 5
-/** What stands for supplies and debts of a market, on the lists as if somebody had put it there. */
+/** Tokens that represent supplies and debts of a market, on the lists as if the operator had added them. */
 const STANDINS = parseAbi([
   'function getPoolDataProvider() view returns (address)',
   'function getReserveTokensAddresses(address) view returns (address, address, address)',
@@ -47,13 +47,13 @@ beforeAll(async () => {
   const lenders = await aave.randomWallets(SEED, Math.ceil(WALLETS * 0.6))
   const strangers = Array.from({ length: WALLETS }, (_, index) => toWalletAddress(`portfolio ${index}`))
   wallets = [...lenders.wallets, ...strangers].slice(0, WALLETS)
-  standIns = await standInsOf(devnet)
+  standIns = await readStandIns(devnet)
   worlds.push({ devnet, ...(await live(devnet, standIns)) }, { devnet: second, ...(await live(second, [])) })
 }, 300_000)
 
 afterAll(() => second?.stop())
 
-/** Lets wallets get and give tokens, ether and positions, and notes five blocks on the way. */
+/** Lets wallets receive and send tokens, ether and positions, and records five blocks in between. */
 async function live(devnet: Devnet, listed: readonly Address[]) {
   const random = createRandom(SEED + devnet.chainId)
   const { client } = countedClient(listing(createDevnetChain(devnet), listed))
@@ -83,7 +83,7 @@ async function live(devnet: Devnet, listed: readonly Address[]) {
   return { client, blocks }
 }
 
-async function standInsOf(devnet: Devnet): Promise<Address[]> {
+async function readStandIns(devnet: Devnet): Promise<Address[]> {
   const found: Address[] = []
   for (const { poolAddressesProvider } of DEPLOYMENTS) {
     const ask = { abi: STANDINS } as const
@@ -102,12 +102,12 @@ async function standInsOf(devnet: Devnet): Promise<Address[]> {
   return found
 }
 
-/** What a token or ether is worth, asked of each contract by itself, in units of 10^-60 dollars. */
+/** Price of a token or ether, read from each contract separately, in units of 10^-60 dollars. */
 async function worthInWallet({ devnet }: World, wallet: Address, blockNumber: bigint): Promise<bigint> {
-  const priceOf = async (feed: Address) =>
+  const readPrice = async (feed: Address) =>
     (await devnet.client.readContract({ address: feed, abi: FEED, functionName: 'latestRoundData', blockNumber }))[1]
   const ether = await devnet.client.getBalance({ address: wallet, blockNumber })
-  let sum = (ether * (await priceOf(TOKENS.weth.feed)) * SCALE) / 10n ** 26n
+  let sum = (ether * (await readPrice(TOKENS.weth.feed)) * SCALE) / 10n ** 26n
   for (const { address, decimals, feed } of Object.values(TOKENS)) {
     const args = [wallet] as const
     const held = await devnet.client.readContract({
@@ -117,7 +117,7 @@ async function worthInWallet({ devnet }: World, wallet: Address, blockNumber: bi
       args,
       blockNumber,
     })
-    if (held > 0n) sum += (held * (await priceOf(feed)) * SCALE) / 10n ** BigInt(decimals + 8)
+    if (held > 0n) sum += (held * (await readPrice(feed)) * SCALE) / 10n ** BigInt(decimals + 8)
   }
   return sum
 }
@@ -125,9 +125,9 @@ async function worthInWallet({ devnet }: World, wallet: Address, blockNumber: bi
 /** The families' own figures at that block, in millionths, and how many roundings are in them. */
 async function worthInFamilies({ client }: World, wallet: Address, block: PinnedBlock) {
   const { signal } = new AbortController()
-  const { reader, places } = readerOf(client)
-  const [read] = await reader.readWallet(wallet, { places: places.map((place) => ({ ...place, block })), signal })
-  const totals = wholeOf(read?.positions ?? []).map((position) => positionFigures(position).usd?.totalE6 ?? 0n)
+  const { reader, targets: places } = createTestReader(client)
+  const [read] = await reader.readWallet(wallet, { targets: places.map((place) => ({ ...place, block })), signal })
+  const totals = toWhole(read?.positions ?? []).map((position) => positionFigures(position).usd?.totalE6 ?? 0n)
   const liquidity = totals.reduce((sum, each) => sum + each, 0n)
   if (client.chain.id !== 1) return { liquidity, supplied: 0n, debt: 0n, roundings: totals.length }
   const lending = createLendingReader({
@@ -136,7 +136,7 @@ async function worthInFamilies({ client }: World, wallet: Address, block: Pinned
     clock: systemClock,
   })
   const [lent] = await lending.read([wallet], {
-    places: [...lending.places.values()].map((place) => ({ ...place, block })),
+    targets: [...lending.targets.values()].map((place) => ({ ...place, block })),
     signal,
   })
   let [supplied, debt, legs] = [0n, 0n, 0]
@@ -155,14 +155,14 @@ const near = (a: bigint, b: bigint, roundings: number): boolean => {
 }
 
 describe('a portfolio', () => {
-  test('is what every contract and every family says by itself, on two chains at five past blocks', async () => {
+  test('equals separate reads of every contract and family, on two chains at five past blocks', async () => {
     const portfolio = createPortfolio(worlds.map(({ client }) => client))
     const counts = { compared: 0, holding: 0, positions: 0, lent: 0, inDebt: 0 }
     for (const world of worlds) {
       for (const block of world.blocks) {
         for (const wallet of wallets) {
           const query = `wallet=${wallet}&chain_id=${world.devnet.chainId}&at_block=${block.number}`
-          const { net, assets, debt, kinds } = figuresOf(await portfolio.balance(query))
+          const { net, assets, debt, kinds } = toFigures(await portfolio.balance(query))
           const families = await worthInFamilies(world, wallet, block)
           const inWallet = (await worthInWallet(world, wallet, block.number)) / (SCALE / 1_000_000n)
           const found = {
@@ -197,12 +197,12 @@ describe('a portfolio', () => {
     expect(counts.inDebt).toBeGreaterThan(counts.compared / 20)
   }, 600_000)
 
-  test('is the sum of its parts and of the rows of all pages, none of which stands for a supply or a debt', async () => {
+  test('is the sum of its parts and of the rows of all pages, without tokens that represent supplies or debts', async () => {
     const portfolio = createPortfolio(worlds.map(({ client }) => client))
     let standing = 0
     for (const wallet of wallets) {
       const answer = await portfolio.balance(`wallet=${wallet}`)
-      const { net, assets, debt, kinds, chains, confidences, rows } = figuresOf(answer)
+      const { net, assets, debt, kinds, chains, confidences, rows } = toFigures(answer)
       const all = await allRows(portfolio, `wallet=${wallet}`)
       const sum = (values: readonly bigint[]) => values.reduce((total, each) => total + each, 0n)
       const values = all.map(({ value_usd }) => (value_usd === null ? 0n : e6(value_usd)))

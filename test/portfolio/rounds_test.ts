@@ -23,7 +23,7 @@ const SAME_BLOCK_MS = 1e12
 const TIP_REQUESTS = 4
 /** The logs of the wallet in blocks that are newly final, by each of three filters, twice. */
 const FINAL_REQUESTS = 6
-/** Everybody's logs in blocks that are not final: older ones twice, and four newer ones by their hash. */
+/** Global logs in blocks that are not final: older ones twice, and four newer ones by their hash. */
 const END_REQUESTS = 6
 
 let devnet: Devnet
@@ -50,7 +50,7 @@ async function mine(blocks: number): Promise<void> {
   await devnet.rpc.call('anvil_mine', `0x${blocks.toString(16)}`)
 }
 
-/** Asks over an endpoint far away; `reuseMs` is how long answers about a block are kept. */
+/** Reads over a distant endpoint; `reuseMs` is how long answers about a block are cached. */
 function start(reuseMs: number) {
   const inMarkets = Object.values(morpho.markets).flatMap(({ params }) => [params.loanToken, params.collateralToken])
   const row = createDevnetChain(devnet, { rpcUrls: [far.url], finality: { depth: DEPTH }, reuseMs })
@@ -61,7 +61,8 @@ function start(reuseMs: number) {
   const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })
   closers.push(client.close, history.close)
   const portfolio = createPortfolio([client], { db, history })
-  const ask = async (wallet: Address) => (await allRows(portfolio, `wallet=${wallet}&chain_id=10`)).map(nameOf).sort()
+  const ask = async (wallet: Address) =>
+    (await allRows(portfolio, `wallet=${wallet}&chain_id=10`)).map(formatName).sort()
   return {
     ask,
     async rounds(wallet: Address) {
@@ -77,11 +78,11 @@ function start(reuseMs: number) {
   }
 }
 
-function nameOf({ kind, position }: Awaited<ReturnType<typeof allRows>>[number]): string {
+function formatName({ kind, position }: Awaited<ReturnType<typeof allRows>>[number]): string {
   return `${kind} ${position?.['market_id']?.slice(0, 8) ?? ''}`
 }
 
-test('if nothing is kept, markets are read beside the tip, and the end of history once for each newest block', async () => {
+test('without a cache, markets are read together with the tip, and the history’s tail once for each newest block', async () => {
   const { supplier, borrower } = morpho.wallets
   const { ask, rounds } = start(0)
   const before = { supplier: await ask(supplier), borrower: await ask(borrower) }
@@ -93,7 +94,7 @@ test('if nothing is kept, markets are read beside the tip, and the end of histor
   expect(await rounds(supplier)).toEqual({ rounds: 2, requests: TIP_REQUESTS + 1, rows: before.supplier })
 }, 60_000)
 
-test('where answers are kept for a block, a known wallet takes one request', async () => {
+test('with answers cached for a block, a known wallet takes one request', async () => {
   const { supplier, borrower, none } = morpho.wallets
   const before = start(0)
   const rows = { supplier: await before.ask(supplier), borrower: await before.ask(borrower) }
@@ -105,7 +106,7 @@ test('where answers are kept for a block, a known wallet takes one request', asy
   expect(await rounds(supplier)).toEqual({ rounds: 0, requests: 0, rows: rows.supplier })
 }, 60_000)
 
-test('a market that is entered in blocks that are not final is there at once', async () => {
+test('a market entered in a block that is not final is included at once', async () => {
   const { ask } = start(0)
   const wallet = toWalletAddress('enters late')
   const market = morpho.markets.linear

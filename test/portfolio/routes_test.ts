@@ -8,10 +8,10 @@ import { createDevnetChain } from '../devnet/chain.ts'
 import { mintSpamPositions } from '../devnet/mint_spam.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { usdToRaw } from '../devnet/scenario.ts'
-import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
+import { createCode, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { toRouteFailure } from '../support/call_route.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { allRows, countedClient, createPortfolio, figuresOf, listing, type WireRow } from './support.ts'
+import { allRows, countedClient, createPortfolio, listing, toFigures, type WireRow } from './support.ts'
 
 const HOLDER = toWalletAddress('portfolio holder')
 const CROWDED = toWalletAddress('portfolio crowded')
@@ -37,7 +37,7 @@ beforeAll(async () => {
       transferCall(token.address, { from: BANK, to: HOLDER, value: usdToRaw(token, 500) }),
     ),
   )
-  ;[unlisted = BANK] = await deploy(devnet, [codeOf('FeeToken')])
+  ;[unlisted = BANK] = await deploy(devnet, [createCode('FeeToken')])
   await devnet.send([mintCall(unlisted, HOLDER, 10n ** 20n)])
   await mintSpamPositions(devnet, { wallet: CROWDED, pool: devnet.pools.daiWeth10000, count: 2_050 })
 }, 300_000)
@@ -48,7 +48,7 @@ function chain(overrides: Partial<FinanceChain> = {}, tokens: readonly Address[]
   return listing(createDevnetChain(devnet, overrides), tokens)
 }
 
-/** Portfolios over one chain, and what it was asked. */
+/** Portfolios over one chain, and the requests that it received. */
 function setUp(overrides: Partial<FinanceChain> = {}) {
   const { client, requests } = countedClient(chain(overrides))
   return { portfolio: createPortfolio([client]), requests }
@@ -68,7 +68,7 @@ async function failure(portfolio: ReturnType<typeof createPortfolio>, path: 'bal
 describe('one call', () => {
   test('reads all listed tokens, a hundred positions and Aave in one request', async () => {
     const { portfolio, requests } = setUp()
-    const { rows } = figuresOf(await portfolio.balance(`wallet=${HOLDER}`))
+    const { rows } = toFigures(await portfolio.balance(`wallet=${HOLDER}`))
     expect(requests).toEqual(['eth_call'])
     expect(rows['counted']).toBeGreaterThan(150)
     requests.length = 0
@@ -85,7 +85,7 @@ describe('one call', () => {
     expect(requests.filter((method) => method === 'eth_call').length).toBe(1)
   })
 
-  test('asks once more for tokens of positions that are on no list, and the next time at once', async () => {
+  test('reads unlisted tokens of positions in a second request, and next time in the first', async () => {
     const { dai, ...others } = TOKENS
     const usdFeeds = Object.fromEntries(
       Object.values(others).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }]),
@@ -106,30 +106,30 @@ describe('tokens', () => {
     const { client } = countedClient({ ...chain(), prices: { usdFeeds, stablecoins: [] } })
     const portfolio = createPortfolio([client])
     const named = `wallet=${HOLDER}&chain_id=1&tokens=${unlisted}`
-    const rowOf = async (query: string): Promise<WireRow | undefined> =>
+    const readRow = async (query: string): Promise<WireRow | undefined> =>
       (await allRows(portfolio, query)).find(({ token }) => token.id === unlisted)
-    expect(await rowOf(`wallet=${HOLDER}&chain_id=1`)).toBeUndefined()
-    expect(await rowOf(named)).toMatchObject({
+    expect(await readRow(`wallet=${HOLDER}&chain_id=1`)).toBeUndefined()
+    expect(await readRow(named)).toMatchObject({
       counted: false,
       reason: 'unlisted',
       price_source: 'feed',
       value_usd: null,
     })
-    expect(await rowOf(`${named}&include_unlisted=true`)).toMatchObject({ counted: true, reason: null })
+    expect(await readRow(`${named}&include_unlisted=true`)).toMatchObject({ counted: true, reason: null })
     const [without, withIt] = await Promise.all([
       portfolio.balance(named),
       portfolio.balance(`${named}&include_unlisted=true`),
     ])
-    expect(figuresOf(withIt).net).toBeGreaterThan(figuresOf(without).net)
-    expect(figuresOf(without).rows['other_reasons']).toBe(1)
+    expect(toFigures(withIt).net).toBeGreaterThan(toFigures(without).net)
+    expect(toFigures(without).rows['other_reasons']).toBe(1)
   })
 
   test('may be a hundred, repeated, listed already, or no contracts at all', async () => {
     const { portfolio } = setUp()
-    const known = figuresOf(await portfolio.balance(`wallet=${HOLDER}`))
+    const known = toFigures(await portfolio.balance(`wallet=${HOLDER}`))
     const many = Array.from({ length: 99 }, (_, index) => toWalletAddress(`no contract ${index}`))
     const tokens = [...many, TOKENS.usdc.address, TOKENS.usdc.address.toLowerCase()].join()
-    const { kinds, rows } = figuresOf(await portfolio.balance(`wallet=${HOLDER}&chain_id=1&tokens=${tokens}`))
+    const { kinds, rows } = toFigures(await portfolio.balance(`wallet=${HOLDER}&chain_id=1&tokens=${tokens}`))
     expect(kinds).toEqual(known.kinds)
     expect(rows).toEqual(known.rows)
   })
@@ -200,15 +200,15 @@ describe('bad input', () => {
     const { portfolio } = setUp()
     const balance = await portfolio.balance(`wallet=${STRANGER}`)
     expect(balance.credits).toBe(0)
-    expect(figuresOf(balance)).toMatchObject({ net: 0n, chains: [], rows: { counted: 0 } })
+    expect(toFigures(balance)).toMatchObject({ net: 0n, chains: [], rows: { counted: 0 } })
     const assets = await portfolio.assets(`wallet=${STRANGER}`)
     expect(assets.credits).toBe(0)
     expect(assets.reply.data).toEqual([])
   })
 
-  test('before Uniswap, Aave and tokens stood, a wallet has what it had', async () => {
+  test('before Uniswap, Aave and tokens were deployed, a wallet has its balance of that time', async () => {
     const { portfolio } = setUp()
-    const { net, rows } = figuresOf(await portfolio.balance(`wallet=${HOLDER}&chain_id=1&at_block=1`))
+    const { net, rows } = toFigures(await portfolio.balance(`wallet=${HOLDER}&chain_id=1&at_block=1`))
     expect(net).toBe(0n)
     expect(rows['counted']).toBe(0)
   })
@@ -216,7 +216,7 @@ describe('bad input', () => {
   test('a contract of the protocols is a wallet like any other', async () => {
     const { portfolio } = setUp()
     for (const wallet of [UNISWAP_V3.manager, UNISWAP_V3.factory, TOKENS.usdc.address]) {
-      expect(figuresOf(await portfolio.balance(`wallet=${wallet}`)).net).toBeGreaterThanOrEqual(0n)
+      expect(toFigures(await portfolio.balance(`wallet=${wallet}`)).net).toBeGreaterThanOrEqual(0n)
     }
   })
 })
@@ -258,7 +258,7 @@ describe('pages', () => {
 describe('an endpoint', () => {
   const figures = async (query = `wallet=${HOLDER}`) => {
     const portfolio = createPortfolio([countedClient(chain({ rpcUrls: [rpc.url] })).client])
-    const { net, kinds, rows } = figuresOf(await portfolio.balance(query))
+    const { net, kinds, rows } = toFigures(await portfolio.balance(query))
     return { net, kinds, rows, assets: await allRows(portfolio, query) }
   }
 
@@ -278,7 +278,7 @@ describe('an endpoint', () => {
     60_000,
   )
 
-  test('that is down is a chain that cannot be read: 502, or left out on demand', async () => {
+  test('that is down makes its chain unreadable: 502, or omitted with allow_partial', async () => {
     rpc.rule(() => ({ kind: 'http', status: 500, body: 'down' }))
     const good = countedClient(chain())
     const bad = countedClient({ ...chain({ rpcUrls: [rpc.url], name: 'Broken' }), id: 10 })
@@ -306,7 +306,7 @@ describe('an endpoint', () => {
     rpc.rule(() => undefined)
   }, 60_000)
 
-  test('without the state of a past block is 502, and says what it keeps', async () => {
+  test('without the state of a past block is 502 there, and serves the newest block', async () => {
     const { number } = await devnet.client.getBlock()
     rpc.rule(({ method, params }) =>
       method === 'eth_call' && typeof params[1] === 'object'
@@ -316,11 +316,11 @@ describe('an endpoint', () => {
     const portfolio = createPortfolio([countedClient(chain({ rpcUrls: [rpc.url] })).client])
     const past = `wallet=${HOLDER}&chain_id=1&at_block=${number - 20n}`
     expect(await failure(portfolio, 'balance', past)).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
-    expect(figuresOf(await portfolio.balance(`wallet=${HOLDER}`)).net).toBeGreaterThan(0n)
+    expect(toFigures(await portfolio.balance(`wallet=${HOLDER}`)).net).toBeGreaterThan(0n)
     rpc.rule(() => undefined)
   }, 60_000)
 
-  test('that lags answers about its own block, and says which', async () => {
+  test('that lags answers about its own block and names it', async () => {
     const behind = (await devnet.client.getBlock()).number - 3n
     rpc.rule(() => ({ kind: 'lag', blocks: 3 }))
     const portfolio = createPortfolio([countedClient(chain({ rpcUrls: [rpc.url] })).client])
@@ -332,7 +332,7 @@ describe('an endpoint', () => {
   })
 })
 
-test('no chain is served: the operator forgot them', async () => {
+test('without any served chain, portfolios are not configured', async () => {
   const portfolio = createPortfolio([])
   expect(await failure(portfolio, 'balance', `wallet=${HOLDER}`)).toMatchObject({
     status: 500,

@@ -10,7 +10,7 @@ import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import { createDevnetChain } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { usdToRaw } from '../devnet/scenario.ts'
-import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
+import { createCode, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { createTestServices } from '../support/family.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
@@ -18,7 +18,7 @@ import { countedClient, createPortfolio, listing } from './support.ts'
 
 const DAY_SEC = 86_400
 const DAYS = 64
-/** The day on which the wallet has something for the first time, and the one on which all of it is gone. */
+/** The first day with assets in the wallet, and the day on which all of them are gone. */
 const BEGINS = 3
 const EMPTY = 30
 /** Midnights on which it has a snapshot: none follows the last day. */
@@ -37,7 +37,7 @@ const clock: Clock = { now: () => nowSec * 1_000, monotonicMs: systemClock.monot
 beforeAll(async () => {
   database = await testDatabase()
   devnet = await startDevnet({ chainId: CHAIN_ID, ageSec: (DAYS + 12) * DAY_SEC })
-  ;[unlisted = BANK] = await deploy(devnet, [codeOf('Bytes32Token')])
+  ;[unlisted = BANK] = await deploy(devnet, [createCode('Bytes32Token')])
   const { timestamp } = await devnet.client.getBlock()
   nowSec = (Math.floor(Number(timestamp) / DAY_SEC) + 1) * DAY_SEC + 7
   for (let day = 0; day < DAYS; day++) await pass(day)
@@ -142,7 +142,7 @@ test('each snapshot is the balance of its midnight, from the first day with anyt
   expect(credits).toBe(5)
   expect(headers).toEqual({})
   expect(asOf).toEqual([{ chainId: CHAIN_ID, blockNumber: BigInt(data.at(-1)?.block_number ?? 0) }])
-  // Days of zeros after the first are told, and there is something of everything.
+  // Days of zeros after the first are listed, and every figure is nonzero on some day.
   expect(data.filter(({ net_worth_usd }) => net_worth_usd === '0.000000').length).toBe(3)
   expect(data.filter(({ net_worth_usd }) => Number(net_worth_usd) > 1_000).length).toBeGreaterThan(30)
 
@@ -155,7 +155,7 @@ test('each snapshot is the balance of its midnight, from the first day with anyt
   expect(again.requests.filter((method) => method === 'eth_call')).toEqual([])
 }, 120_000)
 
-test('another list of tokens is read anew, and so is what the caller names; the old rows stay', async () => {
+test('another token list and named tokens are read again; the old rows stay', async () => {
   const before = (await ask(portfolioOver().portfolio)).data
   const longer = portfolioOver({}, { tokens: [unlisted] })
   const { data } = await ask(longer.portfolio)
@@ -203,7 +203,7 @@ test('the snapshots of a midnight whose block was replaced are read again', asyn
   }
 }, 60_000)
 
-test('what one endpoint says against another is not kept', async () => {
+test('figures on which endpoints disagree are not stored', async () => {
   const fresh = await testDatabase()
   const liar = await startFaultyRpc(devnet.rpcUrl)
   try {
@@ -229,7 +229,7 @@ test('what one endpoint says against another is not kept', async () => {
   }
 }, 60_000)
 
-test('a slow endpoint: the answer says how far it is, and the next one has it', async () => {
+test('with a slow endpoint the answer reports progress, and a retry is complete', async () => {
   const fresh = await testDatabase()
   const slow = await startFaultyRpc(devnet.rpcUrl)
   try {
@@ -248,7 +248,7 @@ test('a slow endpoint: the answer says how far it is, and the next one has it', 
 }, 60_000)
 
 describe('without an endpoint that keeps old state', () => {
-  test('the series begins where the node reaches, says so, and grows by each midnight that the service takes', async () => {
+  test('the series starts at the node’s oldest state, names that day, and grows by each midnight taken', async () => {
     const fresh = await testDatabase()
     const node = await startFaultyRpc(devnet.rpcUrl)
     try {
@@ -269,7 +269,7 @@ describe('without an endpoint that keeps old state', () => {
       const over = () => portfolioOver({ rpcUrls: [node.url] }, { db: fresh })
       const first = await ask(over().portfolio)
       expect(first.data).toHaveLength(1)
-      expect(first.headers).toEqual({ 'x-snapshots-from': dateOf(first.data[0]?.timestamp) })
+      expect(first.headers).toEqual({ 'x-snapshots-from': formatDay(first.data[0]?.timestamp) })
       for (let day = 1; day <= 3; day++) {
         await pass(50 + day)
         await noteBlocks()
@@ -312,7 +312,7 @@ test('a wallet that never had anything has an empty list', async () => {
   expect(credits).toBe(5)
 })
 
-test('a wallet with more than can be summed fails alone, and no midnight is asked for it twice', async () => {
+test('a wallet with too much to sum fails alone, and none of its midnights is read twice', async () => {
   const fresh = await testDatabase()
   try {
     const { client } = countedClient(createDevnetChain(devnet))
@@ -329,9 +329,9 @@ test('a wallet with more than can be summed fails alone, and no midnight is aske
     }
     const services = createTestServices({ clients: [client], db: fresh.db, clock })
     const snapshots = createPortfolioSnapshots(services)
-    const series = createSnapshotReader({ clients: services.clients, reader, familiesOn: () => [], snapshots })
+    const series = createSnapshotReader({ clients: services.clients, reader, listFamilies: () => [], snapshots })
     const askFor = (wallet: Address) =>
-      series.of({ wallet, chainId: CHAIN_ID, tokens: [], includeUnlisted: false, days: 3 }, never)
+      series.readSnapshots({ wallet, chainId: CHAIN_ID, tokens: [], includeUnlisted: false, days: 3 }, never)
     const [refused, told] = await Promise.allSettled([askFor(huge), askFor(WALLET)])
     expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'INVALID_PARAMETER' } })
     expect(told).toMatchObject({ status: 'fulfilled', value: { snapshots: { length: 3 } } })
@@ -347,6 +347,6 @@ test('a wallet with more than can be summed fails alone, and no midnight is aske
   }
 }, 60_000)
 
-function dateOf(timeSec = 0): string {
+function formatDay(timeSec = 0): string {
   return new Date(timeSec * 1_000).toISOString().slice(0, 10)
 }

@@ -54,23 +54,23 @@ export function createPortfolio(
     families: families.map((family) => family.configure(rows)),
   }
   const routes = portfolioRoutes(described)
-  const routeAt = (path: string): Route => {
+  const findRoute = (path: string): Route => {
     const found = routes.find((route) => route.path === `/v1/portfolio/${path}`)
     if (found === undefined) throw new Error(`Cannot find the route ${path}`)
     return found
   }
   return {
     routes,
-    routeAt,
-    balance: (query: string) => callRoute(routeAt('balance'), { query }),
-    assets: (query: string) => callRoute(routeAt('assets'), { query }),
-    snapshots: (query: string) => callRoute(routeAt('snapshots'), { query }),
+    routeAt: findRoute,
+    balance: (query: string) => callRoute(findRoute('balance'), { query }),
+    assets: (query: string) => callRoute(findRoute('assets'), { query }),
+    snapshots: (query: string) => callRoute(findRoute('snapshots'), { query }),
     work: portfolioWork(described),
   }
 }
 
 /** The figures of an answer of the balance, in millionths of a dollar. */
-export function figuresOf({ reply }: RouteTestAnswer) {
+export function toFigures({ reply }: RouteTestAnswer) {
   const { by_kind, by_chain, by_confidence, ...data } = reply.data as Wire
   const all = (figures: Figures) =>
     Object.fromEntries(

@@ -9,7 +9,7 @@ import { createDevnetChain } from '../devnet/chain.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { rangeAround } from '../devnet/ticks.ts'
 import { mintCall, type Pool } from '../devnet/uniswap_v3_calls.ts'
-import { allRows, countedClient, createPortfolio, e6, figuresOf, listing } from './support.ts'
+import { allRows, countedClient, createPortfolio, e6, listing, toFigures } from './support.ts'
 
 /**
  * What a step may change: a few seconds of interest, and one unit of rounding of each token that moves. Millionths of a
@@ -17,7 +17,7 @@ import { allRows, countedClient, createPortfolio, e6, figuresOf, listing } from 
  */
 const BOUND_E6 = 1_000n
 const WRAPPED = 2_000_000_000n
-/** A wrapper says what one token is worth in whole units of USDC: a millionth of what is wrapped may be missing. */
+/** A wrapper rounds its rate to units of USDC: a millionth of the wrapped amount may be missing. */
 const WRAPPED_BOUND_E6 = BOUND_E6 + WRAPPED / 1_000_000n
 const OWNER = toWalletAddress('nothing twice')
 const FRIEND = toWalletAddress('nothing twice, a friend')
@@ -40,10 +40,10 @@ beforeAll(async () => {
   devnet = (await sharedAave()).devnet
   const ask = { abi: DATA } as const
   const data = await devnet.client.readContract({ ...ask, address: provider, functionName: 'getPoolDataProvider' })
-  const tokensOf = (asset: Address) =>
+  const readTokens = (asset: Address) =>
     devnet.client.readContract({ ...ask, address: data, functionName: 'getReserveTokensAddresses', args: [asset] })
-  ;[aUsdc] = await tokensOf(usdc.address)
-  ;[, , debtDai] = await tokensOf(dai.address)
+  ;[aUsdc] = await readTokens(usdc.address)
+  ;[, , debtDai] = await readTokens(dai.address)
   const pool = await devnet.client.readContract({ ...ask, address: provider, functionName: 'getPool' })
   stata = await deployStata(devnet.send, { market: 'main', aToken: aUsdc, symbol: 'waUSDC' })
   stataPool = await devnet.v3.createPool({
@@ -69,7 +69,7 @@ beforeAll(async () => {
   const chain = createDevnetChain(devnet, {
     prices: { ...prices, wrappers: { [stata]: { kind: 'erc4626', of: usdc.address } } },
   })
-  // What stands for supplies and debts is on the list, as if somebody had put it there.
+  // Tokens that represent supplies and debts are on the list, as if the operator had added them.
   portfolio = createPortfolio([countedClient(listing(chain, [aUsdc, debtDai, stata])).client])
 }, 180_000)
 
@@ -82,14 +82,14 @@ function mintAmounts(): { readonly amount0: bigint; readonly amount1: bigint } {
 async function worth(...wallets: readonly Address[]): Promise<bigint> {
   let sum = 0n
   for (const wallet of wallets) {
-    sum += figuresOf(
+    sum += toFigures(
       await portfolio.balance(`wallet=${wallet}&chain_id=1&tokens=${aUsdc},${debtDai}&include_unlisted=true`),
     ).net
   }
   return sum
 }
 
-test('nothing counts twice, wherever it goes, and no debt is forgotten', async () => {
+test('nothing counts twice, wherever it moves, and every debt counts', async () => {
   const before = await worth(OWNER, FRIEND)
   expect(before).toBeGreaterThan(12_000_000_000n)
   const market = 'main' as const
@@ -140,7 +140,7 @@ test('nothing counts twice, wherever it goes, and no debt is forgotten', async (
   )
 })
 
-test('wrapped aTokens are worth what the wrapper itself says', async () => {
+test('wrapped aTokens have the value that the wrapper returns', async () => {
   const [row] = (await allRows(portfolio, `wallet=${OWNER}`)).filter(
     ({ kind, token }) => kind === 'wallet' && token.id === stata,
   )
@@ -156,15 +156,15 @@ test('wrapped aTokens are worth what the wrapper itself says', async () => {
 
 test('a wallet with collateral of 280 and a debt of 190 is worth 90', async () => {
   const wallet = toWalletAddress('ninety')
-  const dollarsOf = (usd: bigint) => (usd * 10n ** 14n) / 99_987_654n
+  const toDollars = (usd: bigint) => (usd * 10n ** 14n) / 99_987_654n
   const market = 'main' as const
-  await devnet.send([supplyCall({ market, wallet, asset: 'usdc', amount: dollarsOf(280n) })])
-  await devnet.send([borrowCall({ market, wallet, asset: 'usdc', amount: dollarsOf(190n) })])
+  await devnet.send([supplyCall({ market, wallet, asset: 'usdc', amount: toDollars(280n) })])
+  await devnet.send([borrowCall({ market, wallet, asset: 'usdc', amount: toDollars(190n) })])
   // What was borrowed is spent.
-  await devnet.send([transferCall({ token: usdc.address, from: wallet, to: BANK, amount: dollarsOf(190n) })])
-  const { net, assets, debt } = figuresOf(await portfolio.balance(`wallet=${wallet}`))
+  await devnet.send([transferCall({ token: usdc.address, from: wallet, to: BANK, amount: toDollars(190n) })])
+  const { net, assets, debt } = toFigures(await portfolio.balance(`wallet=${wallet}`))
   const near = (a: bigint, b: bigint) => a - b < 100n && b - a < 100n
   expect([near(assets, 280_000_000n), near(debt, 190_000_000n), near(net, 90_000_000n)]).toEqual([true, true, true])
-  await devnet.send([repayCall({ market, wallet, asset: 'usdc', amount: dollarsOf(100n) })])
-  expect(near(figuresOf(await portfolio.balance(`wallet=${wallet}`)).net, 190_000_000n)).toBe(true)
+  await devnet.send([repayCall({ market, wallet, asset: 'usdc', amount: toDollars(100n) })])
+  expect(near(toFigures(await portfolio.balance(`wallet=${wallet}`)).net, 190_000_000n)).toBe(true)
 })

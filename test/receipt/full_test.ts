@@ -6,12 +6,12 @@ import { verifyReceipt } from '../../src/service/receipt/verify.ts'
 import { TOKENS, UNISWAP_V3 } from '../devnet/addresses.ts'
 import { rangeAround } from '../devnet/ticks.ts'
 import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
-import { feedsOf, type PnlScene, startPnlScene } from '../family/uniswap_v3/pnl/scene.ts'
-import { waitingOf } from '../family/uniswap_v3/pnl/truth.ts'
+import { type PnlScene, startPnlScene, toFeeds } from '../family/uniswap_v3/pnl/scene.ts'
+import { sumUncollected } from '../family/uniswap_v3/pnl/truth.ts'
 import { waitFor } from '../support/wait_for.ts'
-import { checked, payloadOf, rowOver, runner, type Stage, stageOver, textOf } from './stage.ts'
+import { checked, decodePayload, encodeReceipt, rowOver, runner, type Stage, stageOver } from './stage.ts'
 
-/** What is looked at of a position in full. */
+/** Compared fields of a position in full. */
 interface Full {
   readonly token_id: string
   readonly uncollected_fees: object | null
@@ -22,7 +22,7 @@ interface Full {
 
 const PNL = ['pnl', 'pnl_status']
 const SPLIT = ['uncollected_fees', 'withdrawn_principal', 'usd.uncollected_fees', 'usd.withdrawn_principal']
-const pathsOf = (base: string, fields: readonly string[]) => fields.map((field) => `${base}.${field}`)
+const formatPaths = (base: string, fields: readonly string[]) => fields.map((field) => `${base}.${field}`)
 
 let scene: PnlScene
 let stage: Stage
@@ -37,7 +37,7 @@ let hooked: bigint
 beforeAll(async () => {
   scene = await startPnlScene({ seed: 9, count: 48 })
   const { devnet, lives, database } = scene
-  const usdFeeds = feedsOf(lives.tokens)
+  const usdFeeds = toFeeds(lives.tokens)
   const quotes = [TOKENS.weth, TOKENS.usdc].map(({ address }) => address)
   const prices = { usdFeeds, stablecoins: [], wrappers: [], uniswapV3Factory: UNISWAP_V3.factory, quotes }
   stage = stageOver([rowOver([devnet.rpcUrl], { prices, finality: { depth: 12 } })], undefined, { db: database.db })
@@ -49,11 +49,11 @@ beforeAll(async () => {
     const own = active.filter((each) => each.owner === owner)
     return own.some(isUnsplit) && own.some((each) => !isUnsplit(each))
   })
-  const ownOf = (isIt: (each: (typeof active)[number]) => boolean) =>
+  const findOwn = (isIt: (each: (typeof active)[number]) => boolean) =>
     active.find((each) => each.owner === found && isIt(each))?.tokenId ?? 0n
   wallet = found ?? ''
-  unsplit = ownOf(isUnsplit)
-  told = ownOf((each) => !isUnsplit(each))
+  unsplit = findOwn(isUnsplit)
+  told = findOwn((each) => !isUnsplit(each))
   const unfed = lives.tokens.filter(({ feed }) => feed === undefined)
   const byPool = held.find(({ tokenId, pool }) => {
     return active.some((each) => each.tokenId === tokenId) && pool.tokens.some((token) => unfed.includes(token))
@@ -88,7 +88,7 @@ const v3 = (tokenId: bigint) => `/v1/positions/uniswap-v3/${tokenId}?chain_id=1&
 const v4 = (tokenId: bigint) => `/v1/positions/uniswap-v4/${tokenId}?chain_id=1&full=true`
 const listed = () => `/v1/positions/uniswap-v3?wallet=${wallet}&full=true&limit=25`
 
-/** Asks until profit and loss are told, which histories are read for. */
+/** Retries until profit and loss are computed from histories. */
 async function ready(path: string): Promise<Awaited<ReturnType<Stage['get']>>> {
   let answer = await stage.get(path)
   await waitFor(
@@ -103,7 +103,7 @@ async function ready(path: string): Promise<Awaited<ReturnType<Stage['get']>>> {
 }
 
 /** The receipt of an answer in full, which is the same with it and without. */
-async function receiptOf(path: string, kind = 'true'): Promise<Envelope> {
+async function requestReceipt(path: string, kind = 'true'): Promise<Envelope> {
   const before = await ready(path)
   const answer = await stage.get(`${path}&receipt=${kind}`)
   expect([path, answer.status, answer.status === 200 ? '' : answer.text]).toEqual([path, 200, ''])
@@ -113,26 +113,26 @@ async function receiptOf(path: string, kind = 'true'): Promise<Envelope> {
   expect(answer.headers.get('x-as-of')).toBe(before.headers.get('x-as-of'))
   const credits = (of: typeof answer) => Number(of.headers.get('x-credits-charged'))
   expect(credits(answer)).toBe(credits(before) + (kind === 'proof' ? 25 : 2))
-  expect(JSON.stringify(payloadOf(receipt).answer.data)).toBe(JSON.stringify(data))
+  expect(JSON.stringify(decodePayload(receipt).answer.data)).toBe(JSON.stringify(data))
   return receipt
 }
 
-/** What a verifier says that has the key, or none. */
+/** Result of a verifier with the key, or without one. */
 async function said(receipt: Envelope, rpcUrls: readonly string[] = []) {
-  return await checked(stage, textOf(receipt), rpcUrls)
+  return await checked(stage, encodeReceipt(receipt), rpcUrls)
 }
 
 async function saidWithoutKey(receipt: Envelope) {
   const { signal } = new AbortController()
   const evidence = { keys: undefined, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner }
-  return await verifyReceipt(textOf(receipt), evidence)
+  return await verifyReceipt(encodeReceipt(receipt), evidence)
 }
 
 describe('a receipt of an answer in full', () => {
   test('covers all of a position but profit and loss, and verifies with no history', async () => {
-    const receipt = await receiptOf(v3(told))
-    const { uncovered, answer, reads } = payloadOf(receipt)
-    expect(uncovered).toEqual(pathsOf('data', PNL))
+    const receipt = await requestReceipt(v3(told))
+    const { uncovered, answer, reads } = decodePayload(receipt)
+    expect(uncovered).toEqual(formatPaths('data', PNL))
     const { pnl_status, uncollected_fees } = answer.data as Full
     expect([pnl_status, uncollected_fees]).toEqual(['ready', expect.anything()])
     expect(reads.map(({ calls }) => calls.length)).toEqual([1])
@@ -146,8 +146,8 @@ describe('a receipt of an answer in full', () => {
   }, 120_000)
 
   test('leaves out what the manager keeps together, and covers the total', async () => {
-    const receipt = await receiptOf(v3(unsplit))
-    expect(payloadOf(receipt).uncovered).toEqual(pathsOf('data', [...PNL, ...SPLIT]))
+    const receipt = await requestReceipt(v3(unsplit))
+    expect(decodePayload(receipt).uncovered).toEqual(formatPaths('data', [...PNL, ...SPLIT]))
     expect((await said(receipt)).is).toBe('true')
     const total = (payload: Payload) => {
       const { usd } = payload.answer.data as Full
@@ -157,24 +157,24 @@ describe('a receipt of an answer in full', () => {
   }, 120_000)
 
   test('covers prices by pools', async () => {
-    const receipt = await receiptOf(v3(pooled))
-    expect(payloadOf(receipt).reads.map(({ calls }) => calls.length)).toEqual([2])
+    const receipt = await requestReceipt(v3(pooled))
+    expect(decodePayload(receipt).reads.map(({ calls }) => calls.length)).toEqual([2])
     expect((await said(receipt, [scene.devnet.rpcUrl])).is).toBe('true')
   }, 120_000)
 
   test('names the positions of a list whose fees and principal it leaves out', async () => {
-    const receipt = await receiptOf(listed())
-    const { uncovered, answer } = payloadOf(receipt)
+    const receipt = await requestReceipt(listed())
+    const { uncovered, answer } = decodePayload(receipt)
     const items = answer.data as readonly Full[]
     const owed = await scene.devnet.v3.readPositions(items.map(({ token_id }) => BigInt(token_id)))
     const apart = owed.flatMap(({ tokensOwed0, tokensOwed1 }, at) =>
-      tokensOwed0 + tokensOwed1 > 0n ? pathsOf(`data[${at}]`, SPLIT) : [],
+      tokensOwed0 + tokensOwed1 > 0n ? formatPaths(`data[${at}]`, SPLIT) : [],
     )
-    expect(uncovered).toEqual([...pathsOf('data[*]', PNL), ...apart])
+    expect(uncovered).toEqual([...formatPaths('data[*]', PNL), ...apart])
     expect(apart.length).toBeGreaterThan(0)
     expect(apart.length).toBeLessThan(items.length * SPLIT.length)
     expect(
-      items.some(({ token_id }) => waitingOf(scene.flows.get(BigInt(token_id)) ?? []).some((each) => each > 0n)),
+      items.some(({ token_id }) => sumUncollected(scene.flows.get(BigInt(token_id)) ?? []).some((each) => each > 0n)),
     ).toBeTrue()
     expect((await said(receipt, [scene.devnet.rpcUrl])).is).toBe('true')
   }, 120_000)
@@ -183,12 +183,12 @@ describe('a receipt of an answer in full', () => {
     const height = (await scene.devnet.client.getBlockNumber({ cacheTime: 0 })) - 1n
     const { timestamp } = await scene.devnet.client.getBlock({ blockNumber: height })
     for (const moment of [`at_block=${height}`, `at_time=${timestamp}`]) {
-      const receipt = await receiptOf(`${v3(unsplit)}&${moment}`)
-      expect(payloadOf(receipt).reads[0]?.block.number).toBe(Number(height))
+      const receipt = await requestReceipt(`${v3(unsplit)}&${moment}`)
+      expect(decodePayload(receipt).reads[0]?.block.number).toBe(Number(height))
       expect((await said(receipt)).is).toBe('true')
     }
     const nothing = await stage.get(`/v1/positions/uniswap-v3?wallet=${TOKENS.weth.feed}&full=true&receipt=true`)
-    expect(payloadOf(nothing.body.receipt).uncovered).toEqual([])
+    expect(decodePayload(nothing.body.receipt).uncovered).toEqual([])
     expect((await said(nothing.body.receipt)).is).toBe('true')
   }, 120_000)
 
@@ -198,51 +198,51 @@ describe('a receipt of an answer in full', () => {
     await scene.devnet.rpc.call('evm_mine')
     const { status, body, headers } = await asked
     expect(status).toBe(200)
-    expect(headers.get('x-as-of')).toBe(`1:${payloadOf(body.receipt).reads[0]?.block.number}`)
+    expect(headers.get('x-as-of')).toBe(`1:${decodePayload(body.receipt).reads[0]?.block.number}`)
   }, 60_000)
 
   test('of Uniswap V4 leaves out what a withdrawal pays where a hook sees it', async () => {
-    const receipt = await receiptOf(v4(plain))
-    expect(payloadOf(receipt).uncovered).toEqual(pathsOf('data', PNL))
+    const receipt = await requestReceipt(v4(plain))
+    expect(decodePayload(receipt).uncovered).toEqual(formatPaths('data', PNL))
     expect((await said(receipt, [scene.devnet.rpcUrl])).is).toBe('true')
-    const seen = await receiptOf(v4(hooked))
+    const seen = await requestReceipt(v4(hooked))
     const executed = ['withdrawable', 'withdrawable_error', 'usd.total']
-    expect(payloadOf(seen).uncovered).toEqual(pathsOf('data', [...PNL, ...executed]))
-    expect(payloadOf(seen).answer.data).toMatchObject({ withdrawable: expect.anything(), withdrawable_error: null })
+    expect(decodePayload(seen).uncovered).toEqual(formatPaths('data', [...PNL, ...executed]))
+    expect(decodePayload(seen).answer.data).toMatchObject({ withdrawable: expect.anything(), withdrawable_error: null })
     expect((await said(seen)).is).toBe('true')
   }, 120_000)
 
   test('is proven', async () => {
     for (const path of [v3(unsplit), v4(plain), listed()]) {
-      const receipt = await receiptOf(path, 'proof')
-      const { level, reads } = payloadOf(receipt)
+      const receipt = await requestReceipt(path, 'proof')
+      const { level, reads } = decodePayload(receipt)
       const believed = new Map(reads.map(({ chain_id, block }) => [chain_id, block.hash]))
-      const { is, verdicts } = await checked(stage, textOf(receipt), [], believed)
+      const { is, verdicts } = await checked(stage, encodeReceipt(receipt), [], believed)
       expect([level, is, verdicts.answers.is, verdicts.figures.is]).toEqual(['proven', 'true', 'true', 'true'])
     }
   }, 120_000)
 })
 
-test('a tool gives the receipt of an answer in full', async () => {
+test('a tool returns the receipt of an answer in full', async () => {
   await ready(v3(told))
   const asked = { id: String(told), chain_id: 1, full: true, receipt: 'true' }
   const { data, receipt } = await stage.tool('uniswap_position', asked)
-  expect(payloadOf(receipt)).toMatchObject({ answer: { data }, uncovered: pathsOf('data', PNL) })
+  expect(decodePayload(receipt)).toMatchObject({ answer: { data }, uncovered: formatPaths('data', PNL) })
   expect((await said(receipt)).is).toBe('true')
 }, 60_000)
 
-/** A receipt whose instance lies. */
+/** A receipt of a dishonest instance. */
 function lied(receipt: Envelope, change: (payload: Payload) => void): Envelope {
   return signEnvelope(PAYLOAD_TYPE, JSON.stringify(changed(receipt, change)), stage.signer)
 }
 
-/** One that somebody else changed. */
+/** A receipt that was changed after signing. */
 function altered(receipt: Envelope, change: (payload: Payload) => void): Envelope {
   return { ...receipt, payload: Buffer.from(JSON.stringify(changed(receipt, change))).toString('base64') }
 }
 
 function changed(receipt: Envelope, change: (payload: Payload) => void): Payload {
-  const payload = payloadOf(receipt)
+  const payload = decodePayload(receipt)
   change(payload)
   return payload
 }
@@ -253,8 +253,8 @@ const profit = ({ answer }: Payload) => {
 }
 
 describe('a receipt of an answer in full that was changed', () => {
-  test('is refused by its signature if what it does not cover is another, and says without a key that it cannot tell', async () => {
-    const receipt = altered(await receiptOf(v3(told)), profit)
+  test('is refused by its signature if an uncovered field differs, and is unknown without a key', async () => {
+    const receipt = altered(await requestReceipt(v3(told)), profit)
     const { is, verdicts } = await said(receipt)
     expect([is, verdicts.signature.is]).toEqual(['false', 'false'])
     const keyless = await saidWithoutKey(receipt)
@@ -263,11 +263,11 @@ describe('a receipt of an answer in full that was changed', () => {
       { is: 'unknown', because: 'no keys were given (--key): nothing else stands for what is not covered' },
       { is: 'true', because: 'counted again from the recorded answers, but for what is not covered' },
     ])
-    expect(keyless.payload?.uncovered).toEqual(pathsOf('data', PNL))
+    expect(keyless.payload?.uncovered).toEqual(formatPaths('data', PNL))
   }, 60_000)
 
-  test('is refused if any other figure is another, of a position and of a list', async () => {
-    const one = await receiptOf(v3(told))
+  test('is refused if any other figure differs, of a position and of a list', async () => {
+    const one = await requestReceipt(v3(told))
     const lies: readonly ((data: Full) => unknown)[] = [
       (data) => Object.assign(data, { uncollected_fees: null }),
       (data) => Object.assign(data.usd, { uncollected_fees: '9.000000' }),
@@ -280,8 +280,8 @@ describe('a receipt of an answer in full that was changed', () => {
       const receipt = lied(one, ({ answer }) => lie(answer.data as Full))
       expect([String(lie), (await said(receipt)).verdicts.figures.is]).toEqual([String(lie), 'false'])
     }
-    const all = await receiptOf(listed())
-    const items = payloadOf(all).answer.data as readonly Full[]
+    const all = await requestReceipt(listed())
+    const items = decodePayload(all).answer.data as readonly Full[]
     for (const at of items.keys()) {
       const receipt = lied(all, ({ answer }) => {
         const data = (answer.data as readonly Full[])[at]
@@ -296,17 +296,17 @@ describe('a receipt of an answer in full that was changed', () => {
     expect((await said(shorter)).verdicts.figures.is).toBe('false')
   }, 60_000)
 
-  test('is refused if it says to cover less than its route does, or more', async () => {
-    const one = await receiptOf(v3(told))
+  test('is refused if it claims to cover less than its route does, or more', async () => {
+    const one = await requestReceipt(v3(told))
     const others: readonly string[][] = [
       [],
       ['data.pnl'],
-      [...pathsOf('data', PNL), 'data.usd.total'],
+      [...formatPaths('data', PNL), 'data.usd.total'],
       ['data'],
       ['*'],
       [''],
-      pathsOf('data', [...PNL, ...SPLIT]),
-      pathsOf('data', PNL).reverse(),
+      formatPaths('data', [...PNL, ...SPLIT]),
+      formatPaths('data', PNL).reverse(),
     ]
     for (const uncovered of others) {
       const { verdicts, is } = await said(lied(one, (payload) => Object.assign(payload, { uncovered })))
@@ -317,7 +317,7 @@ describe('a receipt of an answer in full that was changed', () => {
       ])
     }
     const state = await stage.get(`/v1/positions/uniswap-v3/${told}?chain_id=1&receipt=true`)
-    const more = lied(state.body.receipt, (payload) => Object.assign(payload, { uncovered: pathsOf('data', PNL) }))
+    const more = lied(state.body.receipt, (payload) => Object.assign(payload, { uncovered: formatPaths('data', PNL) }))
     expect((await said(more)).is).toBe('false')
   }, 60_000)
 

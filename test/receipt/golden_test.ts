@@ -6,7 +6,7 @@ import { FAMILIES } from '../../src/family/mod.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { parseKeys } from '../../src/service/receipt/keys.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
-import { payloadOf, runner } from './stage.ts'
+import { decodePayload, runner } from './stage.ts'
 
 const FOLDER = join(import.meta.dir, 'golden')
 const NAMES = readdirSync(FOLDER).filter((name) => name.endsWith('.json') && name !== 'keys.json')
@@ -14,7 +14,7 @@ const KEYS = parseKeys(readFileSync(join(FOLDER, 'keys.json'), 'utf8'))
 const AGAIN = 'bun test/receipt/golden/record.ts'
 
 test('there are golden receipts of families whose answers can be counted again, and of one that is only signed', () => {
-  const recorded = new Set(NAMES.map((name) => payloadOf(envelopeIn(name)).family.name))
+  const recorded = new Set(NAMES.map((name) => decodePayload(readEnvelope(name)).family.name))
   expect([...recorded].filter((name) => !FAMILIES.some((family) => family.name === name))).toEqual([])
   expect([...recorded].sort()).toEqual(['aave-v3', 'kamino', 'morpho-blue', 'uniswap-v3', 'uniswap-v4'])
   expect(NAMES.length).toBeGreaterThan(20)
@@ -22,11 +22,11 @@ test('there are golden receipts of families whose answers can be counted again, 
 
 for (const name of NAMES) {
   test(`the golden receipt ${name} comes to the same figures`, async () => {
-    const receipt = envelopeIn(name)
+    const receipt = readEnvelope(name)
     const { signal } = new AbortController()
     const evidence = { keys: KEYS, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner }
     const { is, verdicts } = await verifyReceipt(JSON.stringify(receipt), evidence)
-    const { family, level } = payloadOf(receipt)
+    const { family, level } = decodePayload(receipt)
     const said = JSON.stringify(verdicts, undefined, 1)
     if (level === 'signed') {
       expect([is, verdicts.signature.is, verdicts.figures.is]).toEqual(['true', 'true', 'unknown'])
@@ -48,6 +48,6 @@ for (const name of NAMES) {
   })
 }
 
-function envelopeIn(name: string): Envelope {
+function readEnvelope(name: string): Envelope {
   return JSON.parse(readFileSync(join(FOLDER, name), 'utf8'))
 }

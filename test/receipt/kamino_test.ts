@@ -4,7 +4,7 @@ import { verifyReceipt } from '../../src/service/receipt/verify.ts'
 import { SLOT, scene } from '../support/kamino_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 import { KAMINO_PATHS } from './golden/kamino.ts'
-import { checked, newSigner, payloadOf, published, runner, stageOver, textOf } from './stage.ts'
+import { checked, decodePayload, encodeReceipt, newSigner, published, runner, stageOver } from './stage.ts'
 
 const double = startSolanaDouble({ slot: SLOT, accounts: scene() })
 const stage = stageOver([], newSigner(), { solanaUrl: double.url })
@@ -19,7 +19,7 @@ for (const [name, path] of Object.entries(KAMINO_PATHS)) {
     const [before, after] = [plain, answer].map(({ headers }) => Number(headers.get('x-credits-charged')))
     expect(after).toBe((before ?? 0) + 2)
     const { receipt } = answer.body
-    const { level, uncovered, reads, family, request, ...rest } = payloadOf(receipt)
+    const { level, uncovered, reads, family, request, ...rest } = decodePayload(receipt)
     expect({ level, uncovered, reads, family: family.name }).toEqual({
       level: 'signed',
       uncovered: ['data'],
@@ -28,12 +28,12 @@ for (const [name, path] of Object.entries(KAMINO_PATHS)) {
     })
     expect(`${request.path}?${request.query}`).toStartWith(path)
     expect(JSON.stringify(rest.answer.data)).toBe(JSON.stringify(plain.body.data))
-    expect(JSON.stringify(payloadOf(receipt))).not.toMatch(/127\.0\.0\.1|solana-secret|org_rich/)
+    expect(JSON.stringify(decodePayload(receipt))).not.toMatch(/127\.0\.0\.1|solana-secret|org_rich/)
   })
 
   test(`${name} with a receipt is believed by its signature alone`, async () => {
     const { body } = await stage.get(`${path}&receipt=true`)
-    const file = textOf(body.receipt)
+    const file = encodeReceipt(body.receipt)
     const own = await checked(stage, file)
     expect([own.is, own.verdicts.signature.is, own.verdicts.figures.is]).toEqual(['true', 'true', 'unknown'])
     expect((await checked(stage, JSON.stringify(body))).is).toBe('true')
@@ -53,10 +53,10 @@ for (const [name, path] of Object.entries(KAMINO_PATHS)) {
     const { body } = await stage.get(`${path}&receipt=true`)
     const beside = JSON.stringify({ ...body, data: changed(body.data) })
     expect((await checked(stage, beside)).is).toBe('false')
-    const payload = payloadOf(body.receipt)
+    const payload = decodePayload(body.receipt)
     const other = { ...payload, answer: { ...payload.answer, data: changed(payload.answer.data) } }
     const inside = { ...body.receipt, payload: Buffer.from(JSON.stringify(other)).toString('base64') }
-    expect((await checked(stage, textOf(inside))).is).toBe('false')
+    expect((await checked(stage, encodeReceipt(inside))).is).toBe('false')
   })
 }
 

@@ -60,7 +60,7 @@ test('a retired key stays published without its secret, and is used no longer th
   expect(old).toMatchObject({ id: before.keyId, private_key: null })
 })
 
-test('of many who rotate at the same time each retires what signs, and one key is left', async () => {
+test('concurrent rotations each retire the signing key, and one key is left', async () => {
   await signing().signer()
   const made = await Promise.allSettled(
     Array.from({ length: 6 }, () => rotateKey(database.db, { pem: undefined, by: CLI_ACTOR })),

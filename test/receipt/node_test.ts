@@ -62,7 +62,7 @@ async function verify(words: readonly string[], input?: Buffer): Promise<{ statu
 
 const KEYED = ['--key', 'keys.json'] as const
 
-test('a file, or an answer as it came, is true without any endpoint, and says what it leaves open', async () => {
+test('a file, or an unmodified answer, is true without any endpoint, and the result names what is not checked', async () => {
   const { status, text } = await verify(['receipt.json', ...KEYED])
   expect(status).toBe(0)
   expect(text).toMatch(/^signature +true/m)
@@ -76,12 +76,12 @@ test('a file, or an answer as it came, is true without any endpoint, and says wh
   expect(json.differences).toEqual([expect.stringMatching(/^chain 1\.uniswapV3: .*, built in /)])
 })
 
-test('another node that has the block says true', async () => {
+test('another node that has the block gives true', async () => {
   const { status, text } = await verify(['receipt.json', ...KEYED, '--rpc', fork.rpcUrl])
   expect([status, text]).toEqual([0, expect.stringMatching(/^answers +true/m)])
 })
 
-test('one that ignores overrides, refuses them, lags, answers from elsewhere or is away cannot tell', async () => {
+test('a node that ignores or refuses overrides, lags, answers from another chain or is unreachable gives unknown', async () => {
   const faults: readonly Parameters<FaultyRpc['rule']>[0][] = [
     ({ method }) => (method === 'eth_call' ? { kind: 'no_overrides', how: 'ignore' } : undefined),
     ({ method }) => (method === 'eth_call' ? { kind: 'no_overrides', how: 'refuse' } : undefined),
@@ -97,7 +97,7 @@ test('one that ignores overrides, refuses them, lags, answers from elsewhere or 
   expect(away.status).toBe(3)
 }, 120_000)
 
-test('one that lies in one word says false, and so does one true beside a lying one', async () => {
+test('a node with one false word gives false, and so does an honest one beside it', async () => {
   rpc.rule(({ method }) => {
     if (method !== 'eth_call') return undefined
     return { kind: 'change', change: (result) => String(result).replace(/.{64}$/, 'f'.repeat(64)) }

@@ -11,7 +11,7 @@ import { rangeAround } from '../devnet/ticks.ts'
 import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
 import { testDatabase } from '../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
-import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from './stage.ts'
+import { checked, decodePayload, encodeReceipt, rowOver, type Stage, stageOver } from './stage.ts'
 
 let devnet: Devnet
 let aave: AaveDevnet
@@ -58,7 +58,7 @@ beforeEach(() => {
   }
 })
 
-/** A service that wants the same bytes from two of three endpoints. */
+/** A service that requires the same bytes from two of three endpoints. */
 function agreeing(more: object = {}): Stage {
   return stageOver([rowOver(urls(), { quorum: 2, ...more })])
 }
@@ -84,7 +84,7 @@ function callsSeen(): readonly number[] {
   return rpcs.map(({ seen }) => seen.filter(({ method }) => method === 'eth_call').length)
 }
 
-async function dissentsOf(stage: Stage): Promise<unknown> {
+async function readDissents(stage: Stage): Promise<unknown> {
   return (await stage.get('/readyz')).body.quorum['1']
 }
 
@@ -101,25 +101,25 @@ test('two endpoints that agree answer what one answers, in as many calls each, a
     const blocks = new Set(calls.flat().map(({ params }) => JSON.stringify(params[1])))
     expect([blocks.size, [...blocks][0]]).toEqual([1, expect.stringContaining('blockHash')])
     const { receipt } = (await stage.get(`${path}&receipt=true`)).body
-    const payload = payloadOf(receipt)
+    const payload = decodePayload(receipt)
     expect([payload.level, payload.reads.map(({ agreed }) => agreed)]).toEqual(['agreed', [2]])
-    expect((await checked(stage, textOf(receipt), [devnet.rpcUrl])).is).toBe('true')
+    expect((await checked(stage, encodeReceipt(receipt), [devnet.rpcUrl])).is).toBe('true')
   }
-  expect(await dissentsOf(stage)).toEqual({ contradicted: [], absent: [] })
-  expect(payloadOf((await alone.get(`${paths[0]}&receipt=true`)).body.receipt).level).toBe('replayable')
+  expect(await readDissents(stage)).toEqual({ contradicted: [], absent: [] })
+  expect(decodePayload((await alone.get(`${paths[0]}&receipt=true`)).body.receipt).level).toBe('replayable')
 })
 
 for (const place of [0, 1]) {
-  test(`one of three that lies at place ${place + 1} is outvoted and named`, async () => {
+  test(`one dishonest endpoint of three, number ${place + 1}, is outvoted and named`, async () => {
     rpcs[place]?.rule(lies)
     const stage = agreeing()
     for (const path of paths) {
       const answer = await stage.get(`${path}&receipt=true`)
       expect([path, answer.status]).toEqual([path, 200])
       expect(JSON.stringify(answer.body.data)).toBe(JSON.stringify((await alone.get(path)).body.data))
-      expect((await checked(stage, textOf(answer.body.receipt), [devnet.rpcUrl])).is).toBe('true')
+      expect((await checked(stage, encodeReceipt(answer.body.receipt), [devnet.rpcUrl])).is).toBe('true')
     }
-    expect(await dissentsOf(stage)).toEqual({ contradicted: [place + 1], absent: [] })
+    expect(await readDissents(stage)).toEqual({ contradicted: [place + 1], absent: [] })
     const { text } = await stage.get('/metrics')
     expect(text).toMatch(
       new RegExp(`quorum_dissents_total{chain_id="1",endpoint="${place + 1}",dissent="contradicted"} [1-9]`),
@@ -127,7 +127,7 @@ for (const place of [0, 1]) {
     expect(text).not.toMatch(/127\.0\.0\.1|localhost/)
   })
 
-  test(`one of three that is away at place ${place + 1} is passed over`, async () => {
+  test(`one unreachable endpoint of three, number ${place + 1}, is passed over`, async () => {
     rpcs[place]?.rule(() => DOWN)
     const stage = agreeing()
     for (const path of paths) {
@@ -135,22 +135,22 @@ for (const place of [0, 1]) {
       expect([path, answer.status]).toEqual([path, 200])
       expect(JSON.stringify(answer.body.data)).toBe(JSON.stringify((await alone.get(path)).body.data))
     }
-    expect(await dissentsOf(stage)).toEqual({ contradicted: [], absent: [] })
+    expect(await readDissents(stage)).toEqual({ contradicted: [], absent: [] })
   })
 
-  test(`one of three that lags by a block at place ${place + 1} is passed over, or decides the block`, async () => {
+  test(`one endpoint of three that lags by a block, number ${place + 1}, is passed over, or decides the block`, async () => {
     rpcs[place]?.rule(() => ({ kind: 'lag', blocks: 1 }))
     const stage = agreeing()
     const head = await devnet.client.getBlockNumber()
     const answer = await stage.get(paths[0] ?? '')
     expect([answer.status, answer.headers.get('x-as-of')]).toEqual([200, `1:${place === 0 ? head - 1n : head}`])
-    expect(await dissentsOf(stage)).toEqual({ contradicted: [], absent: [] })
-    // Nobody waits for its block: another one is asked.
+    expect(await readDissents(stage)).toEqual({ contradicted: [], absent: [] })
+    // The service does not wait for its block but asks another endpoint.
     if (place === 1) expect(callsSeen()).toEqual([1, 1, 1])
   })
 }
 
-test('if all others lag, they are asked again until the block has come', async () => {
+test('if all other endpoints lag, they are retried until they have the block', async () => {
   for (const rpc of rpcs.slice(1)) {
     let times = 0
     rpc.rule(({ method }) => (method === 'eth_call' && times++ < 2 ? { kind: 'lag', blocks: 1 } : undefined))
@@ -160,10 +160,10 @@ test('if all others lag, they are asked again until the block has come', async (
   const answer = await stage.get(paths[0] ?? '')
   expect([answer.status, answer.headers.get('x-as-of')]).toEqual([200, `1:${head}`])
   expect(callsSeen().slice(1).sort().at(-1)).toBe(3)
-  expect(await dissentsOf(stage)).toEqual({ contradicted: [], absent: [] })
+  expect(await readDissents(stage)).toEqual({ contradicted: [], absent: [] })
 })
 
-test('three of five agree if two lie alike; of three, none may lie or be away', async () => {
+test('three of five agree if two give the same false bytes; of three, all must be honest and reachable', async () => {
   const all = [...rpcs, ...(await Promise.all([fork.rpcUrl, devnet.rpcUrl].map((url) => startFaultyRpc(url))))]
   try {
     const stage = () =>
@@ -181,9 +181,9 @@ test('three of five agree if two lie alike; of three, none may lie or be away', 
       const { status, body } = await here.get(`${path}&receipt=true`)
       expect([liars, status]).toEqual([liars, 200])
       expect(JSON.stringify(body.data)).toBe(truth)
-      expect(payloadOf(body.receipt).reads.map(({ agreed }) => agreed)).toEqual([3])
-      const { contradicted } = (await dissentsOf(here)) as { readonly contradicted: readonly number[] }
-      // One that was not needed was not asked.
+      expect(decodePayload(body.receipt).reads.map(({ agreed }) => agreed)).toEqual([3])
+      const { contradicted } = (await readDissents(here)) as { readonly contradicted: readonly number[] }
+      // An endpoint that was not needed was not asked.
       expect(contradicted.every((place) => liars.includes(place - 1))).toBe(true)
       if (liars.includes(0)) expect(contradicted).toContain(1)
     }
@@ -200,7 +200,7 @@ test('three of five agree if two lie alike; of three, none may lie or be away', 
   }
 })
 
-test('positions of Uniswap V4 and portfolios are agreed on, with a liar among the endpoints too', async () => {
+test('positions of Uniswap V4 and portfolios reach the quorum, with a dishonest endpoint too', async () => {
   const owner = aave.wallets.borrower
   const asked = [
     ...v4Ids.map((id) => `/v1/positions/uniswap-v4/${id}`),
@@ -235,15 +235,15 @@ test('positions of Uniswap V4 and portfolios are agreed on, with a liar among th
   }
 }, 120_000)
 
-test('a proof is given of what two agree on', async () => {
+test('a proof is made of answers with a quorum', async () => {
   rpcs[0]?.rule(lies)
   const { status, body } = await agreeing().get(`${paths[0]}&receipt=proof`)
   expect(status).toBe(200)
-  const payload = payloadOf(body.receipt)
+  const payload = decodePayload(body.receipt)
   expect([payload.level, payload.reads.map(({ agreed }) => agreed)]).toEqual(['proven', [2]])
 })
 
-test('without two that agree it is 503 that names places and no URL, and nothing is charged', async () => {
+test('without a quorum the answer is 503 with endpoint numbers and no URL, and nothing is charged', async () => {
   const cases: readonly (readonly [rules: readonly (Fault | undefined | 'lie')[], said: RegExp, told: object])[] = [
     [['lie', undefined, DOWN], /endpoints 1 and 2 contradict each other/, { contradicted: [1, 2], absent: [] }],
     [[undefined, 'lie', DOWN], /endpoints 1 and 2 contradict each other/, { contradicted: [1, 2], absent: [] }],
@@ -260,11 +260,11 @@ test('without two that agree it is 503 that names places and no URL, and nothing
     expect(answer.body.error.message).toContain('2 endpoints must give the same bytes')
     expect(answer.text).not.toMatch(/127\.0\.0\.1|localhost/)
     expect(answer.headers.get('x-credits-charged')).toBe('0')
-    expect(await dissentsOf(stage)).toEqual(told)
+    expect(await readDissents(stage)).toEqual(told)
   }
 })
 
-test('a block that nobody else knows is read from no endpoint', async () => {
+test('a block that only one endpoint has is not used', async () => {
   rpcs[0]?.rule(({ method }) =>
     method === 'eth_getBlockByNumber'
       ? { kind: 'change', change: (result) => ({ ...(result as object), hash: `0x${'ab'.repeat(32)}` }) }
@@ -284,12 +284,12 @@ test('endpoints that run lenses in different ways agree', async () => {
       const answer = await stage.get(paths[1] ?? '')
       expect([place, how, answer.status]).toEqual([place, how, 200])
       expect(JSON.stringify(answer.body.data)).toBe(JSON.stringify((await alone.get(paths[1] ?? '')).body.data))
-      expect(await dissentsOf(stage)).toEqual({ contradicted: [], absent: [] })
+      expect(await readDissents(stage)).toEqual({ contradicted: [], absent: [] })
     }
   }
 })
 
-test('a crowd with a liar among its endpoints gets the truth, each of it', async () => {
+test('concurrent callers with a dishonest endpoint all get the honest answer', async () => {
   rpcs[0]?.rule(lies)
   const stage = agreeing()
   const truth = await Promise.all(paths.map(async (path) => JSON.stringify((await alone.get(path)).body.data)))
@@ -299,7 +299,7 @@ test('a crowd with a liar among its endpoints gets the truth, each of it', async
   expect(answers.map(({ body }) => JSON.stringify(body.data))).toEqual(asked.map((index) => truth[index] ?? ''))
 })
 
-test('a past block is agreed on too', async () => {
+test('reads of a past block require a quorum too', async () => {
   rpcs[0]?.rule(lies)
   const height = await devnet.client.getBlockNumber()
   const path = `${paths[0]}&at_block=${height - 3n}`
@@ -308,12 +308,12 @@ test('a past block is agreed on too', async () => {
   expect(JSON.stringify(answer.body.data)).toBe(JSON.stringify((await alone.get(path)).body.data))
 })
 
-test('a row says how many; mistakes are said at the start, without URLs', () => {
+test('a chain’s row sets the quorum; mistakes are reported at the start, without URLs', () => {
   const config = (more: object, env: object = {}) =>
     readConfig({ CHAINS_FILE: 'rows', CHAINS: '1', ...env }, () =>
       JSON.stringify({ chains: [rowOver(['http://a.test/secret', 'http://b.test/secret'], more)] }),
     )
-  const mistakesOf = (more: object, env: object = {}): readonly string[] => {
+  const listMistakes = (more: object, env: object = {}): readonly string[] => {
     try {
       config(more, env)
       return []
@@ -323,21 +323,27 @@ test('a row says how many; mistakes are said at the start, without URLs', () => 
     }
   }
   for (const quorum of [0, -1, 1.5, 6, '2', null]) {
-    expect([quorum, mistakesOf({ quorum })]).toEqual([
+    expect([quorum, listMistakes({ quorum })]).toEqual([
       quorum,
       ['CHAINS_FILE: chains.0.quorum: expected a whole number from 1 to 5'],
     ])
   }
-  expect(mistakesOf({ quorum: 3 })).toEqual([expect.stringMatching(/chain 1: expected at least 3 endpoints.*are 2, 2/)])
-  expect(mistakesOf({ quorum: 2 }, { RPC_URL_1: 'http://c.test/secret' })).toHaveLength(1)
+  expect(listMistakes({ quorum: 3 })).toEqual([
+    expect.stringMatching(/chain 1: expected at least 3 endpoints.*are 2, 2/),
+  ])
+  expect(listMistakes({ quorum: 2 }, { RPC_URL_1: 'http://c.test/secret' })).toHaveLength(1)
   const twice = { quorum: 2, rpcUrls: ['http://a.test/secret', 'http://a.test/secret'] }
-  expect(mistakesOf(twice)).toEqual([expect.stringMatching(/are 2, 1 of them/)])
-  expect(mistakesOf({ quorum: 2 })).toEqual([])
+  expect(listMistakes(twice)).toEqual([expect.stringMatching(/are 2, 1 of them/)])
+  expect(listMistakes({ quorum: 2 })).toEqual([])
   const options = { clock: systemClock, log: silentLog, recorder: () => () => {} }
-  const agreedOf = (more: object) => {
+  const listQuorums = (more: object) => {
     const clients = createClients(config(more), options)
     clients.close()
     return [...clients.evm.values()].map(({ agreed }) => agreed)
   }
-  expect([agreedOf({}), agreedOf({ quorum: 1 }), agreedOf({ quorum: 2 })]).toEqual([[undefined], [undefined], [2]])
+  expect([listQuorums({}), listQuorums({ quorum: 1 }), listQuorums({ quorum: 2 })]).toEqual([
+    [undefined],
+    [undefined],
+    [2],
+  ])
 })

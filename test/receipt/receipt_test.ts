@@ -7,7 +7,7 @@ import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../devnet/random.ts'
 import { caseCount } from '../support/cases.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
-import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from './stage.ts'
+import { checked, decodePayload, encodeReceipt, rowOver, type Stage, stageOver } from './stage.ts'
 
 let devnet: Devnet
 let aave: AaveDevnet
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 const BATCH = '/v1/lending/aave-v3/batch'
 
-function yieldOf(wallet: string, market: { readonly id: Hex }): string {
+function formatYieldPath(wallet: string, market: { readonly id: Hex }): string {
   return `/v1/lending/morpho-blue/position/1/yield?wallet=${wallet}&market_id=${market.id}`
 }
 
@@ -44,7 +44,7 @@ describe('receipt=true', () => {
       [`/v1/lending/aave-v3?wallet=${aave.wallets.emode}&target_health_factor=2`, 15],
       [`/v1/lending/aave-v3?wallet=${aave.wallets.borrower}&market_id=main`, 15],
       [`/v1/lending/aave-v3?wallet=${aave.wallets.borrower}&full=true`, 15],
-      [yieldOf(morpho.wallets.both, morpho.markets.wethUsdc), 8],
+      [formatYieldPath(morpho.wallets.both, morpho.markets.wethUsdc), 8],
     ]
     for (const [path, price] of paths) {
       stage.requests.length = 0
@@ -60,9 +60,9 @@ describe('receipt=true', () => {
       expect([plain, answer].map(({ headers }) => Number(headers.get('x-credits-charged')))).toEqual([price, price + 2])
       // One look at the head, and each call twice at the same time.
       expect(stage.requests.length).toBeLessThanOrEqual(2 * few + 1)
-      const { is, verdicts } = await checked(stage, textOf(receipt), [devnet.rpcUrl])
+      const { is, verdicts } = await checked(stage, encodeReceipt(receipt), [devnet.rpcUrl])
       expect([path, is, verdicts.signature.is, verdicts.block.is]).toEqual([path, 'true', 'true', 'true'])
-      const payload = payloadOf(receipt)
+      const payload = decodePayload(receipt)
       expect(payload.level).toBe('replayable')
       expect(payload.request.path).toBe(new URL(path.replace('amm_a', 'uniswap-v3'), 'http://x').pathname)
       expect(JSON.stringify(payload.answer.data)).toBe(JSON.stringify(rest.data))
@@ -70,7 +70,7 @@ describe('receipt=true', () => {
     }
   }, 120_000)
 
-  test('is found again by a verifier where the block of a time is searched for', async () => {
+  test('is reproduced by a verifier where the block of a time is searched for', async () => {
     const searching = stageOver([rowOver([devnet.rpcUrl], { blockTimeMs: 12_000 })])
     for (let block = 0; block < 5; block++) {
       await devnet.rpc.call('evm_increaseTime', 12)
@@ -81,7 +81,7 @@ describe('receipt=true', () => {
       `/v1/positions/uniswap-v3/${devnet.positions.good}?at_time=${timestamp}&receipt=true`,
     )
     expect(answer.status).toBe(200)
-    expect((await checked(searching, textOf(answer.body.receipt))).is).toBe('true')
+    expect((await checked(searching, encodeReceipt(answer.body.receipt))).is).toBe('true')
   })
 
   test('covers a batch, whose body the receipt states', async () => {
@@ -89,13 +89,13 @@ describe('receipt=true', () => {
     const plain = await stage.post(BATCH, { wallets, chain_id: 1 })
     const answer = await stage.post(`${BATCH}?receipt=true&limit=2`, { wallets, chain_id: 1 })
     expect(answer.body.data).toEqual(plain.body.data.slice(0, 2))
-    expect(payloadOf(answer.body.receipt).request).toEqual({
+    expect(decodePayload(answer.body.receipt).request).toEqual({
       method: 'POST',
       path: BATCH,
       query: 'receipt=true&limit=2',
       body: { wallets, chain_id: 1 },
     })
-    expect((await checked(stage, textOf(answer.body.receipt))).is).toBe('true')
+    expect((await checked(stage, encodeReceipt(answer.body.receipt))).is).toBe('true')
     expect(Number(answer.headers.get('x-credits-charged'))).toBe(3 * 15 + 2)
   })
 
@@ -118,7 +118,7 @@ describe('receipt=true', () => {
     }
   })
 
-  test('reads anew: no answer of the same block is given again', async () => {
+  test('bypasses caches: answers of the same block are read again', async () => {
     const kept = stageOver([rowOver([devnet.rpcUrl], { reuseMs: 600_000, blockTimeMs: 600_000 })])
     const path = `/v1/positions/uniswap-v3/${devnet.positions.good}?chain_id=1`
     await devnet.rpc.call('evm_mine')
@@ -135,7 +135,7 @@ describe('receipt=true', () => {
       const plain = stageOver([rowOver([rpc.url])])
       const answer = await plain.get(`/v1/positions/uniswap-v3?wallet=${devnet.wallets.provider}&receipt=true`)
       expect(answer.status).toBe(200)
-      expect((await checked(plain, textOf(answer.body.receipt), [rpc.url])).is).toBe('true')
+      expect((await checked(plain, encodeReceipt(answer.body.receipt), [rpc.url])).is).toBe('true')
     } finally {
       await rpc.stop()
     }
@@ -168,9 +168,9 @@ describe('receipt=true', () => {
       const secret = stageOver([rowOver([`${keyed.url}v2/s3cretKey`])])
       const answer = await secret.get(`/v1/positions/uniswap-v3?wallet=${devnet.wallets.provider}&limit=2&receipt=true`)
       const { receipt, pagination } = answer.body
-      const text = `${textOf(receipt)} ${Buffer.from(receipt.payload, 'base64')}`
+      const text = `${encodeReceipt(receipt)} ${Buffer.from(receipt.payload, 'base64')}`
       expect(pagination.next_page).toStartWith('http://test.local/v1/')
-      expect(payloadOf(receipt).answer.pagination).toMatchObject({ next_page: expect.stringMatching(/^\/v1\//) })
+      expect(decodePayload(receipt).answer.pagination).toMatchObject({ next_page: expect.stringMatching(/^\/v1\//) })
       for (const hidden of [
         'http:',
         'https:',
@@ -209,7 +209,7 @@ describe('a result of a tool', () => {
         `${path}${path.includes('chain_id') ? '' : '&chain_id=1'}&at_block=${height}&receipt=true`,
       )
       expect(data).toEqual(body.data)
-      const [read] = payloadOf(body.receipt).reads
+      const [read] = decodePayload(body.receipt).reads
       const [call] = read?.calls ?? []
       if (read === undefined || call === undefined) throw new Error('Expected a call')
       expect(citation).toEqual([
@@ -248,7 +248,7 @@ describe('a result of a tool', () => {
 /** Runtime code that answers one word to whatever is asked. */
 const ANSWERING = (word: string): Hex => `0x${word}60005260206000f3`
 
-describe('a token that answers by what no other call sees alike', () => {
+describe('a token whose answer depends on values that differ between calls', () => {
   const odd: readonly (readonly [what: string, code: Hex])[] = [
     ['the base fee', ANSWERING('48')],
     ['the hash of the block before', ANSWERING('6001430340')],
@@ -277,13 +277,13 @@ describe('a token that answers by what no other call sees alike', () => {
     })
   }
 
-  test('its height is the same to all, and so is its gas: lenses grant every token the same', async () => {
+  test('a token that answers by its height or its gas is reproducible: lenses grant every token the same gas', async () => {
     const here = stageOver([rowOver([own.rpcUrl])])
     for (const opcode of ['43', '5a']) {
       await own.rpc.call('anvil_setCode', token, ANSWERING(opcode))
       const { status, body } = await here.get(`${path}&receipt=true`)
       expect([opcode, status]).toEqual([opcode, 200])
-      expect((await checked(here, textOf(body.receipt), [own.rpcUrl])).is).toBe('true')
+      expect((await checked(here, encodeReceipt(body.receipt), [own.rpcUrl])).is).toBe('true')
     }
     await own.stop()
   })
@@ -302,7 +302,7 @@ test('random answers are the same with a receipt and without, at the same block'
     () => `/v1/positions/uniswap-v3?wallet=${pick(owners)}&status=inactive${page()}`,
     () => `/v1/positions/uniswap-v3/${1 + below(60)}?manager_address=${stageManager()}${moments()}`,
     () => `/v1/lending/aave-v3?wallet=${pick([...wallets, ...Object.values(aave.wallets)])}${page()}${moments()}`,
-    () => yieldOf(pick(Object.values(morpho.wallets)), pick(Object.values(morpho.markets))),
+    () => formatYieldPath(pick(Object.values(morpho.wallets)), pick(Object.values(morpho.markets))),
   ]
   const count = caseCount(1_000, 100)
   const statuses = new Map<number, number>()
@@ -314,7 +314,7 @@ test('random answers are the same with a receipt and without, at the same block'
     if (answer.status !== 200) continue
     expect(JSON.stringify(answer.body.data)).toBe(JSON.stringify(plain.body.data))
     expect(answer.headers.get('x-as-of')).toBe(plain.headers.get('x-as-of'))
-    expect((await checked(stage, textOf(answer.body.receipt))).is).toBe('true')
+    expect((await checked(stage, encodeReceipt(answer.body.receipt))).is).toBe('true')
   }
   expect(statuses.get(200) ?? 0).toBeGreaterThan(count / 2)
 }, 300_000)

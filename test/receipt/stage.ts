@@ -35,7 +35,7 @@ export interface Stage {
   readonly requests: string[]
   get(path: string, key?: string): Promise<Answer>
   post(path: string, body: unknown): Promise<Answer>
-  /** Ends what it stores in the background. */
+  /** Stops background work. */
   close(): Promise<void>
   /** Body of a tool's answer. */
   tool(name: string, given: object): Promise<Answer['body']>
@@ -97,7 +97,7 @@ export function stageOver(
     aliases: familyAliases(config.families),
     gate,
     gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID() }),
-    notary: createReceiptIssuer({
+    receiptIssuer: createReceiptIssuer({
       config,
       connect: () => services,
       signer: async () => signer,
@@ -135,13 +135,13 @@ export function stageOver(
   }
 }
 
-/** The file of a receipt. */
-export function textOf(receipt: Envelope): string {
+/** Encodes a receipt as a file. */
+export function encodeReceipt(receipt: Envelope): string {
   return JSON.stringify(receipt)
 }
 
-/** What a receipt states. Throws if it is none. */
-export function payloadOf(receipt: Envelope): Payload {
+/** Decodes the payload of a receipt. Throws for anything else. */
+export function decodePayload(receipt: Envelope): Payload {
   const payload = parsePayload(JSON.parse(decodeEnvelopeText(receipt) ?? ''))
   if (payload === undefined) throw new Error('Expected a payload')
   return payload

@@ -10,7 +10,17 @@ import type { Devnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../devnet/random.ts'
 import { caseCount } from '../support/cases.ts'
-import { checked, newSigner, payloadOf, published, rowOver, runner, type Stage, stageOver, textOf } from './stage.ts'
+import {
+  checked,
+  decodePayload,
+  encodeReceipt,
+  newSigner,
+  published,
+  rowOver,
+  runner,
+  type Stage,
+  stageOver,
+} from './stage.ts'
 
 let devnet: Devnet
 let aave: AaveDevnet
@@ -49,29 +59,29 @@ function altered(receipt: Envelope, change: (payload: Payload) => unknown): Enve
   return { ...receipt, payload: Buffer.from(JSON.stringify(changed(receipt, change))).toString('base64') }
 }
 
-/** The same signed by the instance itself, which lies. */
+/** The same, signed by a dishonest instance. */
 function lied(receipt: Envelope, change: (payload: Payload) => unknown): Envelope {
   return signEnvelope(PAYLOAD_TYPE, JSON.stringify(changed(receipt, change)), stage.signer)
 }
 
 function changed(receipt: Envelope, change: (payload: Payload) => unknown): Payload {
-  const payload = payloadOf(receipt)
+  const payload = decodePayload(receipt)
   const result = change(payload)
   return result === undefined ? payload : (result as Payload)
 }
 
-function readIn({ reads: [read] }: Payload) {
+function getRead({ reads: [read] }: Payload) {
   if (read === undefined) throw new Error('Expected a read')
   return read
 }
 
-function chainOf({ chains: [chain] }: Payload['settings']): Record<string, unknown> {
+function getChain({ chains: [chain] }: Payload['settings']): Record<string, unknown> {
   if (chain === undefined) throw new Error('Expected a chain')
   return chain
 }
 
-function callIn(payload: Payload) {
-  const [call] = readIn(payload).calls
+function getCall(payload: Payload) {
+  const [call] = getRead(payload).calls
   if (call === undefined) throw new Error('Expected a call')
   return call
 }
@@ -84,7 +94,7 @@ function flipped<Text extends string>(text: Text, at: number): Text {
 }
 
 test('whole receipts are accepted', async () => {
-  for (const receipt of Object.values(receipts)) expect((await checked(stage, textOf(receipt))).is).toBe('true')
+  for (const receipt of Object.values(receipts)) expect((await checked(stage, encodeReceipt(receipt))).is).toBe('true')
 })
 
 describe('the envelope', () => {
@@ -116,7 +126,7 @@ describe('the envelope', () => {
     const under = async (times: { readonly fromSec: number; readonly untilSec?: number }) => {
       const keys = [published({ signer: newSigner() }), published(stage, times)]
       const evidence = { keys, rpcUrls: [], blockHashes: new Map(), clock, signal, runner }
-      return (await verifyReceipt(textOf(receipts.position), evidence)).verdicts.signature.is
+      return (await verifyReceipt(encodeReceipt(receipts.position), evidence)).verdicts.signature.is
     }
     expect(await under({ fromSec: nowSec - 86_400, untilSec: nowSec + 60 })).toBe('true')
     expect(await under({ fromSec: nowSec - 86_400, untilSec: nowSec - 43_200 })).toBe('false')
@@ -138,7 +148,7 @@ describe('the envelope', () => {
   })
 })
 
-/** What an instance could try, each with the check that finds it. */
+/** Forgeries by an instance, each with the check that detects it. */
 const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change: (payload: Payload) => unknown])[] = [
   [
     'a figure’s last digit',
@@ -160,7 +170,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'call data for another wallet',
     'list',
     (payload) => {
-      const call = callIn(payload)
+      const call = getCall(payload)
       call.data = call.data.replace(
         devnet.wallets.provider.slice(2).toLowerCase(),
         toWalletAddress('somebody else').slice(2).toLowerCase(),
@@ -178,7 +188,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'a feed swapped',
     'market',
     ({ settings }) => {
-      const { usdFeeds } = chainOf(settings)['prices'] as { usdFeeds: Record<string, string> }
+      const { usdFeeds } = getChain(settings)['prices'] as { usdFeeds: Record<string, string> }
       usdFeeds[TOKENS.weth.address] = TOKENS.wbtc.feed
     },
   ],
@@ -186,7 +196,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'a feed left out',
     'market',
     ({ settings }) => {
-      const { usdFeeds } = chainOf(settings)['prices'] as { usdFeeds: Record<string, string> }
+      const { usdFeeds } = getChain(settings)['prices'] as { usdFeeds: Record<string, string> }
       delete usdFeeds[TOKENS.weth.address]
     },
   ],
@@ -194,14 +204,14 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'no prices, which it needs',
     'market',
     ({ settings }) => {
-      delete chainOf(settings)['prices']
+      delete getChain(settings)['prices']
     },
   ],
   [
     'another manager',
     'position',
     ({ settings }) => {
-      const [row] = chainOf(settings)['uniswapV3'] as { manager: string }[]
+      const [row] = getChain(settings)['uniswapV3'] as { manager: string }[]
       if (row !== undefined) row.manager = toWalletAddress('manager')
     },
   ],
@@ -209,7 +219,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'another market',
     'lending',
     ({ settings }) => {
-      const markets = chainOf(settings)['aaveV3'] as unknown[]
+      const markets = getChain(settings)['aaveV3'] as unknown[]
       markets.pop()
     },
   ],
@@ -233,28 +243,28 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'the lens altered',
     'position',
     (payload) => {
-      callIn(payload).lens = flipped(callIn(payload).lens, 9)
+      getCall(payload).lens = flipped(getCall(payload).lens, 9)
     },
   ],
   [
     'a call dropped',
     'position',
     (payload) => {
-      readIn(payload).calls.pop()
+      getRead(payload).calls.pop()
     },
   ],
   [
     'a call repeated',
     'position',
     (payload) => {
-      readIn(payload).calls.push(callIn(payload))
+      getRead(payload).calls.push(getCall(payload))
     },
   ],
   [
     'a read repeated',
     'position',
     (payload) => {
-      payload.reads.push(readIn(payload))
+      payload.reads.push(getRead(payload))
     },
   ],
   [
@@ -268,21 +278,21 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'a call added',
     'position',
     (payload) => {
-      readIn(payload).calls.push({ ...callIn(payload), data: '0x00' })
+      getRead(payload).calls.push({ ...getCall(payload), data: '0x00' })
     },
   ],
   [
     'a result dropped',
     'past',
     (payload) => {
-      readIn(payload).headers.pop()
+      getRead(payload).headers.pop()
     },
   ],
   [
     'a result repeated',
     'past',
     (payload) => {
-      const { headers } = readIn(payload)
+      const { headers } = getRead(payload)
       if (headers[0] !== undefined) headers.push(headers[0])
     },
   ],
@@ -318,7 +328,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'another chain of the read',
     'position',
     (payload) => {
-      readIn(payload).chain_id = 10
+      getRead(payload).chain_id = 10
     },
   ],
   [
@@ -346,21 +356,21 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'another number of the block',
     'position',
     (payload) => {
-      readIn(payload).block.number += 1
+      getRead(payload).block.number += 1
     },
   ],
   [
     'another time of the block',
     'position',
     (payload) => {
-      readIn(payload).block.timestamp += 1
+      getRead(payload).block.timestamp += 1
     },
   ],
   [
     'another parent of the block',
     'position',
     (payload) => {
-      readIn(payload).block.parent_hash = flipped(readIn(payload).block.parent_hash, 9)
+      getRead(payload).block.parent_hash = flipped(getRead(payload).block.parent_hash, 9)
     },
   ],
   [
@@ -375,26 +385,26 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
 describe('a receipt with', () => {
   for (const [what, of, change] of LIES) {
     test(`${what} is refused by its signature, and even if the instance signs it`, async () => {
-      expect(textOf(altered(receipts[of], change))).not.toBe(textOf(receipts[of]))
-      expect((await checked(stage, textOf(altered(receipts[of], change)))).is).toBe('false')
-      const { is, verdicts } = await checked(stage, textOf(lied(receipts[of], change)))
+      expect(encodeReceipt(altered(receipts[of], change))).not.toBe(encodeReceipt(receipts[of]))
+      expect((await checked(stage, encodeReceipt(altered(receipts[of], change)))).is).toBe('false')
+      const { is, verdicts } = await checked(stage, encodeReceipt(lied(receipts[of], change)))
       expect([what, is, verdicts.signature.is]).toEqual([what, 'false', verdicts.signature.is])
     })
   }
 
-  test('another revision is one of another release: it cannot be told', async () => {
+  test('a receipt of another revision is of another release, so the result is unknown', async () => {
     const other = (payload: Payload) => {
       payload.family.revision += 1
     }
-    expect((await checked(stage, textOf(altered(receipts.position, other)))).is).toBe('false')
-    const { is, verdicts } = await checked(stage, textOf(lied(receipts.position, other)))
+    expect((await checked(stage, encodeReceipt(altered(receipts.position, other)))).is).toBe('false')
+    const { is, verdicts } = await checked(stage, encodeReceipt(lied(receipts.position, other)))
     expect([is, verdicts.figures.is]).toEqual(['unknown', 'unknown'])
     expect(verdicts.figures.because).toContain('is known to release 0.1.0')
   })
 
-  test('a heartbeat widened or a stablecoin added says so in what differs from the built-in rows', () => {
+  test('a widened heartbeat or an added stablecoin appears in the differences from the built-in rows', () => {
     const wide = changed(receipts.market, ({ settings }) => {
-      const prices = chainOf(settings)['prices'] as { usdFeeds: Record<string, unknown>; stablecoins: string[] }
+      const prices = getChain(settings)['prices'] as { usdFeeds: Record<string, unknown>; stablecoins: string[] }
       prices.usdFeeds[TOKENS.weth.address] = { feed: TOKENS.weth.feed, heartbeatSec: 999_999 }
       prices.stablecoins.push(TOKENS.wbtc.address)
     })
@@ -402,38 +412,38 @@ describe('a receipt with', () => {
     expect(text).toContain('heartbeatSec: 999999, built in 3600')
     expect(text).toContain(`stablecoins: ["${TOKENS.wbtc.address}"]`)
     const signed = altered(receipts.market, () => wide)
-    return checked(stage, textOf(signed)).then(({ is }) => expect(is).toBe('false'))
+    return checked(stage, encodeReceipt(signed)).then(({ is }) => expect(is).toBe('false'))
   })
 
-  test('a raw bit flipped is found by any endpoint, whether figures use it or not', async () => {
-    const { answer } = callIn(payloadOf(receipts.position))
+  test('a flipped raw bit is detected by any endpoint, whether figures use it or not', async () => {
+    const { answer } = getCall(decodePayload(receipts.position))
     let silent = 0
     for (let at = 116 + 8; at < answer.length; at += 61) {
       const lie = lied(receipts.position, (payload) => {
-        callIn(payload).answer = flipped(answer, at)
+        getCall(payload).answer = flipped(answer, at)
       })
-      if ((await checked(stage, textOf(lie))).is === 'true') silent++
-      const { is } = await checked(stage, textOf(lie), [devnet.rpcUrl])
+      if ((await checked(stage, encodeReceipt(lie))).is === 'true') silent++
+      const { is } = await checked(stage, encodeReceipt(lie), [devnet.rpcUrl])
       expect([at, is]).toEqual([at, 'false'])
     }
     expect(silent).toBeGreaterThan(3)
   }, 60_000)
 
-  test('the hash of a sibling is found by any endpoint, and by who knows the block', async () => {
+  test('the hash of a sibling block is detected by any endpoint, and by a given block hash', async () => {
     const sibling = (payload: Payload) => {
-      readIn(payload).block.hash = flipped(readIn(payload).block.hash, 9)
+      getRead(payload).block.hash = flipped(getRead(payload).block.hash, 9)
     }
-    const { verdicts, is } = await checked(stage, textOf(lied(receipts.position, sibling)), [devnet.rpcUrl])
+    const { verdicts, is } = await checked(stage, encodeReceipt(lied(receipts.position, sibling)), [devnet.rpcUrl])
     expect([is, verdicts.block.is]).toEqual(['unknown', 'unknown'])
     const { verifyReceipt } = await import('../../src/service/receipt/verify.ts')
     const clock = { now: Date.now, monotonicMs: () => performance.now() }
-    const { hash } = readIn(payloadOf(receipts.position)).block
+    const { hash } = getRead(decodePayload(receipts.position)).block
     const given = { keys: [published(stage)], rpcUrls: [], blockHashes: new Map([[1, hash]]), clock }
     const { signal } = new AbortController()
-    expect((await verifyReceipt(textOf(receipts.position), { ...given, signal, runner })).is).toBe('true')
-    expect((await verifyReceipt(textOf(lied(receipts.position, sibling)), { ...given, signal, runner })).is).toBe(
-      'false',
-    )
+    expect((await verifyReceipt(encodeReceipt(receipts.position), { ...given, signal, runner })).is).toBe('true')
+    expect(
+      (await verifyReceipt(encodeReceipt(lied(receipts.position, sibling)), { ...given, signal, runner })).is,
+    ).toBe('false')
   })
 
   test('another answer beside it is refused', async () => {
@@ -444,19 +454,19 @@ describe('a receipt with', () => {
   })
 })
 
-test('of random changes none is accepted but those that change nothing that the receipt states', async () => {
+test('random changes are refused unless the payload stays the same', async () => {
   const count = caseCount(10_000, 1_500)
   const { below, pick } = createRandom(1_101)
   const all = Object.values(receipts)
   let accepted = 0
   for (let index = 0; index < count; index++) {
     const receipt = pick(all)
-    const text = mutated(textOf(receipt), { below, pick })
+    const text = mutated(encodeReceipt(receipt), { below, pick })
     const { is, payload } = await checked(stage, text)
     expect(['true', 'false', 'unknown']).toContain(is)
     if (is !== 'true') continue
     accepted++
-    expect(JSON.stringify(payload)).toBe(JSON.stringify(payloadOf(receipt)))
+    expect(JSON.stringify(payload)).toBe(JSON.stringify(decodePayload(receipt)))
   }
   // White space between the words of the envelope, at most.
   expect(accepted).toBeLessThan(count / 20)

@@ -12,5 +12,5 @@ test.each([
   const log = { ...silentLog, info: (fields: object) => void logged.push(fields) }
   const config = readConfig({ CHAINS, ...further }, () => '')
   logListening(config, { port: 1_234, operatorPort: undefined }, { log, out: () => undefined })
-  expect(logged).toEqual([expect.objectContaining({ msg: 'Listens', port: 1_234, chains })])
+  expect(logged).toEqual([expect.objectContaining({ msg: 'Listening', port: 1_234, chains })])
 })

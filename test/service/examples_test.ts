@@ -56,10 +56,10 @@ test('operations have names as a person writes them', () => {
 })
 
 /** Places of a row's values: `position_state.pool.id`. */
-function placesOf(value: unknown, place: readonly string[] = []): string[] {
+function listPaths(value: unknown, path: readonly string[] = []): string[] {
   if (value === null) return []
-  if (typeof value !== 'object' || Array.isArray(value)) return [place.join('.')]
-  return Object.entries(value).flatMap(([name, each]) => placesOf(each, [...place, name]))
+  if (typeof value !== 'object' || Array.isArray(value)) return [path.join('.')]
+  return Object.entries(value).flatMap(([name, each]) => listPaths(each, [...path, name]))
 }
 
 test('the CSV of every list has a column for each of its figures', () => {
@@ -72,7 +72,7 @@ test('the CSV of every list has a column for each of its figures', () => {
     const { body } = sheet?.write(JSON.stringify(answer)) ?? { body: '' }
     const [head = ''] = body.split('\r\n')
     const columns = new Set(head.split(','))
-    const places = new Set(answer.data.flatMap((row) => placesOf(row)))
+    const places = new Set(answer.data.flatMap((row) => listPaths(row)))
     // An object with fields of any name has one column for all of it.
     const isTold = (place: string) => columns.has(place) || columns.has(place.slice(0, place.lastIndexOf('.')))
     expect({ name, missing: [...places].filter((place) => !isTold(place)) }).toEqual({ name, missing: [] })

@@ -16,7 +16,7 @@ afterEach(() => {
   POSITION_CHARGES.pnl.credits = credits
 })
 
-/** README's table of routes that cost something; that only a success costs is said below it. */
+/** README's table of routes that cost credits; the text below it states that only a success is charged. */
 function priceTable(): string {
   const priced = routes.filter((route) => route.charge.credits > 0)
   const rows = priced.map((route) => {
@@ -39,12 +39,12 @@ async function pricesOnPages(document: string): Promise<unknown> {
   }
 }
 
-test('README tells what each route costs', async () => {
+test('README lists the price of each route', async () => {
   const readme = await Bun.file(join(import.meta.dir, '../../README.md')).text()
   expect(/^\| Route \|.*\n(?:\|.*\n)*/m.exec(readme)?.[0].trimEnd()).toBe(priceTable())
 })
 
-test('one number makes the charge, the document, the tool, README and the pages', async () => {
+test('one number defines the charge, the document, the tool, README and the pages', async () => {
   POSITION_CHARGES.pnl.credits = 77
   const pnl = routes.find(({ tool }) => tool === 'uniswap_pnl')
   if (pnl === undefined) throw new Error('Cannot find the route')

@@ -2,12 +2,12 @@ import { expect, test } from 'bun:test'
 import { withProcessLock } from './process_lock.ts'
 import { waitFor } from './wait_for.ts'
 
-/** Says when it comes in and when it leaves. */
+/** Records when it gets and releases the lock. */
 const child = (stayMs: number) => `
   const { alone } = await import(${JSON.stringify(`${import.meta.dir}/alone.ts`)})
   await alone('alone_test', async () => { console.log('in'); await Bun.sleep(${stayMs}); console.log('out') })`
 
-test('alone() lets one in after another, from any process, also behind one that was killed', async () => {
+test('withProcessLock() runs one process after another, also after one that was killed', async () => {
   const seen: string[] = []
   const start = async (stayMs: number, onStart: (running: Bun.Subprocess) => void = () => {}) => {
     const running = Bun.spawn([process.execPath, '-e', child(stayMs)], { stdout: 'pipe', stderr: 'inherit' })

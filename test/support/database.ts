@@ -20,7 +20,7 @@ export interface TestServer {
   readonly url: string
   readonly dataDir: string
   /** Sends a signal to the postmaster and all its children; only to the postmaster for `postmaster`. */
-  signal(signal: NodeJS.Signals, whom?: 'postmaster'): void
+  signal(signal: NodeJS.Signals, role?: 'postmaster'): void
   /** Ends the server; `start()` brings it back at the same address. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -78,8 +78,8 @@ export async function startTestServer(): Promise<TestServer> {
   return {
     url,
     dataDir,
-    signal(signal, whom) {
-      for (const pid of serverPids(dataDir, whom)) process.kill(pid, signal)
+    signal(signal, role) {
+      for (const pid of serverPids(dataDir, role)) process.kill(pid, signal)
     },
     async stop() {
       await server?.close()
@@ -173,10 +173,10 @@ export async function openTestServer(): Promise<{
 }
 
 /** Pids of a server: its postmaster, then the postmaster's children. */
-export function serverPids(dataDir: string, whom?: 'postmaster'): readonly number[] {
+export function serverPids(dataDir: string, role?: 'postmaster'): readonly number[] {
   const cluster = join(dataDir, 'postgres', 'cluster-18')
   const postmaster = Number.parseInt(readFileSync(join(cluster, 'postmaster.pid'), 'utf8'), 10)
-  if (whom === 'postmaster') return [postmaster]
+  if (role === 'postmaster') return [postmaster]
   const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid='])
   const children = stdout
     .toString()
@@ -268,7 +268,7 @@ export function sweep(parent: string, prefix: string): void {
   }
 }
 
-/** What a killed test mounted is busy until somebody unmounts it, which must not fail every test after it. */
+/** A mount of a killed test stays busy until it is unmounted, which must not fail the next tests. */
 function removeIfPossible(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true })

@@ -3,21 +3,22 @@
  * that runs it alone. Takes the report that `bun test` writes in JUnit's form.
  */
 export function formatFailures(report: string): string {
-  return casesOf(report)
+  return listCases(report)
     .map(([, test = '', failure = '', trace = '']) => {
-      const { file = '', line = '', name = '' } = attributesOf(test)
-      const place = /at .*?([\w./-]+_test\.ts:\d+)/.exec(textOf(trace))?.[1] ?? [file, line].filter(Boolean).join(':')
-      const said = attributesOf(failure)['message'] ?? ''
+      const { file = '', line = '', name = '' } = parseAttributes(test)
+      const location =
+        /at .*?([\w./-]+_test\.ts:\d+)/.exec(decodeXmlText(trace))?.[1] ?? [file, line].filter(Boolean).join(':')
+      const said = parseAttributes(failure)['message'] ?? ''
       const [first = '', ...rest] = said.split('\n').filter((each) => each.trim() !== '')
       const shown = [first, ...rest.slice(0, LINES_MAX)].map((each) => `  ${each.slice(0, WIDTH_MAX)}`)
       // In brackets stands what is not a test: a hook, or a file that ended the process.
       const only = name.startsWith('(') ? '' : ` -t '${name.replaceAll(/[^\w ,:;=/-]/g, '.')}'`
-      return [`${place}  ${name}`, ...shown, `  again: bun test ${file} --timeout=60000${only}`].join('\n')
+      return [`${location}  ${name}`, ...shown, `  again: bun test ${file} --timeout=60000${only}`].join('\n')
     })
     .join('\n\n')
 }
 
-/** A run of `bun test`: where it ran, its report, and all that it said. */
+/** A run of `bun test`: where it ran, its report, and its output. */
 export interface TestRun {
   readonly root: string
   readonly report: string
@@ -29,9 +30,9 @@ export interface TestRun {
  * another file has no result, as one that fails while it is loaded.
  */
 export function listFailedFiles({ root, report, said }: TestRun): string[] {
-  const failed = casesOf(report).flatMap(([, test = '']) => attributesOf(test)['file'] ?? [])
+  const failed = listCases(report).flatMap(([, test = '']) => parseAttributes(test)['file'] ?? [])
   const strays = listStrayErrors(said.replaceAll(`${root}/`, '')).flatMap((text) => text.match(TEST_FILE) ?? [])
-  const suites = [...report.matchAll(/<testsuite ([^>]*)>/g)].map(([, suite = '']) => attributesOf(suite)['file'])
+  const suites = [...report.matchAll(/<testsuite ([^>]*)>/g)].map(([, suite = '']) => parseAttributes(suite)['file'])
   const known = new Set([...suites, ...failed, ...strays]).size
   const count = Number(/^Ran \d+ tests? across (\d+) files?\./m.exec(said)?.[1])
   return known === count ? [...new Set([...failed, ...strays])] : []
@@ -42,7 +43,7 @@ export function listStrayErrors(said: string): string[] {
   return [...said.matchAll(STRAY)].map(([, text = '']) => text.trim())
 }
 
-function casesOf(report: string) {
+function listCases(report: string) {
   return [...report.matchAll(/<testcase ([^>]*[^/])>\s*<failure([^>]*?)(?:\/>|>([\s\S]*?)<\/failure>)/g)]
 }
 
@@ -52,11 +53,13 @@ const LINES_MAX = 12
 const WIDTH_MAX = 200
 const ENTITIES: Readonly<Record<string, string>> = { quot: '"', apos: "'", lt: '<', gt: '>', amp: '&' }
 
-function attributesOf(tag: string): Readonly<Record<string, string>> {
-  return Object.fromEntries([...tag.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value = '']) => [key, textOf(value)]))
+function parseAttributes(tag: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    [...tag.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value = '']) => [key, decodeXmlText(value)]),
+  )
 }
 
-function textOf(escaped: string): string {
+function decodeXmlText(escaped: string): string {
   return escaped.replaceAll(/&(?:#(\d+)|(\w+));/g, (whole, code, name) =>
     code === undefined ? (ENTITIES[name] ?? whole) : String.fromCodePoint(Number(code)),
   )

@@ -14,7 +14,7 @@ describe('a group', () => {
 })
 `
 
-test('failuresOf() names place, test and reason of every failure, and the command that repeats it', async () => {
+test('formatFailures() names place, test and reason of every failure, and the command that repeats it', async () => {
   const directory = temporaryDirectory()
   mkdirSync(join(directory, 'test'))
   await Bun.write(join(directory, 'test/odd_test.ts'), FILE)
@@ -47,7 +47,7 @@ const FILES = {
   'loads_test.ts': `${PLAIN}await Bun.sleep(200)\ntest('fails', () => expect(1).toBe(2))`,
 }
 
-test('failedFilesOf() leaves out no file that failed or was not run, and names none if it cannot tell', () => {
+test('listFailedFiles() omits no file that failed or was not run, and names none if it cannot tell', () => {
   const cases: readonly (readonly [
     files: readonly (keyof typeof FILES)[],
     failed: readonly string[],

@@ -15,21 +15,22 @@ export interface WatchedClause {
   readonly below?: Rational
 }
 
-/** One block as the screen went through it, and as an exact reading of everybody does. */
+/** One block as the forecast evaluated it, and by an exact reading of all subjects. */
 export interface ForecastBlock {
-  /** Clauses that were confirmed because the screen said so. */
+  /** Clauses that were confirmed because of the forecast. */
   readonly confirmed: number
   /** What each clause was last confirmed to be, and what it is; undefined without a figure. */
   readonly screened: readonly (boolean | undefined)[]
   readonly exact: readonly (boolean | undefined)[]
 }
 
-/** So near to a number a subject is confirmed whatever its foreseen figure says. */
+/** A subject this near to a threshold is confirmed regardless of its forecast. */
 const NEAR = rational(1n, 100n)
 
 /**
- * Watches clauses block by block as triggers do: confirms whoever the screen cannot foresee, sees near or across, or
- * whom a log touched, and believes of the others what was confirmed last. There is no sweep. `dropsLog` loses logs.
+ * Watches clauses block by block as triggers do. Confirms subjects the forecast cannot decide, those near or across a
+ * threshold, and those touched by a log; keeps the last confirmation of others. There is no sweep. `dropsLog` loses
+ * logs.
  */
 export function createForecastWatcher(options: {
   readonly watcher: Watcher
@@ -39,7 +40,7 @@ export function createForecastWatcher(options: {
   readonly dropsLog?: (log: HistoryLog) => boolean
 }) {
   const { watcher, client, rpc, clauses, dropsLog = () => false } = options
-  const { screen } = watcher
+  const { forecaster: screen } = watcher
   if (screen === undefined) throw new Error('Cannot screen a family that has no screen')
   const chainId = client.chain.id
   const subjects = clauses.map(({ subject }) => subject)
@@ -50,19 +51,19 @@ export function createForecastWatcher(options: {
 
   async function isNamed(place: WatchTarget): Promise<boolean[]> {
     const known = memos.flatMap((memo) => (memo === undefined || memo === 'gone' ? [] : [memo.memo]))
-    const foresight = await screen?.share(known, place, patient)
+    const foresight = await screen?.readShared(known, place, patient)
     const filters = screen?.filters(chainId) ?? []
     const logs = await readBlockLogs(rpc, { filters, block: place.block, after: last })
     last = place.block.number
     const kept = logs.filter((log) => !dropsLog(log))
-    const isTouched = screen?.touched(kept, chainId)
+    const isTouched = screen?.toTouchedCheck(kept, chainId)
     return clauses.map(({ subject, figure, below }, index) => {
       const memo = memos[index]
       if (memo === undefined || isTouched?.(subject) === true) return true
       if (memo === 'gone') return false
       const estimate = foresight?.estimate(memo.memo, figure)
       if (estimate === undefined || isNear(estimate, below)) return true
-      return truthOf(estimate, below) !== states[index]
+      return compareValue(estimate, below) !== states[index]
     })
   }
 
@@ -78,10 +79,10 @@ export function createForecastWatcher(options: {
         if (named[index] !== true) continue
         const found = confirmed[next++]
         memos[index] = found
-        states[index] = stateOf(found, clause) ?? states[index]
+        states[index] = toState(found, clause) ?? states[index]
       }
       const all = await watcher.confirm(subjects, place, patient)
-      const exact = clauses.map((clause, index) => stateOf(all[index], clause))
+      const exact = clauses.map((clause, index) => toState(all[index], clause))
       return { confirmed: asked.length, screened: [...states], exact }
     },
   }
@@ -90,11 +91,11 @@ export function createForecastWatcher(options: {
 /** A signal that never fires. */
 const patient = new AbortController().signal
 
-function stateOf(found: ConfirmedFigures | 'gone' | undefined, { figure, below }: WatchedClause): boolean | undefined {
-  return found === undefined || found === 'gone' ? undefined : truthOf(found.value(figure), below)
+function toState(found: ConfirmedFigures | 'gone' | undefined, { figure, below }: WatchedClause): boolean | undefined {
+  return found === undefined || found === 'gone' ? undefined : compareValue(found.value(figure), below)
 }
 
-function truthOf(value: FigureValue, below: Rational | undefined): boolean | undefined {
+function compareValue(value: FigureValue, below: Rational | undefined): boolean | undefined {
   if (value === undefined || typeof value === 'boolean') return value
   if (below === undefined) throw new Error('Cannot compare a number with nothing')
   return value !== 'MAX' && compareRational(value, below) < 0
@@ -126,11 +127,11 @@ export async function readBlockLogs(
       return { method: 'eth_getLogs', params: [{ ...where, topics, ...range }] }
     }),
   )
-  const logs = new Map(answers.flat().map((log) => [`${log.blockNumber}:${log.logIndex}`, historyLogOf(log)]))
+  const logs = new Map(answers.flat().map((log) => [`${log.blockNumber}:${log.logIndex}`, toHistoryLog(log)]))
   return [...logs.values()].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
 }
 
-function historyLogOf(log: RpcLog): HistoryLog {
+function toHistoryLog(log: RpcLog): HistoryLog {
   return {
     address: log.address.toLowerCase() as Hex,
     topics: log.topics,

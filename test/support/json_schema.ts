@@ -2,7 +2,7 @@
 // biome-ignore lint/suspicious/noExplicitAny: documents are walked by the words that they themselves name.
 type Node = any
 
-/** Says nothing about which values are right. */
+/** Keywords that restrict no values. */
 const ANNOTATIONS = new Set(['x-format', 'description', 'default', 'title', 'examples', 'x-chain-ids'])
 
 /** Places where a value does not fit the schema, as `data[0].id: expected …`; empty if all do. */
@@ -37,7 +37,7 @@ type Check = (rule: Node, seen: Seen) => string[]
 const KEYWORDS: Readonly<Record<string, Check>> = {
   type: (rule, { value, place }) =>
     said(
-      [rule].flat().some((type) => isOf(type, value)),
+      [rule].flat().some((type) => matchesType(type, value)),
       place,
       `type ${rule}`,
     ),
@@ -87,7 +87,7 @@ function said(right: boolean, place: string, expected: string): string[] {
   return right ? [] : [`${place || 'body'}: expected ${expected}`]
 }
 
-function isOf(type: string, value: unknown): boolean {
+function matchesType(type: string, value: unknown): boolean {
   if (type === 'null') return value === null
   if (type === 'array') return Array.isArray(value)
   if (type === 'object') return isObject(value)

@@ -14,7 +14,7 @@ const SCHEMA = {
   additionalProperties: false,
 }
 
-test('mismatches() finds nothing in what the schema allows', () => {
+test('findMismatches() finds nothing in valid values', () => {
   expect(findMismatches(SCHEMA, { id: '7', counts: [0, 1], next: null, code: 'MAX' }, DOCUMENT)).toEqual([])
 })
 
@@ -32,6 +32,6 @@ test.each<[unknown, string]>([
   expect(findMismatches(SCHEMA, value, DOCUMENT)).toEqual([expected])
 })
 
-test('mismatches() refuses a keyword that it would have to ignore', () => {
+test('findMismatches() refuses an unsupported keyword', () => {
   expect(() => findMismatches({ uniqueItems: true }, [], DOCUMENT)).toThrow('uniqueItems')
 })

@@ -187,7 +187,7 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
   return at.bytes
 }
 
-/** Bytes of a market; without a cap it lets everyone borrow any amount. */
+/** Bytes of a market; without a cap any wallet may borrow any amount. */
 export function marketBytes(fixture: MarketFixture = {}): Uint8Array {
   const at = writer(4664, 'f6723262489d1c78')
   at.uint(120, BigInt(fixture.referralFeeBps ?? 0), 2)

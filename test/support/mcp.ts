@@ -17,7 +17,7 @@ export async function connectMcp(options: {
   return client
 }
 
-/** Calls a tool; its text, what it says besides, and its data if it succeeded. */
+/** Calls a tool; returns its text, its other content, and its data if it succeeded. */
 export async function callTool(client: Client, name: string, given: Record<string, unknown> = {}) {
   const result = (await client.callTool({ name, arguments: given })) as CallToolResult
   const [content, circumstances] = result.content

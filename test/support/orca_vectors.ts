@@ -228,11 +228,11 @@ function tokenAccounts({ mint, program, decimals, symbol, name, fee }: OrcaToken
   }
   const named = { symbol, name }
   const bytes = mintBytes(
-    fee ? { decimals, named, fees: { older: feeOf(fee.older), newer: feeOf(fee.newer) } } : { decimals, named },
+    fee ? { decimals, named, fees: { older: toFee(fee.older), newer: toFee(fee.newer) } } : { decimals, named },
   )
   return { [mint]: toServedAccount(bytes, TOKEN_2022) }
 }
 
-function feeOf({ epoch, max, bps }: WrittenFee): FeeFixture {
+function toFee({ epoch, max, bps }: WrittenFee): FeeFixture {
   return { epoch: BigInt(epoch), max: BigInt(max), bps }
 }

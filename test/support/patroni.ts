@@ -46,7 +46,7 @@ export async function startPatroniPair(): Promise<FailoverPair> {
     const answer = await fetch(`${restUrl}/${path}`).catch(() => undefined)
     return answer?.ok === true
   }
-  const members = ['one', 'two'].map((name) => memberOf(directory, name, etcdUrl))
+  const members = ['one', 'two'].map((name) => createMember(directory, name, etcdUrl))
   const [one, two] = members
   if (one === undefined || two === undefined) throw new Error('No members')
   let [primary, standby]: readonly [Member, Member] = [one, two]
@@ -95,7 +95,7 @@ function begin(directory: string, name: string, words: readonly string[]): Bun.S
 }
 
 /** A member with its settings, which are JSON: a part of YAML. */
-function memberOf(directory: string, name: string, etcdUrl: string): Member {
+function createMember(directory: string, name: string, etcdUrl: string): Member {
   const [port, restPort] = [freePort(), freePort()]
   const data = join(directory, name)
   const user = { username: 'postgres' }

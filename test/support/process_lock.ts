@@ -5,7 +5,7 @@ import { join } from 'node:path'
 const CACHE = join(import.meta.dir, '../../.cache')
 const LOOK_MS = 50
 
-/** Runs `work` while nobody else runs work of that name in this checkout. A process that dies holds up nobody. */
+/** Runs `work` under a checkout-wide lock named `name`. The lock of a process that dies is released. */
 export async function withProcessLock<T>(name: string, work: () => T | Promise<T>): Promise<T> {
   mkdirSync(CACHE, { recursive: true })
   // The system lets go of a database's lock with the process.

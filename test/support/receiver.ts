@@ -52,7 +52,10 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   closed: (response) => void response.socket?.destroy(),
 }
 
-/** A receiver of webhooks on 127.0.0.1, over TLS unless `plain`. `behave` is asked first; undefined: as the path says. */
+/**
+ * A receiver of webhooks on 127.0.0.1, over TLS unless `plain`. `behave` decides the response first; undefined: the path
+ * decides.
+ */
 export async function startReceiver(options: { readonly plain?: boolean; readonly behave?: Behaviour } = {}) {
   const received: ReceivedPost[] = []
   let connections = 0

@@ -42,7 +42,7 @@ export interface FailoverPair {
 /** The same by streaming replication, promoted by the test itself. */
 export interface ReplicatedPair extends FailoverPair {
   /** Of one of them alone, as they are now. */
-  urlOf(which: 'primary' | 'standby'): string
+  getUrl(which: 'primary' | 'standby'): string
   /** Stops or goes on replaying what the primary writes. */
   replay(what: 'pause' | 'resume'): Promise<void>
   /** Ends the standby by `kill -9`; `rebuild` makes it anew. */
@@ -71,7 +71,7 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
       '-l',
       `${node.data}.log`,
       '-o',
-      // The lock file of a Unix socket would stay after `kill -9`, and name a process that nobody has reaped yet.
+      // The lock file of a Unix socket would stay after `kill -9`, and name a process that is not reaped yet.
       // Other shared memory than files of the data directory would stay for ever.
       `-c listen_addresses=127.0.0.1 -c port=${port} -c unix_socket_directories='' -c dynamic_shared_memory_type=mmap`,
     )
@@ -87,7 +87,7 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
     }
   }
   const ask = async <Row extends object>(node: Node, text: string): Promise<readonly Row[]> => {
-    const db = openDatabase({ url: urlOf(node), clock: systemClock, log: silentLog, max: 1 })
+    const db = openDatabase({ url: toUrl(node), clock: systemClock, log: silentLog, max: 1 })
     return await db.run<Row>(text, []).finally(() => db.close())
   }
   const follow = async () => {
@@ -121,7 +121,7 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
 
   return {
     url: `postgres://postgres@127.0.0.1:${one.port},127.0.0.1:${two.port}/postgres`,
-    urlOf: (which) => urlOf(which === 'primary' ? primary : standby),
+    getUrl: (which) => toUrl(which === 'primary' ? primary : standby),
     async replay(what) {
       await ask(standby, `select pg_wal_replay_${what}()`)
     },
@@ -146,7 +146,7 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
   }
 }
 
-function urlOf({ port }: Node): string {
+function toUrl({ port }: Node): string {
   return `postgres://postgres@127.0.0.1:${port}/postgres`
 }
 
@@ -169,7 +169,7 @@ export function killAll({ data }: Pick<Node, 'data'>): void {
 }
 
 /**
- * A port that stays free while its server is down: those from 32768 up are lent to any connection that somebody opens,
+ * A port that stays free while its server is down: those from 32768 up are used for outgoing connections,
  * and a port that is the end of a connection cannot be listened at.
  */
 export function freePort(): number {
@@ -179,7 +179,7 @@ export function freePort(): number {
       Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
       return port
     } catch {
-      // Somebody listens there.
+      // Another process listens there.
     }
   }
 }

@@ -31,7 +31,7 @@ export type Fault =
   | { readonly kind: 'change'; readonly change: (result: unknown) => unknown }
   /** Sends this many bytes of a JSON string that never ends. */
   | { readonly kind: 'flood'; readonly bytes: number }
-  /** Behaves as if it had never heard of state overrides: executes the call without, or says no. */
+  /** Simulates an endpoint without state overrides: ignores them, or refuses the call. */
   | { readonly kind: 'no_overrides'; readonly how: 'ignore' | 'refuse' }
   /** Refuses init code or answers above a size, as nodes do. */
   | { readonly kind: 'init_code_max'; readonly bytes: number }

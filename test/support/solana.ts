@@ -42,7 +42,7 @@ export interface SeenCall {
   readonly atMs: number
   /** When it was answered. */
   endMs?: number
-  /** True once nobody waits for its answer any more. */
+  /** True once the client no longer waits for the answer. */
   isLeft?: boolean
 }
 
@@ -161,7 +161,7 @@ export function startSolanaDouble(
       case 'getTokenAccountsByOwner': {
         const filter = query.filter as { readonly mint?: string; readonly programId?: string }
         if (filter.mint !== undefined && all[filter.mint] === undefined) return error(-32602, 'could not find mint')
-        return found(isTokenAccountOf({ wallet: wanted, ...filter }))
+        return found(isTokenAccount({ wallet: wanted, ...filter }))
       }
       case 'getProgramAccounts': {
         const filters = (config.filters ?? []).map(fits)
@@ -233,7 +233,7 @@ interface Query {
 }
 
 /** As a node's index has it: by the owner, and by the mint or the program. */
-function isTokenAccountOf(asked: { readonly wallet: string; readonly mint?: string; readonly programId?: string }) {
+function isTokenAccount(asked: { readonly wallet: string; readonly mint?: string; readonly programId?: string }) {
   const wallet = base58.decode(asked.wallet)
   const mint = asked.mint === undefined ? undefined : base58.decode(asked.mint)
   return ({ owner, data }: ServedAccount): boolean => {
@@ -256,7 +256,7 @@ async function faulty(
 ): Promise<Response> {
   switch (fault.kind) {
     case 'http':
-      return new Response(fault.body ?? 'upstream text that nobody may see', {
+      return new Response(fault.body ?? 'upstream text that must stay hidden', {
         status: fault.status,
         ...(fault.headers === undefined ? {} : { headers: fault.headers }),
       })

@@ -23,7 +23,7 @@ import { formatFailures, listFailedFiles, listStrayErrors } from './failures.ts'
 const ROOT = join(import.meta.dir, '../..')
 /** How long each file took on this machine: the longest begin first. */
 const TIMINGS = join(ROOT, '.cache/timings.json')
-/** Files in memory spare the disk what nobody keeps. */
+/** Files in memory, because the tests keep none of them. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /** Short, because names of sockets begin with it. */
@@ -35,7 +35,7 @@ const AGAIN_MAX = 16
 /** Many times what all tests say. */
 const SAID_MAX = 2 ** 25
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** Somebody wants the tests to end: nothing is run again. */
+/** The tests are to end: nothing is run again. */
 let isStopped = false
 
 const directory = temporaryHome()
@@ -74,7 +74,7 @@ async function runTests(words: readonly string[], environment: Readonly<Record<s
   return status
 }
 
-/** Runs `bun test`, shows what it says, and returns what it counted. */
+/** Runs `bun test`, shows its output, and returns its counts. */
 async function runOnce(words: readonly string[], environment: Readonly<Record<string, string>>) {
   const report = join(directory, 'report.xml')
   rmSync(report, { force: true })
@@ -107,7 +107,7 @@ function temporaryHome(): string {
   const parent = takesPrograms(MEMORY) ? MEMORY : tmpdir()
   sweep(parent, PREFIX)
   const path = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`))
-  // Anybody may make files in it, as in every directory for temporary ones: some tests run as other users.
+  // All users may create files in it, as in every temporary directory: some tests run as other users.
   chmodSync(path, 0o1777)
   return path
 }

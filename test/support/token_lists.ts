@@ -43,20 +43,20 @@ for (const file of new Glob('*.js').scanSync(sushiFolder)) {
   }
 }
 
-function tokensIn(list: unknown): Listed[] {
+function listTokens(list: unknown): Listed[] {
   const { tokens } = v.parse(v.object({ tokens: v.array(v.unknown()) }), list)
   return tokens.flatMap((token) => (v.is(listed, token) ? [v.parse(listed, token)] : []))
 }
 
-const LISTS = { aave, sushi, optimism: tokensIn(optimism), uniswap: tokensIn(uniswap) }
+const LISTS = { aave, sushi, optimism: listTokens(optimism), uniswap: listTokens(uniswap) }
 
-const keyOf = ({ chainId, address, symbol }: Listed): string =>
+const getKey = ({ chainId, address, symbol }: Listed): string =>
   `${chainId}:${getAddress(address.toLowerCase())}:${symbol.toLowerCase()}`
 
-const keys = new Map(Object.entries(LISTS).map(([name, tokens]) => [name, new Set(tokens.map(keyOf))]))
+const keys = new Map(Object.entries(LISTS).map(([name, tokens]) => [name, new Set(tokens.map(getKey))]))
 
 /** Names of the lists that have the token under the symbol. */
 export function findListsWith(chainId: number, token: Address, symbol: string): string[] {
-  const key = keyOf({ chainId, address: token, symbol })
+  const key = getKey({ chainId, address: token, symbol })
   return [...keys].filter(([, each]) => each.has(key)).map(([name]) => name)
 }

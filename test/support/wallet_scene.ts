@@ -11,7 +11,7 @@ const LURE = toFakeAddress('lure mint')
 const PICTURE = toFakeAddress('picture mint')
 
 /**
- * What Kamino's wallet has itself, beside what the Orca scene says of SOL and USDC: 12.5 SOL, 2 of them wrapped, 800
+ * What Kamino's wallet has itself, besides the SOL and USDC of the Orca scene: 12.5 SOL, 2 of them wrapped, 800
  * USDC, a token without a price, a lure, and a picture.
  */
 export function walletScene(): ServedAccounts {

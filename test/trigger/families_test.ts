@@ -11,7 +11,7 @@ import { setPriceCall } from '../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { exclusiveAave } from '../devnet/aave_v3/shared.ts'
 import type { Devnet } from '../devnet/mod.ts'
-import { chainOf, clientOf, DEPLOYMENTS, patient } from '../family/aave_v3/support.ts'
+import { createChain, createClient, DEPLOYMENTS, patient } from '../family/aave_v3/support.ts'
 import { callRoute } from '../support/call_route.ts'
 import { testDatabase } from '../support/database.ts'
 import { createFamilyRoutes, createTestServices } from '../support/family.ts'
@@ -34,7 +34,7 @@ afterAll(() => stop())
 
 test('a price moves wallets of Aave below their levels, and each message has the figure of the route at its block', async () => {
   const { organizationId, apiKeyId } = await createAccount(db, { credits: 10_000 })
-  const client = clientOf(chainOf(devnet))
+  const client = createClient(createChain(devnet))
   const clients = [client]
   const rows = [[devnet.chainId, { aaveV3: DEPLOYMENTS }]] as const
   const routes = createFamilyRoutes(AAVE_V3, { rows, clients })
@@ -102,7 +102,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
     expect(JSON.stringify(reply.data)).toContain(`"healthFactor":"${data.value}"`)
     expect(data.citation[0]).toMatchObject({ chain_id: devnet.chainId, block_number: data.block.number })
   }
-  // And now everybody's state is what the route says, read anew.
+  // Now the state of all wallets matches the route's answer, read again.
   const states = await db.run<{ wallet: string; below: string; phase: string }>(
     `select w.subject ->> 'wallet' as wallet, w.clause ->> 'below' as below, s.phase
      from watch w join watch_state s using (organization_id, id)`,

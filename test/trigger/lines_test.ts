@@ -78,7 +78,7 @@ async function line() {
   return found
 }
 
-test('a chain that is taken away is told once, whoever runs on, and is seen again when it is back', async () => {
+test('a removed chain is notified once, whichever process runs on, and is evaluated again when it is back', async () => {
   expect(await readTriggerProgress(database.db)).toEqual([])
   await meter.units('left', 200)
   const { organizationId, id } = await watchLevel('left')
@@ -94,12 +94,12 @@ test('a chain that is taken away is told once, whoever runs on, and is seen agai
   serving.stop()
 
   const others = [start('second', { serves: false }), start('third', { serves: false })]
-  await waitFor('nobody has the lease', async () => (await line())?.holder === null)
+  await waitFor('the lease to be free', async () => (await line())?.holder === null)
   await waitFor('both said so', () => others.every(({ warnings }) => warnings.length === 1))
   expect(others[0]?.warnings).toEqual(['Triggers are not evaluated: their chain is not served'])
   await database.db.run("update watch set active_at = now() - interval '2 minutes'", [])
   await database.db.run("update watch_sight set at = now() - interval '2 minutes'", [])
-  await waitFor('somebody told', async () => (await typesOf(organizationId)).length > 0, 20_000)
+  await waitFor('the notification', async () => (await typesOf(organizationId)).length > 0, 20_000)
   const since = (await line())?.blind_since
   const probes = { database: async () => true, chains: new Map(), triggers: () => readTriggerProgress(database.db) }
   expect(await createReadiness(probes, systemClock)()).toMatchObject({
@@ -109,7 +109,7 @@ test('a chain that is taken away is told once, whoever runs on, and is seen agai
   })
   expect((await findTrigger(database.db, { organizationId, id })).state).toBe('blind')
 
-  // Those who do not serve the chain are in nobody's way.
+  // Processes that do not serve the chain do not hold up the others.
   start('fourth', { serves: true })
   await meter.mine()
   await waitFor('the chain is seen again', async () => (await typesOf(organizationId)).length > 1, 20_000)
@@ -162,7 +162,7 @@ test('each metric says what happened', async () => {
   await database.db.run("update message set due_at = now() - interval '90 seconds' where webhook_id is not null", [])
   await delivery.job.round(new AbortController().signal)
   expect([value('messages_due'), Math.floor((value('message_due_oldest_seconds') ?? 0) / 10)]).toEqual([1, 9])
-  const own = deliverer(database.db, { tried: delivery.tried })
+  const own = deliverer(database.db, { onAttempt: delivery.onAttempt })
   await deliverAll(own, async () => receiver.received.length === 1)
   await delivery.job.round(new AbortController().signal)
   expect([value('messages_due'), value('message_due_oldest_seconds')]).toEqual([0, 0])

@@ -21,7 +21,7 @@ import { createRpc, type Rpc } from '../devnet/rpc.ts'
 
 /*
  * A family that does not exist, over a real contract: accounts have units, a unit has a price, and the level of an
- * account is their product. Whoever sends a key and a value sets it, which is logged.
+ * account is their product. A transaction with a key and a value sets it, which is logged.
  */
 
 const METER: Address = '0x00000000000000000000000000000000000A3E7e'
@@ -136,8 +136,8 @@ export function meterWatcher(
     of: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
     signal: AbortSignal,
   ) => client.read(of, { signal, priority: 'background', past: block })
-  const screen: Watcher['screen'] = {
-    async share(_, place, signal) {
+  const screen: Watcher['forecaster'] = {
+    async readShared(_, place, signal) {
       asked.shared++
       const price = await read(
         place,
@@ -147,7 +147,7 @@ export function meterWatcher(
       return { estimate: (memo) => levelOf(memo as bigint, price) }
     },
     filters,
-    touched(logs) {
+    toTouchedCheck(logs) {
       const keys = new Set(logs.map(({ topics: [key] }) => key))
       return ({ account = '' }) => keys.has(keyOf(account))
     },
@@ -169,10 +169,10 @@ export function meterWatcher(
         return { value: () => level, text: () => text, memo: each }
       })
     },
-    ...(options.screen !== false && { screen }),
+    ...(options.screen !== false && { forecaster: screen }),
     events: {
       filters,
-      async happenings(logs, subjects) {
+      async read(logs, subjects) {
         const byKey = new Map(subjects.map((subject) => [keyOf(subject['account'] ?? ''), subject]))
         return logs.flatMap(({ topics: [key], blockNumber, blockHash, transactionHash, logIndex }): SubjectEvent[] => {
           const subject: WatchSubject | undefined = key && byKey.get(key)

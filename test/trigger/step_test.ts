@@ -61,7 +61,7 @@ function figureOf(seen: Seen): FigureValue {
   return seen === null ? undefined : typeof seen === 'number' ? rational(BigInt(seen), 100n) : seen
 }
 
-/** What a receiver believes that reads messages alone. */
+/** The changes that stand according to the messages alone. */
 function fold(messages: readonly TriggerTransition[]): readonly { readonly change: number; readonly kind: string }[] {
   const stands: { change: number; kind: string }[] = []
   let last = 0
@@ -101,8 +101,8 @@ function live(seed: number): { readonly reorgs: number; readonly changes: number
     const seen: Seen = dice < 0.05 ? null : 'is' in clause ? figure < 105 : dice < 0.08 ? 'MAX' : figure
     chain.push({ number, seen })
     const stepped = step(rule, life, { block: BigInt(number), value: figureOf(seen), text: String(seen) })
-    life = pruneFinalized(stepped.life, BigInt(number - 2 * REORG_MAX))
-    messages.push(...stepped.news)
+    life = pruneFinalized(stepped.reorgState, BigInt(number - 2 * REORG_MAX))
+    messages.push(...stepped.transitions)
     // Without a figure nothing is decided before the next block.
     highest = Math.max(highest, seen === null ? number + 1 : number)
   }
@@ -110,17 +110,17 @@ function live(seed: number): { readonly reorgs: number; readonly changes: number
   function compare(): void {
     expect(fold(messages).map(({ kind }) => kind)).toEqual(naive(chain, clause, forBlocks).map(({ kind }) => kind))
     expect(life.state.phase === 'fired').toBe(naive(chain, clause, forBlocks).at(-1)?.kind === 'fired')
-    expect(life.unsure).toEqual([])
+    expect(life.undecided).toEqual([])
   }
 
   for (let round = 0; round < 120; round++) {
     number++
     const dice = random()
-    // Blind, or paused for want of credits: blocks that nobody evaluates.
+    // Blind, or paused for want of credits: blocks that are not evaluated.
     if (dice < 0.03) number += whole(30)
     else if (dice < 0.05 && forBlocks === 1) {
       // Another process goes on with what the database has.
-      life = restoreReorgState(life.state, [...life.told, ...life.unsure], BigInt(number - 1))
+      life = restoreReorgState(life.state, [...life.notified, ...life.undecided], BigInt(number - 1))
     } else if (dice < 0.06 && number >= highest) {
       // An edit arms it anew; changes go on counting, and what was told before stays told.
       total += fold(messages).length
@@ -240,14 +240,14 @@ test('stepEvents tells each happening, finds it again on another branch, and rev
   const a = { type: 'Borrow', name: '0xaa Borrow 0' }
   const b = { type: 'Repay', name: '0xbb Repay 0' }
   const rule = createRule({ clause: { event: ['Borrow', 'Repay'] }, clear: null, forBlocks: 1 })
-  const first = stepEvents(restoreReorgState(ARMED, [], 9n), { block: 10n, happenings: [a, b] })
-  expect(first.news.map(({ kind, change, value }) => [kind, change, value])).toEqual([
+  const first = stepEvents(restoreReorgState(ARMED, [], 9n), { block: 10n, events: [a, b] })
+  expect(first.transitions.map(({ kind, change, value }) => [kind, change, value])).toEqual([
     ['fired', 1, 'Borrow'],
     ['fired', 2, 'Repay'],
   ])
-  const back = rewind(rule, first.life, 10n)
-  const second = stepEvents(back, { block: 10n, happenings: [b] })
-  expect(second.news.map(({ kind, change }) => [kind, change])).toEqual([['reverted', 1]])
-  const third = stepEvents(second.life, { block: 11n, happenings: [a] })
-  expect(third.news.map(({ kind, change }) => [kind, change])).toEqual([['fired', 3]])
+  const back = rewind(rule, first.reorgState, 10n)
+  const second = stepEvents(back, { block: 10n, events: [b] })
+  expect(second.transitions.map(({ kind, change }) => [kind, change])).toEqual([['reverted', 1]])
+  const third = stepEvents(second.reorgState, { block: 11n, events: [a] })
+  expect(third.transitions.map(({ kind, change }) => [kind, change])).toEqual([['fired', 3]])
 })

@@ -35,9 +35,9 @@ import { createVoider } from './voider.ts'
 export interface AccountGate extends Gate {
   /** Settlements whose void waits for the database. */
   readonly voidsWaiting: number
-  /** Why requests are neither admitted nor charged now, in the database's words; undefined as far as is known. */
+  /** The database's error if requests are neither admitted nor charged at present; undefined if no error is known. */
   readonly trouble: string | undefined
-  /** Finishes batches in flight and voids what it can, for at most `timeoutMs`; other voids stay on the disk. */
+  /** Finishes batches in flight and voids settlements for at most `timeoutMs`; remaining voids stay on the disk. */
   close(timeoutMs: number): Promise<void>
 }
 
@@ -49,28 +49,28 @@ interface GateOptions {
   readonly journalDir: string
   /** How long an admission or a settlement may take. @default 1,500 */
   readonly deadlineMs?: number
-  /** How long a journal must have stood still before it is adopted. @default 10,000 */
+  /** How long a journal must be unchanged before it is adopted. @default 10,000 */
   readonly leaseMs?: number
   readonly metrics?: Metrics
   readonly jobs?: JobOptions
-  /** Switched off whatever the database says. @default none */
+  /** Features that stay off regardless of the database. @default none */
   readonly featuresOff?: readonly Feature[]
-  /** Log rows of one organization's refused requests in one second. @default 100, and one that stands for the rest */
+  /** Log rows of one organization's refused requests in one second. @default 100, plus one for all further refusals */
   readonly refusalRowsMax?: number
 }
 
 const BATCH_MAX = 2_048
-/** Fewer of those whose answers are kept: each brings its body. */
-const KEPT_BATCH_MAX = 16
+/** Batch size of settlements that store an answer: smaller, because each carries a body. */
+const IDEMPOTENT_BATCH_MAX = 16
 const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
-/** How often the journal shows, within a lease, that this process lives. */
+/** Number of times within a lease that the journal file's modification time is updated. */
 const BEATS_PER_LEASE = 5
 
 /**
- * Makes the gate over one database: two batched statements. Facts about keys are remembered between requests, but the
- * database makes every decision and reports which facts are out of date. The gate also voids what dead processes left
- * unvoided.
+ * Creates the gate over one database: two batched statements. Key records are cached between requests, but the database
+ * makes every decision and reports which records are out of date. The gate also voids settlements that dead processes
+ * left in their journals.
  */
 export async function createGate(options: GateOptions): Promise<AccountGate> {
   const {
@@ -83,119 +83,123 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     metrics = createMetrics(),
     jobs = {},
   } = options
-  const facts = createKeyCache({ clock, featuresOff: options.featuresOff ?? [] })
-  const numbers = createLogIdCache()
-  const strangers = createUnknownKeyLimiter({ clock })
-  const logsRefusal = createRefusalLogLimiter(options.refusalRowsMax)
+  const keyCache = createKeyCache({ clock, featuresOff: options.featuresOff ?? [] })
+  const logIds = createLogIdCache()
+  const unknownKeyLimiter = createUnknownKeyLimiter({ clock })
+  const mustLogRefusal = createRefusalLogLimiter(options.refusalRowsMax)
   const trouble = createFailureTracker(clock)
   const voider = createVoider({
     db,
     log,
     trouble,
-    open: async () => openJournal({ directory: journalDir, ledger: await ledgerIdOf(db), clock, log, leaseMs }),
+    open: async () => openJournal({ directory: journalDir, ledger: await readLedgerId(db), clock, log, leaseMs }),
     tendMs: leaseMs / BEATS_PER_LEASE,
     jobs,
   })
   const rollups = startJob(rollupJob({ db, log }), jobs)
-  const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voider, trouble })
+  const {
+    observed: withMetrics,
+    unlogged: refusalsUnlogged,
+    turnedAway: lookupsRefused,
+  } = createGateMetrics(metrics, { clock, voider, trouble })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<GateRequest, Admission>({
     ...limits,
-    flush: observed('admit', decide),
+    flush: withMetrics('admit', decide),
   })
   const settlements = createBatcher<Settlement, SettlementResult>({
     ...limits,
-    flush: observed('settle', (batch) => orVoid(batch, (limited) => settleBatch(limited, batch, numbers))),
+    flush: withMetrics('settle', (batch) => settleOrVoid(batch, (limitedDb) => settleBatch(limitedDb, batch, logIds))),
   })
-  const kept = createBatcher<Parameters<typeof settleIdempotent>[1][number], SettlementResult>({
+  const idempotentSettlements = createBatcher<Parameters<typeof settleIdempotent>[1][number], SettlementResult>({
     ...limits,
-    itemsMax: KEPT_BATCH_MAX,
-    flush: observed('settle', (batch) =>
-      orVoid(
+    itemsMax: IDEMPOTENT_BATCH_MAX,
+    flush: withMetrics('settle', (batch) =>
+      settleOrVoid(
         batch.map(({ settlement }) => settlement),
-        (limited) => settleIdempotent(limited, batch),
+        (limitedDb) => settleIdempotent(limitedDb, batch),
       ),
     ),
   })
 
-  // The service starts even if its database is away: the journal opens once the database names its ledger.
+  // The service starts even if its database is unreachable: the journal opens once the ledger's id is read.
   await voider.ready().catch(() => {})
 
   async function decide(requests: readonly GateRequest[]): Promise<readonly Admission[]> {
     try {
-      return await admitBatch(within(db, { deadlineMs, clock }), requests, facts)
+      return await admitBatch(withDeadline(db, { deadlineMs, clock }), requests, keyCache)
     } catch (error) {
       if (!(error instanceof SqlError)) throw error
-      // For example while a newer program migrates the database: another process may be able to admit it.
-      const fields = { msg: 'The database refused to admit a batch', requests: requests.length, error }
+      // For example while a newer release migrates the database: another process may be able to admit the request.
+      const fields = { msg: 'The database rejected a batch of admissions', requests: requests.length, error }
       logThrottled(log, { level: 'error', kind: fields.msg }, fields)
       throw new AlreadyLoggedError('The request could not be admitted', { cause: error })
     }
   }
 
-  async function admitStranger(request: GateRequest, hash: string): Promise<Admission> {
-    if (!strangers.enter(hash)) {
-      turnedAway.add(1)
+  async function admitUnknownKey(request: GateRequest, hash: string): Promise<Admission> {
+    if (!unknownKeyLimiter.acquire(hash)) {
+      lookupsRefused.add(1)
       throw new UnavailableError('Too many unknown keys are being tried')
     }
-    let isStranger = false
+    let isUnknown = false
     try {
       const admission = await admissions.submit(request)
-      isStranger = admission.kind === 'unknown_key'
+      isUnknown = admission.kind === 'unknown_key'
       return admission
     } finally {
-      strangers.leave(hash, { isStranger })
+      unknownKeyLimiter.release(hash, { isStranger: isUnknown })
     }
   }
 
-  /** Each settled, or why not. */
-  async function orVoid(
+  /** Settles a batch: a result or an error for each. If the outcome is unknown, queues all for voiding and throws. */
+  async function settleOrVoid(
     batch: readonly Settlement[],
-    settle: (limited: Database) => Promise<readonly SettleOutcome[]>,
+    settle: (limitedDb: Database) => Promise<readonly SettleOutcome[]>,
   ): Promise<readonly (SettlementResult | Error)[]> {
     await voider.ready().catch((error: unknown) => {
-      throw unsettled(error)
+      throw unsettledError(error)
     })
     try {
-      const outcomes = await settle(within(db, { deadlineMs, clock }))
+      const outcomes = await settle(withDeadline(db, { deadlineMs, clock }))
       rollups.wake()
-      return outcomes.some(isRefusedByDatabase) ? outcomes.map((each, place) => reasoned(each, batch[place])) : outcomes
+      return outcomes.some(isRefusedByDatabase) ? outcomes.map((each, index) => toResult(each, batch[index])) : outcomes
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
-        const fields = { msg: 'The database refused to settle a batch', settlements: batch.length, error }
+        const fields = { msg: 'The database rejected a batch of settlements', settlements: batch.length, error }
         logThrottled(log, { level: 'error', kind: fields.msg }, fields)
       }
       await voider.add(batch)
-      throw unsettled(error)
+      throw unsettledError(error)
     }
   }
 
-  function reasoned(outcome: SettleOutcome, settlement: Settlement | undefined): SettlementResult | Error {
+  function toResult(outcome: SettleOutcome, settlement: Settlement | undefined): SettlementResult | Error {
     if (!isRefusedByDatabase(outcome) || isSuperseded(outcome)) return outcome
     const { code, constraint } = outcome
-    log.error({ msg: 'The database refused a settlement', settlementId: settlement?.settlementId, code, constraint })
-    return unsettled(outcome)
+    log.error({ msg: 'The database rejected a settlement', settlementId: settlement?.settlementId, code, constraint })
+    return unsettledError(outcome)
   }
 
   function settle(settlement: Settlement, answer?: StoredAnswer): Promise<SettlementResult> {
     const { admitted, caller, requestedAtMs } = settlement
-    if (!admitted && !logsRefusal(caller.organizationId, requestedAtMs)) {
-      unlogged.add(1)
+    if (!admitted && !mustLogRefusal(caller.organizationId, requestedAtMs)) {
+      refusalsUnlogged.add(1)
       return Promise.resolve({ paid: true, creditsCharged: 0, creditsRemaining: caller.credits })
     }
-    // Nothing may be sent whose outcome, if unknown, could not be remembered.
-    if (voider.full) return Promise.reject(unsettled(new Error('journal full')))
+    // Refuse to settle while the journal is full: an unknown outcome could not be recorded for voiding.
+    if (voider.isFull) return Promise.reject(unsettledError(new Error('journal full')))
     const safe = sanitizeSettlement(settlement)
-    return answer === undefined ? settlements.submit(safe) : settleAndKeep(safe, answer)
+    return answer === undefined ? settlements.submit(safe) : settleAndStore(safe, answer)
   }
 
-  async function settleAndKeep(settlement: Settlement, answer: StoredAnswer): Promise<SettlementResult> {
+  async function settleAndStore(settlement: Settlement, answer: StoredAnswer): Promise<SettlementResult> {
     try {
-      return await kept.submit({ settlement, answer })
+      return await idempotentSettlements.submit({ settlement, answer })
     } catch (error) {
       if (!isSuperseded(error)) throw error
-      const logged = await settle({ ...settlement, status: 409, credits: 0 })
-      return { ...logged, paid: false, isSuperseded: true }
+      const loggedResult = await settle({ ...settlement, status: 409, credits: 0 })
+      return { ...loggedResult, paid: false, isSuperseded: true }
     }
   }
 
@@ -206,17 +210,17 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     get trouble() {
       return trouble.reason
     },
-    holder(key, client) {
+    toHolder(key, client) {
       const hash = hashKey(key)
-      // A key that is known has the right form, and looking it up takes less time than checking that.
-      if (!facts.knows(hash) && !isWellFormedKey(key)) return undefined
+      // A cached key is well-formed, and the cache look-up is cheaper than the check.
+      if (!keyCache.has(hash) && !isWellFormedKey(key)) return undefined
       return client === undefined ? { kind: 'key', hash } : { kind: 'key', hash, client }
     },
     admit(request) {
       const { principal } = request
-      // Nobody outside can invent a job.
-      if (principal.kind === 'job' || facts.knows(principal.hash)) return admissions.submit(request)
-      return admitStranger(request, principal.hash)
+      // Job principals are internal, so they skip the unknown-key limiter.
+      if (principal.kind === 'job' || keyCache.has(principal.hash)) return admissions.submit(request)
+      return admitUnknownKey(request, principal.hash)
     },
     settle,
     claim: (claim) => claimKey(db, claim),
@@ -224,24 +228,27 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       try {
         await idempotencyRelease(db, { settlementId })
       } catch (error) {
-        log.warn({ msg: 'Could not give up an idempotency key', settlementId, error })
+        log.warn({ msg: 'Failed to release an idempotency key', settlementId, error })
       }
     },
     async close(timeoutMs) {
-      const settled = () => Promise.all([settlements.idle(), kept.idle()])
-      const drained = Promise.all([admissions.idle(), settled()]).then(() => voider.idle())
+      const whenSettled = () => Promise.all([settlements.idle(), idempotentSettlements.idle()])
+      const drained = Promise.all([admissions.idle(), whenSettled()]).then(() => voider.idle())
       await withTimeout(timeoutMs, drained).catch(() => {})
       voider.stop()
       rollups.stop()
-      // A settlement under way may still need the journal, until its deadline at the latest.
-      const closing = settled().then(() => voider.close())
-      if (settlements.size + kept.size === 0) await closing
+      // Close the journal after the settlements under way, which may still need it until their deadline.
+      const closing = whenSettled().then(() => voider.close())
+      if (settlements.size + idempotentSettlements.size === 0) await closing
     },
   }
 }
 
-/** The database for one batch: all its statements together end by the deadline. */
-function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: number; readonly clock: Clock }): Database {
+/** Wraps the database for one batch, so that all its statements together end by the deadline. */
+function withDeadline(
+  db: Database,
+  { deadlineMs, clock }: { readonly deadlineMs: number; readonly clock: Clock },
+): Database {
   const endMs = clock.monotonicMs() + deadlineMs
   return {
     ...db,
@@ -253,13 +260,13 @@ function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: numb
   }
 }
 
-/** Id of the ledger that the database holds. Throws `UnavailableError` if it is away. */
-async function ledgerIdOf(db: Database): Promise<string> {
+/** Reads the id of the database's ledger. Throws `UnavailableError` if the database is unreachable. */
+async function readLedgerId(db: Database): Promise<string> {
   const [row] = await ledgerFind(db, {})
-  if (row === undefined) throw new Error('Cannot tell which ledger the database holds')
+  if (row === undefined) throw new Error('Cannot read the id of the ledger: the database returned no row')
   return row.id
 }
 
-function unsettled(cause: unknown): UnavailableError {
+function unsettledError(cause: unknown): UnavailableError {
   return new UnavailableError('The request could not be settled, nothing was charged', { cause })
 }

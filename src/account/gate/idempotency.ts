@@ -2,15 +2,15 @@ import { idempotencyClaim } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
 import type { ClaimResult, IdempotencyClaim, StoredAnswer } from '../../http/exchange/idempotency.ts'
 
-/** A request that has no answer by then lost it with its process. More than any request may take. */
+/** Seconds until a claim without an answer expires, as after a crash. More than any request may take. */
 const CLAIM_SEC = 60
 const USE_BYTES_MAX = 256 * 1024 * 1024
-/** Largest body that is kept, in characters. */
-const KEPT_BODY_MAX = 1024 * 1024
-/** About what a record takes up besides its answer. */
+/** Largest stored body, in characters. */
+const STORED_BODY_MAX = 1024 * 1024
+/** Approximate size of a record without its answer. */
 const RECORD_BYTES = 512
 
-/** Claims a key in one statement, so that of all processes' requests one has it. Throws `UnavailableError`. */
+/** Claims a key in one statement, so that only one request of all processes has it. Throws `UnavailableError`. */
 export async function claimKey(
   db: Database,
   { organizationId, key, hash, settlementId }: IdempotencyClaim,
@@ -38,14 +38,14 @@ export async function claimKey(
   }
 }
 
-/** Answers as the database takes them. */
+/** Converts answers to columns for the database. */
 export function toIdempotencyRecords(answers: readonly StoredAnswer[]): {
   readonly headers: readonly string[]
   readonly bodies: readonly string[]
   readonly bytes: readonly number[]
 } {
   const headers = answers.map((each) => JSON.stringify(each.headers))
-  const bodies = answers.map(({ body }) => (body.length <= KEPT_BODY_MAX ? body : ''))
+  const bodies = answers.map(({ body }) => (body.length <= STORED_BODY_MAX ? body : ''))
   const bytes = bodies.map((body, index) => RECORD_BYTES + (headers[index] ?? '').length + body.length)
   return { headers, bodies, bytes }
 }

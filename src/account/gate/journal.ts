@@ -17,48 +17,48 @@ import { createJournalWatch } from './journal_watch.ts'
 export type Journal = Awaited<ReturnType<typeof openJournal>>
 
 interface JournalOptions {
-  /** May be shared with other processes and hosts: each process writes its own file. */
+  /** May be shared by processes and hosts: each process writes its own file. */
   readonly directory: string
-  /** Id of the ledger that the settlements belong to; files of other ledgers are left alone. */
+  /** Id of the ledger of the settlements; files of other ledgers are ignored. */
   readonly ledger: string
   readonly clock: Clock
   readonly log: Log
-  /** How long a file must have stood still to be adopted. @default 10,000 */
+  /** How long a file must be unchanged to be adopted. @default 10,000 */
   readonly leaseMs?: number
   readonly entriesMax?: number
 }
 
 const ENTRIES_MAX = 100_000
-/** A file that has stood still for this long is taken for a dead process's. */
+/** A file that is unchanged for this long belongs to a dead process. */
 export const LEASE_MS = 10_000
 /** A file with more than this many lines per possible entry is rewritten. */
 const LINES_PER_ENTRY_MAX = 2
-/** Pause before a disk that took nothing is tried again: each attempt writes everything. */
+/** Pause after a failed write of the whole journal: each attempt writes everything. */
 const RETRY_MS = 1_000
 
 /**
- * Opens the journal of this process: settlements that must be voided once the database is back, kept beyond a crash. If
- * the directory cannot be written to, it warns once and keeps settlements in memory until it can.
+ * Opens the journal of this process: settlements that must be voided once the database is reachable, kept across a
+ * crash. If the directory is not writable, the journal warns once and keeps settlements in memory until it is.
  */
 export async function openJournal(options: JournalOptions) {
   const { directory, ledger, clock, log, leaseMs = LEASE_MS, entriesMax = ENTRIES_MAX } = options
-  const abandonedBeside = createJournalWatch({ directory, ledger, clock, leaseMs })
+  const findAbandoned = createJournalWatch({ directory, ledger, clock, leaseMs })
   let entries: Settlement[] = []
-  /** Holds all entries; undefined while the disk takes no writes. */
+  /** Holds all entries; undefined while the disk rejects writes. */
   let file: JournalFile | undefined
-  /** Files with some of the entries, to be removed once a new file has all of them. */
+  /** Files with some of the entries; removed once a new file has all of them. */
   let stale: string[] = []
   let retryMs = Number.NEGATIVE_INFINITY
-  /** Lines of the file, dropped entries included: they stay until none is left. */
+  /** Lines of the file with those of dropped entries, which stay until no entry is left. */
   let lines = 0
-  let warned = false
-  let closed = false
-  let working: Promise<void> = Promise.resolve()
+  let hasWarned = false
+  let isClosed = false
+  let queue: Promise<void> = Promise.resolve()
 
   /** Does one piece of work at a time, in order. */
-  function serially(work: () => Promise<void>): Promise<void> {
-    working = working.then(work)
-    return working
+  function runSerially(work: () => Promise<void>): Promise<void> {
+    queue = queue.then(work)
+    return queue
   }
 
   /** Works on the file; if that fails, writes everything into a new one. */
@@ -67,12 +67,12 @@ export async function openJournal(options: JournalOptions) {
     try {
       await work(file)
     } catch (error) {
-      log.warn({ msg: 'Lost the file of the journal', error: getErrnoCode(error), settlements: entries.length })
+      log.warn({ msg: 'The journal file disappeared', error: getErrnoCode(error), settlements: entries.length })
       await replace(file)
     }
   }
 
-  /** Writes all entries into a new file: the old one failed, was taken by another process, or is too long. */
+  /** Writes all entries into a new file: the old one failed, was claimed by another process, or is too long. */
   async function replace(old: JournalFile): Promise<void> {
     file = undefined
     stale.push(old.path)
@@ -81,18 +81,22 @@ export async function openJournal(options: JournalOptions) {
   }
 
   async function reopen(): Promise<void> {
-    if (file !== undefined || closed || clock.monotonicMs() < retryMs) return
+    if (file !== undefined || isClosed || clock.monotonicMs() < retryMs) return
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 })
       lines = entries.length
       file = await createJournalFile(join(directory, createJournalName(ledger)), entries)
       await removeStale()
-      if (warned) log.info({ msg: 'Writes the journal to the disk again', settlements: entries.length })
-      warned = false
+      if (hasWarned) log.info({ msg: 'The journal is written to disk again', settlements: entries.length })
+      hasWarned = false
     } catch (error) {
       retryMs = clock.monotonicMs() + RETRY_MS
-      if (!warned) log.warn({ msg: 'Keeps unknown outcomes in memory only', error: getErrnoCode(error) })
-      warned = true
+      if (!hasWarned)
+        log.warn({
+          msg: 'Unknown outcomes are kept in memory only: the journal cannot be written',
+          error: getErrnoCode(error),
+        })
+      hasWarned = true
     }
   }
 
@@ -103,51 +107,52 @@ export async function openJournal(options: JournalOptions) {
   }
 
   async function adopt(path: string): Promise<void> {
-    // Only if this process's own file can hold it: memory would be less safe than the file it is in.
+    // Adopt only when our own journal file has room; keeping entries in memory would be less durable.
     if (file === undefined || entries.length >= entriesMax) return
-    const taken = await claimJournalFile(path, ledger)
-    if (taken === undefined) return
-    const { settlements, broken } = await readJournalFile(taken)
-    if (broken > 0) log.error({ msg: 'Cannot read lines of an adopted journal', lines: broken })
+    const claimedPath = await claimJournalFile(path, ledger)
+    if (claimedPath === undefined) return
+    const { settlements, broken } = await readJournalFile(claimedPath)
+    if (broken > 0) log.error({ msg: 'Skipped unreadable lines of a recovered journal', lines: broken })
     try {
       await file.append(settlements)
     } catch {
-      // The taken file still holds them; it is adopted later.
+      // The claimed file still holds the settlements; it is adopted later.
       return replace(file)
     }
     lines += settlements.length
     entries.push(...settlements)
-    await rm(taken, { force: true })
-    if (settlements.length > 0) log.info({ msg: 'Adopted the journal of another process', entries: settlements.length })
+    await rm(claimedPath, { force: true })
+    if (settlements.length > 0)
+      log.info({ msg: 'Recovered the journal of a dead process', entries: settlements.length })
   }
 
   async function adoptAll(): Promise<void> {
     try {
-      for (const path of await abandonedBeside(file?.path)) await adopt(path)
+      for (const path of await findAbandoned(file?.path)) await adopt(path)
     } catch (error) {
-      log.warn({ msg: 'Cannot adopt journals of other processes', error: getErrnoCode(error) })
+      log.warn({ msg: 'Cannot recover journals of dead processes', error: getErrnoCode(error) })
     }
   }
 
-  await serially(reopen)
-  await warnOfForeign(directory, { ledger, log })
+  await runSerially(reopen)
+  await warnAboutForeign(directory, { ledger, log })
 
   return {
-    /** True if no more fits: then nothing that might need a void may be sent to the database. */
-    get full(): boolean {
+    /** True if the journal is full: then no settlement may be sent to the database. */
+    get isFull(): boolean {
       return entries.length >= entriesMax
     },
     get size(): number {
       return entries.length
     },
-    /** False while the disk takes no writes, so that the settlements would be lost with this process. */
-    get durable(): boolean {
+    /** False while the disk rejects writes, so that the settlements would be lost with this process. */
+    get isDurable(): boolean {
       return file !== undefined
     },
-    /** Keeps settlements; resolves once they are on the disk, or the disk has refused them. */
+    /** Adds settlements; resolves once they are on the disk, or in memory if the disk rejects them. */
     append(settlements: readonly Settlement[]): Promise<void> {
       entries.push(...settlements)
-      return serially(async () => {
+      return runSerially(async () => {
         lines += settlements.length
         if (file !== undefined && lines > LINES_PER_ENTRY_MAX * entriesMax) await replace(file)
         else await attempt((open) => open.append(settlements))
@@ -156,7 +161,7 @@ export async function openJournal(options: JournalOptions) {
     peek: (max: number): readonly Settlement[] => entries.slice(0, max),
     drop(count: number): Promise<void> {
       entries = entries.slice(count)
-      return serially(async () => {
+      return runSerially(async () => {
         // Dropped entries stay in the file until none is left: voiding them again changes nothing.
         if (entries.length > 0) return
         await removeStale()
@@ -165,22 +170,22 @@ export async function openJournal(options: JournalOptions) {
       })
     },
     /**
-     * To be called several times within a lease: shows other processes that this one lives, retries a disk that took no
-     * writes, and adopts journals of dead processes. Never throws.
+     * Signals to other processes that this one is alive, retries a disk that rejected writes, and adopts journals of
+     * dead processes. The caller runs it several times within a lease. Never throws.
      */
     tend(): Promise<void> {
-      return serially(async () => {
+      return runSerially(async () => {
         await attempt((open) => open.beat(clock.now()))
         await adoptAll()
       })
     },
     /** Closes the file; removes it if it is empty. */
     async close(): Promise<void> {
-      await serially(async () => {
+      await runSerially(async () => {
         retryMs = Number.NEGATIVE_INFINITY
         if (entries.length > 0) await reopen()
         const open = file
-        closed = true
+        isClosed = true
         file = undefined
         await open?.close().catch(ignore)
         if (entries.length > 0 && open === undefined) {
@@ -193,13 +198,13 @@ export async function openJournal(options: JournalOptions) {
   }
 }
 
-async function warnOfForeign(
+async function warnAboutForeign(
   directory: string,
   { ledger, log }: { readonly ledger: string; readonly log: Log },
 ): Promise<void> {
   const names = await readdir(directory).catch(() => [])
   const foreign = names.filter((name) => isJournalName(name) && !isJournalName(name, `${ledger}-`))
-  if (foreign.length > 0) log.warn({ msg: 'Left journals of another database alone', files: foreign.length })
+  if (foreign.length > 0) log.warn({ msg: 'Ignored journals of another database', files: foreign.length })
 }
 
 function ignore(): void {

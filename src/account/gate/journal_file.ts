@@ -9,33 +9,33 @@ export type JournalFile = Awaited<ReturnType<typeof createJournalFile>>
 const SUFFIX = '.jsonl'
 const PREFIX = 'void-'
 
-/** A new file name for a ledger, unique over processes and hosts. */
+/** Returns a new file name for a ledger, unique over processes and hosts. */
 export function createJournalName(ledger: string): string {
   return `${PREFIX}${ledger}-${randomBytes(8).toString('hex')}${SUFFIX}`
 }
 
-/** True if a file of this name holds settlements of a ledger whose name begins so; of any ledger by default. */
+/** True for a journal's file name; with `ledger`, only of ledgers whose id starts with it. */
 export function isJournalName(name: string, ledger = ''): boolean {
   return name.startsWith(`${PREFIX}${ledger}`) && name.endsWith(SUFFIX)
 }
 
 /**
- * Makes a file with these settlements, one JSON object a line; only this process writes it. It and its name are durable.
- * Leaves no file behind if it throws.
+ * Creates a file with these settlements, one JSON object a line, that only this process writes. The file and its name
+ * are durable. Leaves no file behind if it throws.
  */
 export async function createJournalFile(path: string, settlements: readonly Settlement[]) {
   const handle = await open(path, 'ax', 0o600)
   const file = {
     path,
-    /** Resolves once they are on the disk in a file that is still this process's. Throws the system's errors. */
+    /** Resolves once the settlements are on the disk in a file that this process owns. Throws the system's errors. */
     async append(added: readonly Settlement[]): Promise<void> {
       await write(handle, added)
-      await expectOwn(handle, path)
+      await requireOwn(handle, path)
     },
-    /** Shows others that its owner lives; `nowMs` is since the epoch. Throws if the file is no longer this process's. */
+    /** Updates the modification time as a sign of life; `nowMs` is since the epoch. Throws if the file was claimed. */
     async beat(nowMs: number): Promise<void> {
       await handle.utimes(nowMs / 1_000, nowMs / 1_000)
-      await expectOwn(handle, path)
+      await requireOwn(handle, path)
     },
     clear: () => handle.truncate(0),
     close: () => handle.close(),
@@ -52,27 +52,27 @@ export async function createJournalFile(path: string, settlements: readonly Sett
 }
 
 /**
- * Reads a file that another process left; `broken` counts unreadable lines. A last line without its end is none of them:
- * a crash cut it short, and its answer never left.
+ * Reads a file that another process left; `broken` counts unreadable lines. It does not count a last line without a
+ * line break: a crash cut the line short, and its answer was never sent.
  */
 export async function readJournalFile(path: string) {
   const lines = (await readFile(path, 'utf8')).split('\n')
-  const cut = lines.pop()
-  const parsed = lines.map(parse)
-  const last = cut === undefined || cut === '' ? undefined : parse(cut)
+  const partialLine = lines.pop()
+  const parsed = lines.map(parseLine)
+  const last = partialLine === undefined || partialLine === '' ? undefined : parseLine(partialLine)
   const settlements = [...parsed, last].filter((each) => each !== undefined)
   return { settlements, broken: parsed.filter((each) => each === undefined).length }
 }
 
 /**
- * Takes a file from its owner by renaming it, which only one of several processes can do. Returns its new path;
+ * Claims a file from its owner by renaming it, which only one of several processes can do. Returns the new path;
  * undefined if another process was first.
  */
 export async function claimJournalFile(path: string, ledger: string): Promise<string | undefined> {
-  const taken = join(dirname(path), createJournalName(ledger))
+  const claimedPath = join(dirname(path), createJournalName(ledger))
   try {
-    await rename(path, taken)
-    return taken
+    await rename(path, claimedPath)
+    return claimedPath
   } catch (error) {
     if (getErrnoCode(error) === 'ENOENT') return undefined
     throw error
@@ -81,18 +81,18 @@ export async function claimJournalFile(path: string, ledger: string): Promise<st
 
 async function write(handle: FileHandle, settlements: readonly Settlement[]): Promise<void> {
   if (settlements.length === 0) return
-  await handle.appendFile(settlements.map((each) => `${JSON.stringify(each, plain)}\n`).join(''))
+  await handle.appendFile(settlements.map((each) => `${JSON.stringify(each, serializeBigint)}\n`).join(''))
   await handle.datasync()
 }
 
 /**
- * Throws ENOENT if the file was taken. Checked after each write: a process that takes the file later reads that write,
- * and if it was taken before, the writer learns of it here.
+ * Throws ENOENT if another process has claimed the file. The check follows each write: a process that claims the file
+ * later reads the write, and a claim before the write is detected here.
  */
-async function expectOwn(handle: FileHandle, path: string): Promise<void> {
-  const [own, there] = await Promise.all([handle.stat(), stat(path)])
-  if (own.ino === there.ino && own.dev === there.dev) return
-  throw Object.assign(new Error(`Another file is called ${basename(path)} now`), { code: 'ENOENT' })
+async function requireOwn(handle: FileHandle, path: string): Promise<void> {
+  const [own, current] = await Promise.all([handle.stat(), stat(path)])
+  if (own.ino === current.ino && own.dev === current.dev) return
+  throw Object.assign(new Error(`Cannot write ${basename(path)}: it is another file now`), { code: 'ENOENT' })
 }
 
 async function syncDirectory(path: string): Promise<void> {
@@ -104,7 +104,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-function parse(line: string): Settlement | undefined {
+function parseLine(line: string): Settlement | undefined {
   try {
     const value: Settlement = JSON.parse(line)
     if (typeof value.settlementId !== 'string' || typeof value.caller?.organizationId !== 'string') return undefined
@@ -120,6 +120,6 @@ function parse(line: string): Settlement | undefined {
   }
 }
 
-function plain(_key: string, value: unknown): unknown {
+function serializeBigint(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }

@@ -5,8 +5,8 @@ import type { KeyRecord } from './key_cache.ts'
 type Limit = 'networks' | 'endpoints' | 'creditsPerDay'
 
 /**
- * Limits of a key for deciding, from what the database gives: lines, empty for no limit; a decimal number, 0 for none. A
- * network that cannot be read holds nobody.
+ * Parses the limits of a key from the database's columns: lines, empty for no limit; a decimal number, 0 for none. An
+ * unparsable network matches no address.
  */
 export function parseKeyLimits({ networks, endpoints, creditsPerDay }: Record<Limit, string>): Pick<KeyRecord, Limit> {
   return {
@@ -16,12 +16,12 @@ export function parseKeyLimits({ networks, endpoints, creditsPerDay }: Record<Li
   }
 }
 
-/** True if the key works from where the caller is; the address is asked for only if that matters. */
+/** True if the key works from the client's address, which is computed only if the key has networks. */
 export function isAllowedNetwork(client: { readonly ip: string } | undefined, { networks }: KeyRecord): boolean {
   return networks === undefined || isInNetworks(networks, client?.ip ?? '')
 }
 
-/** Why the key may not call the endpoint; empty if it may. Paths without an endpoint lead nowhere anyway. */
+/** Returns why the key may not call the endpoint; empty if it may, and for a path without an endpoint. */
 export function getEndpointRefusal(endpoint: string | null, { endpoints }: KeyRecord): RefusalCode | '' {
   return endpoint === null || endpoints === undefined || endpoints.has(endpoint) ? '' : 'KEY_ENDPOINT_DISABLED'
 }

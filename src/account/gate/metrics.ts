@@ -13,7 +13,7 @@ export function createGateMetrics(
     trouble,
   }: {
     readonly clock: Clock
-    readonly voider: { readonly waiting: number; readonly durable: boolean }
+    readonly voider: { readonly waiting: number; readonly isDurable: boolean }
     readonly trouble: FailureTracker
   },
 ) {
@@ -42,20 +42,20 @@ export function createGateMetrics(
   metrics.gauge({
     name: 'walletscope_gate_journal_durable',
     help: '1 while unknown outcomes are kept on the disk, 0 while they would be lost with this process.',
-    together: 'least',
-    read: () => (voider.durable ? 1 : 0),
+    aggregation: 'least',
+    read: () => (voider.isDurable ? 1 : 0),
   })
-  const unlogged = metrics.counter({
+  const refusalsUnlogged = metrics.counter({
     name: 'walletscope_gate_refusals_unlogged_total',
     help: 'Refused requests without a row in the log: those beyond a hundred of one organization in one second.',
   })()
-  const turnedAway = metrics.counter({
+  const lookupsRefused = metrics.counter({
     name: 'walletscope_gate_lookups_refused_total',
     help: 'Requests answered 503 because too many unknown keys were tried in that second.',
   })()
 
-  /** Wraps a step's flush so that its batches are counted, and that its failures are known. */
-  function observed<Item, Result>(step: 'admit' | 'settle', flush: (items: readonly Item[]) => Promise<Result>) {
+  /** Wraps a step's flush: counts its batches and reports its failures. */
+  function withMetrics<Item, Result>(step: 'admit' | 'settle', flush: (items: readonly Item[]) => Promise<Result>) {
     const size = sizes(step)
     const duration = durations(step)
     const failed = failures(step)
@@ -64,16 +64,16 @@ export function createGateMetrics(
       size.observe(items.length)
       try {
         const results = await flush(items)
-        trouble.succeeded(step)
+        trouble.recordSuccess(step)
         return results
       } catch (error) {
         failed.add(1)
-        trouble.failed(step, error)
+        trouble.recordFailure(step, error)
         throw error
       } finally {
         duration.observe((clock.monotonicMs() - startedMs) / 1000)
       }
     }
   }
-  return { observed, unlogged, turnedAway }
+  return { observed: withMetrics, unlogged: refusalsUnlogged, turnedAway: lookupsRefused }
 }

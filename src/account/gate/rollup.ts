@@ -7,8 +7,8 @@ const EVERY_MS = 1_000
 const DEADLINE_MS = 10_000
 
 /**
- * Counts new log rows into the rollups, a moment after they were written; to be woken when something was logged. It
- * begins with what earlier processes left uncounted. Totals are exact before and after.
+ * Adds new log rows to the rollups within about a second; the gate wakes the job after each logged batch. The first
+ * round counts rows that earlier processes left uncounted. Totals are exact before and after a round.
  */
 export function rollupJob({ db, log }: { readonly db: Database; readonly log: Log }): Job {
   return {
@@ -19,6 +19,6 @@ export function rollupJob({ db, log }: { readonly db: Database; readonly log: Lo
       await requestRollupFold(db, {}, { deadlineMs: DEADLINE_MS })
       return undefined
     },
-    failed: (error) => log.error({ msg: 'Could not count the log', error }),
+    onError: (error) => log.error({ msg: 'Failed to roll up the request log', error }),
   }
 }

@@ -3,36 +3,36 @@ import type { Clock } from '../../lib/clock.ts'
 const PER_SECOND_MAX = 1_000
 
 /**
- * Makes a limit for one process. Anyone can invent keys with a right checksum, and each would cost a look-up. A key
- * that exists takes a place only while it is looked up, so many callers at a start are not slowed.
+ * Limits look-ups of unknown keys in one process: keys with a valid checksum can be invented, and each would cost a
+ * look-up. A known key holds a slot only during its lookup, so a cold start does not throttle real callers.
  */
 export function createUnknownKeyLimiter({ clock, max = PER_SECOND_MAX }: { clock: Clock; max?: number }) {
-  /** Keys that are being looked up, and how many requests wait for each. */
-  const asked = new Map<string, number>()
-  let strangers = 0
+  /** Number of requests that wait for each look-up under way, by the key's hash. */
+  const waitingByHash = new Map<string, number>()
+  let unknownKeys = 0
   let secondStartMs = 0
   return {
-    /** Takes a place for a key that was never recognised here; false if none is free, and it must not be looked up. */
-    enter(hash: string): boolean {
+    /** Reserves a lookup for a key not seen before in this process; false if the limit is reached. */
+    acquire(hash: string): boolean {
       const nowMs = clock.monotonicMs()
       if (nowMs - secondStartMs >= 1_000) {
         secondStartMs = nowMs
-        strangers = 0
+        unknownKeys = 0
       }
-      const waiting = asked.get(hash) ?? 0
-      if (waiting === 0 && asked.size + strangers >= max) return false
-      asked.set(hash, waiting + 1)
+      const waiting = waitingByHash.get(hash) ?? 0
+      if (waiting === 0 && waitingByHash.size + unknownKeys >= max) return false
+      waitingByHash.set(hash, waiting + 1)
       return true
     },
-    /** Gives the place back; an unknown key keeps it for the rest of its second. */
-    leave(hash: string, { isStranger }: { readonly isStranger: boolean }): void {
-      const waiting = asked.get(hash) ?? 1
+    /** Releases the slot; an unknown key keeps it for the rest of its second. */
+    release(hash: string, { isStranger: isUnknown }: { readonly isStranger: boolean }): void {
+      const waiting = waitingByHash.get(hash) ?? 1
       if (waiting > 1) {
-        asked.set(hash, waiting - 1)
+        waitingByHash.set(hash, waiting - 1)
         return
       }
-      asked.delete(hash)
-      if (isStranger) strangers++
+      waitingByHash.delete(hash)
+      if (isUnknown) unknownKeys++
     },
   }
 }

@@ -11,8 +11,8 @@ const BATCH_MAX = 512
 const RETRY_MS = { least: 25, most: 250 }
 
 /**
- * Voids the settlements in the journal as soon as the database answers, and tends the journal. It begins with what dead
- * processes left.
+ * Voids the settlements in the journal as soon as the database answers, and maintains the journal, which adopts those
+ * of dead processes.
  */
 export function createVoider(options: {
   readonly db: Database
@@ -25,37 +25,35 @@ export function createVoider(options: {
 }) {
   const { db, log, open, tendMs, trouble, jobs } = options
   let journal: Journal | undefined
-  let opening: Promise<void> | undefined
+  let openingJournal: Promise<void> | undefined
   const size = () => journal?.size ?? 0
   const idle = createIdleWaiter(() => size() === 0)
 
-  /**
-   * Resolves once the journal is open: nothing that might need a void may be sent before. Throws if it does not open.
-   */
+  /** Resolves once the journal is open: no settlement may be sent before. Throws if it cannot be opened. */
   function ready(): Promise<void> {
-    opening ??= open().then(
+    openingJournal ??= open().then(
       (opened) => {
         journal = opened
       },
       (error: unknown) => {
-        opening = undefined
+        openingJournal = undefined
         throw error
       },
     )
-    return opening
+    return openingJournal
   }
 
   async function drain(signal: AbortSignal): Promise<void> {
     while (journal !== undefined && journal.size > 0 && !signal.aborted) {
       const batch = journal.peek(BATCH_MAX)
       const refused = await voidBatch(db, batch)
-      for (const { settlementId } of refused) log.error({ msg: 'The database refused a void', settlementId })
+      for (const { settlementId } of refused) log.error({ msg: 'The database rejected a void', settlementId })
       await journal.drop(batch.length)
       log.info({ msg: 'Voided settlements with an unknown outcome', settlements: batch.length })
     }
   }
 
-  function told(level: LogLevel, msg: string, error: unknown): void {
+  function logFailure(level: LogLevel, msg: string, error: unknown): void {
     logThrottled(log, { level, kind: msg }, { msg, error })
   }
 
@@ -66,16 +64,16 @@ export function createVoider(options: {
       async round(signal) {
         try {
           await drain(signal)
-          trouble.succeeded('void')
+          trouble.recordSuccess('void')
         } catch (error) {
-          trouble.failed('void', error)
+          trouble.recordFailure('void', error)
           throw error
         } finally {
           idle.check()
         }
         return undefined
       },
-      failed: (error) => told('error', 'Could not void settlements', error),
+      onError: (error) => logFailure('error', 'Failed to void settlements', error),
     },
     jobs,
   )
@@ -90,7 +88,7 @@ export function createVoider(options: {
         voiding.wake()
         return undefined
       },
-      failed: (error) => told('warn', 'Cannot open the journal', error),
+      onError: (error) => logFailure('warn', 'Cannot open the journal', error),
     },
     jobs,
   )
@@ -98,16 +96,16 @@ export function createVoider(options: {
     get waiting(): number {
       return size()
     },
-    /** True if no more can wait: then nothing that might need a void may be sent to the database. */
-    get full(): boolean {
-      return journal?.full === true
+    /** True if the journal is full: then no settlement may be sent to the database. */
+    get isFull(): boolean {
+      return journal?.isFull === true
     },
     /** False while the waiting settlements would be lost with this process. */
-    get durable(): boolean {
-      return journal?.durable !== false
+    get isDurable(): boolean {
+      return journal?.isDurable !== false
     },
     ready,
-    /** Keeps settlements with an unknown outcome; resolves once that is durable, so that the answer may leave. */
+    /** Queues settlements with an unknown outcome; resolves once they are durable, so that the answer may be sent. */
     async add(settlements: readonly Settlement[]): Promise<void> {
       await ready()
       await journal?.append(settlements)
@@ -118,7 +116,7 @@ export function createVoider(options: {
       voiding.stop()
       tending.stop()
     },
-    /** Closes the journal; what waits stays in it for other processes. */
+    /** Closes the journal; waiting settlements stay in it for other processes. */
     async close(): Promise<void> {
       await journal?.close()
     },

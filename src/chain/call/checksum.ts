@@ -1,19 +1,19 @@
 import { type Address, checksumAddress, type Hex } from 'viem'
 
-/** Addresses that are remembered with their checksum; then all are forgotten together. */
+/** Cached addresses; the cache is cleared when full. */
 const KNOWN_MAX = 20_000
-const known = new Map<string, Address>()
+const addressesByDigits = new Map<string, Address>()
 
 /**
- * An address with its checksum, of 40 hexadecimal digits in lower case. The hash takes microseconds, and the list of
- * viem's that remembers it a third of one: an answer has hundreds of addresses, most of them again and again.
+ * Converts an address of 40 lower-case hexadecimal digits to its checksummed form, cached: an answer has hundreds of
+ * addresses, most of them repeated. The hash takes microseconds; a lookup in viem's cache still takes a third of one.
  */
 export function toChecksumAddress(digits: string): Address {
-  const before = known.get(digits)
-  if (before !== undefined) return before
+  const cached = addressesByDigits.get(digits)
+  if (cached !== undefined) return cached
   const address = checksumAddress(`0x${digits}` as Hex)
-  if (known.size >= KNOWN_MAX) known.clear()
-  // Not the digits themselves: as a part of an answer they would keep all of it in memory.
-  known.set(address.slice(2).toLowerCase(), address)
+  if (addressesByDigits.size >= KNOWN_MAX) addressesByDigits.clear()
+  // `digits` may be a substring of an answer and would keep all of it in memory, so the key is a copy.
+  addressesByDigits.set(address.slice(2).toLowerCase(), address)
   return address
 }

@@ -5,64 +5,66 @@ import type { LensPage } from './pages.ts'
 
 /** Layout of the stream that `page.sol` writes. */
 const LAYOUT_VERSION = 1
-/** Length of a text whose call failed or answered more than 16 KiB. */
+/** Length that marks a text whose call failed or returned more than 16 KiB. */
 const TEXT_MISSING = 65_535
 
-/** Reads the fields of a lens' answer, a packed big-endian stream, one after the other. */
+/** Sequential reader of a lens' answer, a packed big-endian stream. */
 export type LensCursor = ReturnType<typeof createLensCursor>
 
-/** Bytes of a large number that are read at once. */
+/** Bytes read at once of a large number. */
 const LIMB_BYTES = 8
 
 /**
- * Reads from the start. Throws `UpstreamError` if the answer ends before the field does. Numbers are made of bytes: to
- * make them of digits takes several times as long.
+ * Creates a cursor at the start. Reads throw `UpstreamError` if the answer ends before the field does. Numbers are read
+ * from bytes, which is several times as fast as parsing digits.
  */
 export function createLensCursor(answer: Hex) {
   const bytes = Buffer.from(answer.slice(2), 'hex')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   let at = 0
-  /** Where the field that is taken begins. */
+  /** Takes a field and returns its start. */
   const take = (length: number): number => {
     const from = at
     at += length
     if (at > bytes.length) throw new UpstreamError('Cannot decode the lens: the answer is cut short')
     return from
   }
-  /** Unsigned, of at most 6 bytes; 8 bytes if the value is known to be small. */
+  /** Reads an unsigned number of at most 6 bytes; 8 bytes if the value is known to be small. */
   const number = (length: number): number => {
     let value = 0
-    for (let place = take(length); place < at; place++) value = value * 256 + view.getUint8(place)
+    for (let index = take(length); index < at; index++) value = value * 256 + view.getUint8(index)
     return value
   }
   const digits = (length: number): string => bytes.toString('hex', take(length), at)
   return {
-    atEnd: () => at >= bytes.length,
-    /** Where the next field begins, bytes from the start. */
-    place: () => at,
-    goTo(place: number): void {
-      at = place
+    isAtEnd: () => at >= bytes.length,
+    /** Start of the next field, bytes from the start. */
+    getPosition: () => at,
+    seek(position: number): void {
+      at = position
     },
     skip(length: number): void {
       take(length)
     },
     number,
-    /** Unsigned. */
+    /** Reads an unsigned integer of `length` bytes. */
     uint(length: number): bigint {
       const odd = length % LIMB_BYTES
-      // No more than a number holds exactly.
+      // At most 3 bytes at a time, which a number represents exactly.
       let value = BigInt(number(odd % 4))
       if (odd >= 4) value = (value << 32n) | BigInt(number(4))
-      for (let place = take(length - odd); place < at; place += LIMB_BYTES) {
-        const limb = view.getBigUint64(place)
+      for (let index = take(length - odd); index < at; index += LIMB_BYTES) {
+        const limb = view.getBigUint64(index)
         value = value === 0n ? limb : (value << 64n) | limb
       }
       return value
     },
     hex: (length: number): Hex => `0x${digits(length)}`,
-    /** 20 bytes, checksummed. */
+    /** Reads an address, checksummed. */
     address: (): Address => toChecksumAddress(digits(20)),
-    /** First bytes of a token's answer to `symbol` or `name`; undefined if the call failed or answered more than 16 KiB. */
+    /**
+     * Reads the first bytes of a token's `symbol` or `name`; undefined if the call failed or returned more than 16 KiB.
+     */
     text(): Hex | undefined {
       const length = number(2)
       return length === TEXT_MISSING ? undefined : `0x${digits(length)}`
@@ -71,8 +73,8 @@ export function createLensCursor(answer: Hex) {
 }
 
 /**
- * Reads the header that `page.sol` writes before every answer; `from` is then at what the lens itself wrote. Throws
- * `UpstreamError` for another layout.
+ * Decodes the header that `page.sol` writes before every answer; `from` is then at the start of the lens' own data.
+ * Throws `UpstreamError` for another layout.
  */
 export function decodeLensPage(answer: Hex): LensPage & { readonly from: LensCursor } {
   const from = createLensCursor(answer)
@@ -86,9 +88,9 @@ export function decodeLensPage(answer: Hex): LensPage & { readonly from: LensCur
   return { from, block, taken: from.number(4) }
 }
 
-/** A value behind a flag that says whether its contract answered; the value is sent in any case. */
+/** Reads a value after a flag for whether its contract answered; the value is present either way. */
 export function readOptional<T>(from: LensCursor, read: () => T): T | undefined {
-  const answered = from.number(1) === 1
+  const hasAnswered = from.number(1) === 1
   const value = read()
-  return answered ? value : undefined
+  return hasAnswered ? value : undefined
 }

@@ -2,13 +2,13 @@ import { concatHex, type Hex, numberToHex, size, slice } from 'viem'
 import { type Endpoint, RevertError, RpcRefusedError } from '../rpc/client.ts'
 import type { LensCall } from './bundle/bundle.ts'
 
-/** EIP-170: longest runtime code that can be deployed. EIP-3860: longest init code, arguments included. Bytes. */
+/** Size limits of runtime code (EIP-170) and of init code with arguments (EIP-3860), bytes. */
 const RUNTIME_BYTES_MAX = 24_576
 const INIT_CODE_BYTES_MAX = 49_152
 
 /**
- * First word of what our init code reverts with: 31 bytes that no contract's own revert begins with, and a last byte
- * for the outcome of the call: 0 reverted, 1 returned, 2 the code could not be deployed.
+ * First word of the init code's revert data: 31 bytes that no contract's own revert starts with, and a last byte with
+ * the outcome of the call: 0 reverted, 1 returned, 2 the code could not be deployed.
  */
 const MARK: Hex = '0x77616c6c657473636f7065206465706c6f796c65737320616e73776572000000'
 
@@ -18,9 +18,9 @@ const COPY_BYTES = 13
 const PROGRAM_BYTES = 144
 
 /**
- * `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so that the answer
- * has no limit. Throws `RpcRefusedError` before sending if code and arguments are longer than init code may be (49,152
- * bytes in all), and after it if the endpoint loses the answer; `RevertError` as the lens does.
+ * Calls a lens by `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so
+ * that the answer's size is not limited. Throws `RpcRefusedError` before sending if code and arguments exceed the limit
+ * of init code (49,152 bytes), and after it if the endpoint drops the answer; `RevertError` if the lens reverts.
  */
 export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const { runtime, data, ...at } = call
@@ -35,9 +35,9 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
 }
 
 /**
- * Init code that deploys `runtime`, calls it with `data`, and reverts with the mark and the call's return data. It
- * reverts because nodes take what init code returns for contract code: they limit it to 24,576 bytes and refuse it if
- * it begins with 0xEF. Throws `RpcRefusedError` (`size`) if it would be longer than nodes accept.
+ * Encodes init code that deploys `runtime`, calls it with `data`, and reverts with the mark and the call's return data.
+ * It reverts because nodes treat data returned by init code as contract code: they limit it to 24,576 bytes and refuse
+ * it if it starts with 0xEF. Throws `RpcRefusedError` (`size`) if it would be longer than nodes accept.
  */
 export function encodeDeploylessCode(runtime: Hex, data: Hex): Hex {
   const creationBytes = COPY_BYTES + size(runtime)
@@ -48,34 +48,34 @@ export function encodeDeploylessCode(runtime: Hex, data: Hex): Hex {
     throw new RpcRefusedError(0, `The call is ${bytes} bytes long, above ${INIT_CODE_BYTES_MAX}`, 'size')
   }
   const copy = concatHex(['0x62', uint24(size(runtime)), '0x80', '0x600d', '0x6000', '0x39', '0x6000', '0xf3'])
-  return concatHex([program({ creationBytes, dataBytes }), copy, runtime, data])
+  return concatHex([createProgram({ creationBytes, dataBytes }), copy, runtime, data])
 }
 
-/** What a call of `encodeDeploylessCode` runs and asks; undefined for any other init code. */
+/** Decodes code and data from init code of `encodeDeploylessCode`; undefined for any other init code. */
 export function decodeDeploylessCode(code: Hex): Pick<LensCall, 'runtime' | 'data'> | undefined {
   const creationBytes = Number.parseInt(code.slice(4, 10), 16)
   const [start, end] = [PROGRAM_BYTES + COPY_BYTES, PROGRAM_BYTES + creationBytes]
   if (!(start < end && end <= size(code))) return undefined
-  const opened: Pick<LensCall, 'runtime' | 'data'> = {
+  const decoded: Pick<LensCall, 'runtime' | 'data'> = {
     runtime: slice(code, start, end),
     data: `0x${code.slice(2 + 2 * end)}`,
   }
-  return encodeDeploylessCode(opened.runtime, opened.data) === code ? opened : undefined
+  return encodeDeploylessCode(decoded.runtime, decoded.data) === code ? decoded : undefined
 }
 
-/** What `encodeDeploylessCode` reverts with if the lens returns this answer. */
+/** Encodes the revert data of `encodeDeploylessCode` for a lens that returns this answer. */
 export function encodeDeploylessRevert(answer: Hex): Hex {
   return `${slice(MARK, 0, 31)}01${answer.slice(2)}`
 }
 
-/** Bytes of call data for which there is room beside the code in one call. */
+/** Returns the maximum size of call data beside this code, bytes. */
 export function getDeploylessCalldataMax(runtime: Hex): number {
   return INIT_CODE_BYTES_MAX - PROGRAM_BYTES - COPY_BYTES - size(runtime)
 }
 
 /**
- * What the deployed code returned, taken from the revert data of `encodeDeploylessCode`. Throws `RevertError` if the code
- * reverted, `RpcRefusedError` if the mark is missing (a node that hides revert data) or nothing was deployed.
+ * Decodes the lens' answer from the revert data of `encodeDeploylessCode`. Throws `RevertError` if the lens reverted,
+ * `RpcRefusedError` if the mark is missing (the node hides revert data) or the lens was not deployed.
  */
 export function decodeDeploylessRevert(revertData: Hex): Hex {
   // 2 characters of "0x", 31 bytes of mark, 1 byte of outcome.
@@ -89,9 +89,9 @@ export function decodeDeploylessRevert(revertData: Hex): Hex {
 }
 
 /**
- * The program. The comment after each line shows the stack at that point, top last. Code and data follow the program.
+ * Creates the program. The comment after each line shows the stack at that point, top last. Code and data follow it.
  */
-function program({ creationBytes, dataBytes }: { creationBytes: number; dataBytes: number }): Hex {
+function createProgram({ creationBytes, dataBytes }: { creationBytes: number; dataBytes: number }): Hex {
   const code = uint24(creationBytes)
   const length = uint24(dataBytes)
   const failed = '0x0066'

@@ -9,94 +9,94 @@ import { callDeployless } from './deployless.ts'
 
 const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
 
-/** Ways of running a lens: as the code of an address by state override, or deployed in the call that asks it. */
+/** Mode of running a lens: as the code of an address by state override, or deployed within the call. */
 export type LensMode = keyof typeof CALL_LENS
 
-/** Every way, best first. */
+/** All modes, best first. */
 export const LENS_MODES: readonly LensMode[] = ['override', 'deployless']
 
 interface LensCallParams extends Omit<LensCall, 'runtime'> {
-  /** True if 20 million gas are enough for it, so that it may share an `eth_call` with others. */
+  /** True if the call needs at most 20 million gas, so that it may be bundled. */
   readonly isLight?: boolean
 }
 
-/** A lens at one endpoint, run in one of the ways. */
+/** A lens at one endpoint in one mode. */
 export interface LensAccess {
-  readonly way: LensMode
+  readonly mode: LensMode
   call(question: LensCallParams): Promise<Hex>
-  /** The past block that is read at; undefined for the newest. */
+  /** The past block to read at; undefined for the newest. */
   readonly at: PinnedBlock | undefined
-  /** The block for calls that must all see one: the past one, or the newest's header. Throws as `readLatestBlock`. */
+  /** Returns the block to pin several calls to: the past or the newest block. Throws as `readLatestBlock`. */
   pin(): Promise<PinnedBlock>
   /**
-   * Receives the block of an answer that was not pinned by `pin`. Throws if the newest block cannot be right, or if it
-   * is not the past block.
+   * Checks the block of an answer that was not pinned by `pin`. Throws if it cannot be the newest block, or if it is
+   * not the past block.
    */
   observeBlock(block: Block): void
 }
 
 export interface LensReading<T> {
-  /** Names the lens in what is learned about an endpoint. */
+  /** Key of the lens in an endpoint's `learned` map. */
   readonly topic: string
   readonly runtime: Hex
   readonly chainId: number
   /** Absent: the newest block. */
   readonly at?: PinnedBlock | undefined
   /** @default all */
-  readonly ways?: readonly LensMode[] | undefined
+  readonly modes?: readonly LensMode[] | undefined
   readonly clock: Clock
   readonly read: (lens: LensAccess) => Promise<T>
 }
 
-/** How long a lower rung is used before the best one is tried again. */
+/** How long a fallback mode is used before the best mode is tried again. */
 const LEARNED_MS = 10 * 60_000
 
 /**
- * Reads in the way that worked last on this endpoint, else in the best one. Goes on to the next way if the endpoint
- * refuses or the lens reverts without a reason, which is what a node answers if a lens runs out of gas or meets an
- * unknown opcode. A lesser way is remembered for ten minutes, unless a better one was refused only for this request's
- * size. When no way works, throws `LensUnsupportedError` if the endpoint supports none of them, else the last error. A
- * revert is then an `UpstreamError`: our own code never reverts with a reason, so the endpoint answers wrongly and
- * another one may do better.
+ * Reads in the mode that worked last on this endpoint, else in the best one. Tries the next mode if the endpoint
+ * refuses or the lens reverts without a reason, as it does when it runs out of gas or meets an unknown opcode. A
+ * fallback mode is remembered for ten minutes, unless a better one was refused only for this request's size. When no
+ * mode works, throws `LensUnsupportedError` if the endpoint supports none of them, else the last error. A revert
+ * becomes an `UpstreamError`: lenses never revert with a reason, so the answer is wrong and another endpoint may be
+ * right.
  */
 export async function readByLens<T>(endpoint: Endpoint, reading: LensReading<T>, signal: AbortSignal): Promise<T> {
-  const { topic, ways = LENS_MODES, clock, read } = reading
-  const known = endpoint.learned.get(topic)
-  const learned = known !== undefined && known.untilMs > clock.monotonicMs() ? known.value : undefined
-  const order = [...ways].sort((a, b) => Number(b === learned) - Number(a === learned))
+  const { topic, modes = LENS_MODES, clock, read } = reading
+  const entry = endpoint.learned.get(topic)
+  const learned = entry !== undefined && entry.untilMs > clock.monotonicMs() ? entry.value : undefined
+  const order = [...modes].sort((a, b) => Number(b === learned) - Number(a === learned))
   let last: unknown
   let mayLearn = true
-  for (const way of order) {
+  for (const mode of order) {
     try {
-      const answer = await read(lensAt(endpoint, reading, way, signal))
-      if (way !== learned && mayLearn) {
-        // The best way is tried first anyway.
-        if (way === ways[0]) endpoint.learned.delete(topic)
-        else endpoint.learned.set(topic, { value: way, untilMs: clock.monotonicMs() + LEARNED_MS })
+      const answer = await read(createAccess(endpoint, reading, mode, signal))
+      if (mode !== learned && mayLearn) {
+        // The best mode is tried first by default, so it need not be remembered.
+        if (mode === modes[0]) endpoint.learned.delete(topic)
+        else endpoint.learned.set(topic, { value: mode, untilMs: clock.monotonicMs() + LEARNED_MS })
       }
       return answer
     } catch (error) {
-      const unsupported = error instanceof RpcRefusedError && error.reason === 'kind'
-      const silent = error instanceof RevertError && error.data === '0x'
+      const isUnsupported = error instanceof RpcRefusedError && error.reason === 'kind'
+      const isEmptyRevert = error instanceof RevertError && error.data === '0x'
       last = error instanceof RevertError ? new UpstreamError('The lens reverted', { cause: error }) : error
-      if (!(error instanceof RpcRefusedError) && !silent) throw last
-      if (!unsupported) mayLearn = false
+      if (!(error instanceof RpcRefusedError) && !isEmptyRevert) throw last
+      if (!isUnsupported) mayLearn = false
     }
   }
   if (last === undefined) throw new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
   throw mayLearn && last instanceof RpcRefusedError ? new LensUnsupportedError(last) : last
 }
 
-function lensAt(
+function createAccess(
   endpoint: Endpoint,
   { runtime, chainId, at }: Omit<LensReading<unknown>, 'read'>,
-  way: LensMode,
+  mode: LensMode,
   signal: AbortSignal,
 ): LensAccess {
   return {
-    way,
+    mode,
     call({ isLight = false, ...question }) {
-      const callLens = way === 'override' && isLight ? callBundled : CALL_LENS[way]
+      const callLens = mode === 'override' && isLight ? callBundled : CALL_LENS[mode]
       return callLens(endpoint, { runtime, ...question }, signal)
     },
     at,

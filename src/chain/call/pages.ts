@@ -2,13 +2,13 @@ import { UpstreamError } from '../../lib/error.ts'
 import { type Block, isSameBlock, type PinnedBlock } from '../block.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
 
-/** Pages of one reading that are read at the same time. */
+/** Concurrent pages of one read. */
 const PAGES_RUNNING_MAX = 8
 
-/** What a lens answered about some entries (wallets or positions) of a longer list. */
+/** A lens' answer about some entries (wallets or positions) of a longer list. */
 export interface LensPage {
   readonly block: Block
-  /** How many entries the page holds. */
+  /** Number of entries in the page. */
   readonly taken: number
 }
 
@@ -19,41 +19,41 @@ export interface LensPageRequest {
   readonly block: PinnedBlock | 'latest'
 }
 
-/** How a list of entries is read in pages at one block. */
+/** Source of a list that is read in pages at one block. */
 interface PinnedPagesSource<Page extends LensPage> {
   readonly pageSize: number
-  /** The least number of entries, as known before the first page. @default 0 */
+  /** Minimum number of entries, if known before the first page. @default 0 */
   readonly countMin?: number
   read(request: LensPageRequest): Promise<Page>
-  /** How many entries there are in all, according to a page. Throws to refuse the page. */
+  /** Returns the total number of entries according to a page. Throws to refuse the page. */
   count(page: Page): number
 }
 
-/** How a list of entries is read in pages at the newest block or at a past one. */
+/** Source of a list that is read in pages at the newest block or at a past one. */
 interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
   /** The past block to read at; absent: the newest. */
   readonly at?: PinnedBlock | undefined
-  /** Gets the block of a page that was read at `latest` or at the past block. Throws to refuse the page. */
+  /** Checks the block of a page that was read at `latest` or at the past block. Throws to refuse the page. */
   observeBlock(block: Block): void
-  /** The newest block, for pages that must all see it. */
+  /** Returns the newest block, to which all pages are pinned. */
   pin(): Promise<PinnedBlock>
 }
 
-/** A page and the number of its first entry. */
+/** A page and the index of its first entry. */
 interface PlacedPage<Page extends LensPage> {
   readonly start: number
   readonly page: Page
 }
 
-/** All pages of a reading, at least one. */
+/** All pages of a read, at least one. */
 export type LensPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
 
 /**
- * All pages at a past block; or one page at the latest block, if it holds all entries. A longer list is read from its
- * first page on, a few pages at a time, at a block pinned by its hash: two blocks of one height may agree in parent,
- * time and everything else that a call can see, so only the hash proves that all pages saw the same block. If a page
- * ends early for lack of gas or bytes, the next one starts there. Pages come in the order of entries. Throws
- * `UpstreamError` if they do not belong to one block, `RpcRefusedError` if one call cannot hold even one entry.
+ * Reads all pages at a past block; or one page at the latest block, if it contains all entries. A longer list is read
+ * from its first page on, a few pages concurrently, at a block pinned by its hash: two blocks of one height may agree
+ * in parent, time and everything else that a call can see, so only the hash proves that all pages saw the same block.
+ * If a page ends early for lack of gas or bytes, the next one starts there. Pages are in the order of entries. Throws
+ * `UpstreamError` if they do not belong to one block, `RpcRefusedError` if a call cannot read even one entry.
  */
 export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<LensPages<Page>> {
   const { pageSize, countMin = 0, at } = source
@@ -67,13 +67,13 @@ export async function readPages<Page extends LensPage>(source: PagesSource<Page>
   source.observeBlock(page.block)
   const count = source.count(page)
   if (page.taken >= count) return [{ start: 0, page }]
-  if (page.taken === 0) throw tooLittle()
-  // Further pages at this endpoint can hold about as much as this one did.
+  if (page.taken === 0) throw tooLittleGasError()
+  // Later pages at this endpoint can contain about as many entries as this one.
   return await readPagesAt(await source.pin(), { ...source, pageSize: page.taken, countMin: count })
 }
 
 /**
- * All pages at a block that is known by its hash. It may have a few entries more or fewer than expected. Throws as
+ * Reads all pages at a block with a known hash, which may have a few entries more or fewer than `countMin`. Throws as
  * `readPages`.
  */
 export async function readPagesAt<Page extends LensPage>(
@@ -81,14 +81,14 @@ export async function readPagesAt<Page extends LensPage>(
   source: PinnedPagesSource<Page>,
 ): Promise<LensPages<Page>> {
   const { pageSize, countMin = 0 } = source
-  let countHere = Math.max(1, countMin)
+  let entryCount = Math.max(1, countMin)
 
   const readFrom = async (from: number): Promise<PlacedPage<Page>[]> => {
     const pages: PlacedPage<Page>[] = []
-    for (let start = from; start < Math.min(from + pageSize, countHere) || pages.length === 0; ) {
+    for (let start = from; start < Math.min(from + pageSize, entryCount) || pages.length === 0; ) {
       const page = await source.read({ start, end: from + pageSize, block })
-      countHere = source.count(page)
-      if (page.taken === 0 && start < countHere) throw tooLittle()
+      entryCount = source.count(page)
+      if (page.taken === 0 && start < entryCount) throw tooLittleGasError()
       pages.push({ start, page })
       start += page.taken
     }
@@ -96,18 +96,18 @@ export async function readPagesAt<Page extends LensPage>(
   }
 
   const pages: PlacedPage<Page>[] = []
-  for (let from = 0; from < countHere; ) {
+  for (let from = 0; from < entryCount; ) {
     const running: Promise<PlacedPage<Page>[]>[] = []
-    for (; from < countHere && running.length < PAGES_RUNNING_MAX; from += pageSize) running.push(readFrom(from))
+    for (; from < entryCount && running.length < PAGES_RUNNING_MAX; from += pageSize) running.push(readFrom(from))
     pages.push(...(await Promise.all(running)).flat())
   }
-  const [first, ...others] = pages
+  const [first, ...remaining] = pages
   if (first === undefined) throw new UpstreamError('The endpoint has lost the entries that it counted')
   // An endpoint that ignores the pin answers from its latest block.
-  if (others.every(({ page }) => isSameBlock(page.block, first.page.block))) return [first, ...others]
+  if (remaining.every(({ page }) => isSameBlock(page.block, first.page.block))) return [first, ...remaining]
   throw new UpstreamError('The chain changed between two pages')
 }
 
-function tooLittle(): RpcRefusedError {
+function tooLittleGasError(): RpcRefusedError {
   return new RpcRefusedError(0, 'The endpoint allows too little gas for one entry', 'size')
 }

@@ -4,79 +4,79 @@ import { toChecksumAddress } from './checksum.ts'
 /** A number, negative in two's complement, or an address or 32 bytes in hexadecimal. */
 type Word = Hex | bigint
 
-/** An array, bytes or a struct, encoded: `digits` stand behind all words, and an offset in their place. */
+/** A dynamic value (array, bytes or struct): `digits` follow all words, and an offset takes the word's position. */
 interface Encoded {
   readonly digits: string
 }
 
-/** An address or bytes in lower case, as logs and histories have them. */
+/** Converts an address or bytes to lower case, the form in logs and histories. */
 export function toLowerHex(hex: string): Hex {
   return hex.toLowerCase() as Hex
 }
 
-/** The digits of an address in a packed list. */
-export function packedAddress(address: Address): string {
+/** Encodes an address for a packed list: its digits without `0x`. */
+export function packAddress(address: Address): string {
   return address.slice(2).toLowerCase()
 }
 
-/** An array of words. */
+/** Encodes an array of words. */
 export function encodeArray(words: readonly Word[]): Encoded {
-  return { digits: digitsOf(BigInt(words.length)) + words.map(digitsOf).join('') }
+  return { digits: encodeWord(BigInt(words.length)) + words.map(encodeWord).join('') }
 }
 
-/** Bytes, as hexadecimal digits without 0x. */
+/** Encodes bytes, given as hexadecimal digits without 0x. */
 export function encodeBytes(digits: string): Encoded {
-  const length = digitsOf(BigInt(digits.length / 2))
+  const length = encodeWord(BigInt(digits.length / 2))
   return { digits: length + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0') }
 }
 
-/** A struct with an array or bytes in it. */
+/** Encodes a struct that contains an array or bytes. */
 export function encodeStruct(...members: readonly (Word | Encoded)[]): Encoded {
-  return { digits: digitsOfAll(members) }
+  return { digits: encodeAll(members) }
 }
 
 /**
- * Call data, as the ABI has it. viem's encoder, which works from the ABI, takes some ten times as long, and what stays
- * the same from call to call is encoded only once here.
+ * Encodes call data by the ABI's rules. It is about ten times as fast as viem's encoder, which interprets the ABI, and
+ * parts that do not change between calls are encoded only once.
  */
 export function encodeCall(selector: Hex, ...args: readonly (Word | Encoded)[]): Hex {
-  return `${selector}${digitsOfAll(args)}`
+  return `${selector}${encodeAll(args)}`
 }
 
-function digitsOfAll(args: readonly (Word | Encoded)[]): string {
+function encodeAll(args: readonly (Word | Encoded)[]): string {
   let words = ''
-  let rest = ''
+  let tail = ''
   for (const arg of args) {
-    if (typeof arg !== 'object') words += digitsOf(arg)
+    if (typeof arg !== 'object') words += encodeWord(arg)
     else {
-      words += digitsOf(BigInt(args.length * 32 + rest.length / 2))
-      rest += arg.digits
+      words += encodeWord(BigInt(args.length * 32 + tail.length / 2))
+      tail += arg.digits
     }
   }
-  return words + rest
+  return words + tail
 }
 
-function digitsOf(word: Word): string {
+function encodeWord(word: Word): string {
   const digits = typeof word === 'bigint' ? BigInt.asUintN(256, word).toString(16) : word.slice(2).toLowerCase()
   return digits.padStart(64, '0')
 }
 
-/** The unsigned word at an index. */
+/** Decodes the unsigned word at an index. */
 export function decodeWord(answer: Hex, index: number): bigint {
   return BigInt(`0x${answer.slice(2 + index * 64, 66 + index * 64)}`)
 }
 
-/** The checksummed address in the word at an index. */
+/** Decodes the checksummed address in the word at an index. */
 export function decodeAddress(answer: Hex, index: number): Address {
   return toChecksumAddress(answer.slice(26 + index * 64, 66 + index * 64))
 }
 
-/** The number in an answer of one word or more; undefined if there is none. */
+/** Decodes the first word as a number; undefined if the answer is shorter than a word. */
 export function tryDecodeUint(answer: Hex | undefined): bigint | undefined {
   return answer === undefined || answer.length < 66 ? undefined : decodeWord(answer, 0)
 }
 
-/** The address in such an answer, unless it is zero. */
+/** Decodes the first word as an address; undefined if it is zero or missing. */
 export function tryDecodeAddress(answer: Hex | undefined): Address | undefined {
   return answer === undefined || (tryDecodeUint(answer) ?? 0n) === 0n ? undefined : decodeAddress(answer, 0)
 }

@@ -20,7 +20,7 @@ import { createRetrier } from '../rpc/rotation/retrier.ts'
 import type { AttemptLimits } from '../rpc/rotation/rotation.ts'
 import { parseBytes, parseQuantity } from '../rpc/value.ts'
 
-/** Pauses before a missing block is asked for again, milliseconds. */
+/** Pauses before a missing block is requested again, milliseconds. */
 const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 
 /** An endpoint as the client manages it. */
@@ -28,10 +28,10 @@ export type ManagedEndpoint = ReturnType<typeof createEndpoint>
 
 interface ReadLimits extends Omit<AttemptLimits, 'signal'> {
   readonly timeoutMs: number
-  /** True if a block that is missing now may still come: it is then asked for again. */
-  readonly mayCome: boolean
+  /** True if a missing block may still arrive; it is then requested again. */
+  readonly canAppear: boolean
   readonly priority: Priority
-  readonly together: Endpoint['together']
+  readonly bundling: Endpoint['bundling']
 }
 
 interface EndpointOptions extends Omit<ConnectionOptions, 'index' | 'meanings'> {
@@ -40,16 +40,16 @@ interface EndpointOptions extends Omit<ConnectionOptions, 'index' | 'meanings'> 
   readonly log: Log
 }
 
-/** Makes the endpoint at position `index` of the chain's configuration. */
+/** Creates the endpoint at index `index` of the chain's configuration. */
 export function createEndpoint(index: number, options: EndpointOptions) {
   const { chain, heads, log, timeoutMs, clock, random } = options
   const { health, send } = createConnection(chain.rpcUrls[index] ?? '', { ...options, index })
   const learned: Endpoint['learned'] = new Map()
-  let verified = false
-  let verifying: Promise<void> | undefined
-  let removed = false
+  let isVerified = false
+  let verification: Promise<void> | undefined
+  let isRemoved = false
 
-  /** If the node does not have the block yet, asks again after a pause: another node behind the address may have it. */
+  /** Repeats the request after a pause while the block is missing: another node behind the address may have it. */
   async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority): Promise<T> {
     for (const pauseMs of MISSING_PAUSES_MS) {
       try {
@@ -62,7 +62,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
     return await send(request, signal, priority)
   }
 
-  /** Any request but a call. It runs no contract, so it cannot revert. */
+  /** Sends a request other than a call. It runs no contract, so a revert is an error of the endpoint. */
   async function ask<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T> {
     try {
       return await send(request, signal, priority)
@@ -72,62 +72,64 @@ export function createEndpoint(index: number, options: EndpointOptions) {
     }
   }
 
-  /** One check for all callers that wait for it, so it follows no caller's signal. The transport limits its time. */
+  /**
+   * Checks the chain id once for all waiting callers, so it follows no caller's signal. The transport limits its time.
+   */
   async function checkChain(): Promise<void> {
     const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
     const id = await ask(request, new AbortController().signal)
-    verified = id === BigInt(chain.id)
-    if (verified) return
-    removed = true
+    isVerified = id === BigInt(chain.id)
+    if (isVerified) return
+    isRemoved = true
     heads.forget(index)
-    const msg = 'Took an RPC endpoint of another chain out of service'
+    const msg = 'Removed an RPC endpoint that serves another chain'
     log.error({ msg, chainId: chain.id, endpoint: index + 1, answered: id })
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  /** The same endpoint for one read. */
-  function within(limits: ReadLimits): Endpoint {
-    const { timeoutMs, isLastResort, mayCome, priority, together, isAlone, remainingMs } = limits
-    const again = createRetrier({ isAlone, remainingMs, limited: health.limited, random })
+  /** Creates the view of this endpoint for one read. */
+  function withLimits(limits: ReadLimits): Endpoint {
+    const { timeoutMs, isLastResort, canAppear, priority, bundling, isAlone, remainingMs } = limits
+    const retry = createRetrier({ isAlone, remainingMs, onRateLimited: health.recordRateLimit, random })
     return {
       index,
       learned,
       priority,
-      together,
+      bundling,
       observeBlock(block) {
-        // A block of another chain must not be compared with the blocks of other endpoints.
-        if (removed) throw new UpstreamError('The endpoint serves another chain')
+        // Blocks of another chain must not enter the comparison of heads.
+        if (isRemoved) throw new UpstreamError('The endpoint serves another chain')
         if (block.chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${block.chainId}`)
         checkBlockAge(block, { chain, nowMs: clock.now() })
         const verdict = heads.observe(index, block)
         if (verdict !== 'believed' && !isLastResort)
           throw new HeadMismatchError(`The endpoint is far ${verdict} beside others`)
       },
-      request: (request, signal) => again(() => ask({ timeoutMs, ...request }, signal, priority), signal),
+      request: (request, signal) => retry(() => ask({ timeoutMs, ...request }, signal, priority), signal),
       call(request, signal) {
-        const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
-        const once = request.block === 'latest' || request.waits === false || !mayCome
-        return again(() => (once ? send : sendPinned)(sent, signal, priority), signal)
+        const rpcRequest = { method: 'eth_call', params: toCallParams(request), parse: parseBytes, timeoutMs }
+        const isSentOnce = request.block === 'latest' || request.mustWait === false || !canAppear
+        return retry(() => (isSentOnce ? send : sendPinned)(rpcRequest, signal, priority), signal)
       },
     }
   }
 
   /**
-   * Reads `eth_chainId` once; later calls make no request. Throws `UpstreamError` if it serves another chain, and takes
-   * the endpoint out of service.
+   * Reads `eth_chainId` once; later calls make no request. If the endpoint serves another chain, removes it and throws
+   * `UpstreamError`.
    */
   async function verify(signal: AbortSignal): Promise<void> {
-    if (verified) return
-    verifying ??= checkChain().finally(() => {
-      verifying = undefined
+    if (isVerified) return
+    verification ??= checkChain().finally(() => {
+      verification = undefined
     })
-    await untilAborted(verifying, signal)
+    await untilAborted(verification, signal)
   }
 
   const background: BackgroundEndpoint = {
     index,
     get usable() {
-      return !removed && health.state() !== 'open'
+      return !isRemoved && health.state() !== 'open'
     },
     async request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
       await verify(signal)
@@ -136,39 +138,39 @@ export function createEndpoint(index: number, options: EndpointOptions) {
   }
 
   return {
-    ...within({
+    ...withLimits({
       timeoutMs,
       isLastResort: false,
       isAlone: false,
-      mayCome: true,
+      canAppear: true,
       priority: 'caller',
-      together: 'crowded',
+      bundling: 'crowded',
       remainingMs: () => 0,
     }),
     health,
-    within,
+    withLimits,
     background,
-    /** True once the endpoint has answered for another chain; it is then never asked again. */
+    /** True once the endpoint has answered for another chain; it is then never used again. */
     get removed(): boolean {
-      return removed
+      return isRemoved
     },
     verify,
   }
 }
 
-function callParams({ to, data, block, code, others, gas, surroundings }: EthCall): unknown[] {
-  const asked = to === undefined ? { data } : { to, data }
-  const transaction = gas === undefined ? asked : { ...asked, gas: toHex(gas) }
-  const around = surroundings === undefined ? [] : [surroundings]
-  const at = tagOf(block)
+function toCallParams({ to, data, block, code, additionalCodes, gas, blockOverrides }: EthCall): unknown[] {
+  const target = to === undefined ? { data } : { to, data }
+  const transaction = gas === undefined ? target : { ...target, gas: toHex(gas) }
+  const overrides = blockOverrides === undefined ? [] : [blockOverrides]
+  const tag = toBlockTag(block)
   if (to === undefined || code === undefined)
-    return around.length === 0 ? [transaction, at] : [transaction, at, {}, ...around]
-  const codes = Object.entries({ [to]: code, ...others }).map(([address, each]) => [address, { code: each }])
-  return [transaction, at, Object.fromEntries(codes), ...around]
+    return overrides.length === 0 ? [transaction, tag] : [transaction, tag, {}, ...overrides]
+  const codes = Object.entries({ [to]: code, ...additionalCodes }).map(([address, each]) => [address, { code: each }])
+  return [transaction, tag, Object.fromEntries(codes), ...overrides]
 }
 
-/** A block as a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */
-function tagOf(block: CallBlock): unknown {
+/** Converts a block to a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */
+function toBlockTag(block: CallBlock): unknown {
   if (typeof block === 'bigint') return toHex(block)
   return block === 'latest' ? block : { blockHash: block.hash }
 }

@@ -28,15 +28,15 @@ import { ResponseTimeoutError } from '../rpc/transport.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { readLatestBlock } from './read_block.ts'
 
-/** Time limit of one read, over all its tries, milliseconds. */
+/** Time limit of one read over all attempts, milliseconds. */
 const BUDGET_MS = 2_500
-/** Share of the budget for one call: if it hangs, there is time left for another endpoint. */
+/** Share of the budget for one call, so that a hanging call leaves time for another endpoint. */
 const CALL_SHARE = 0.4
 const POLICY: RotationPolicy = {
   triesMax: 2,
-  againMs: 50,
-  lostAt: 'open',
-  firstLookMs: 0,
+  retryMs: 50,
+  lostState: 'open',
+  firstProbeMs: 0,
   // A refusal of one kind of request says nothing about other kinds.
   blamesRefusals: false,
 }
@@ -44,16 +44,16 @@ const RETRY_AFTER_SEC_MAX = 60
 const NO_LENS =
   ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
 
-/** A chain client with work in the background; call `close` when the process stops. */
+/** A chain client with background work; call `close` when the process stops. */
 export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row>, MonitoredEndpoints {
-  /** True if an endpoint of the right chain answers from a recent block, or did so lately. Reads its header. */
+  /** True if an endpoint of the right chain answers from a recent block, or did so recently. Reads the header. */
   ready(signal: AbortSignal): Promise<boolean>
 }
 
 /**
- * Makes the client of one chain, over its endpoints in rotation. Every endpoint must have answered `eth_chainId` with
- * the chain's id before one of its answers is believed. One whose newest block is far off what the others show is used
- * only if none of them answers.
+ * Creates the client of one chain over its endpoints in rotation. Answers of an endpoint are used only after
+ * `eth_chainId` returned the chain's id. An endpoint whose newest block is far off the others' is used only if none of
+ * them answers.
  */
 export function createChainClient<Row extends Chain>(options: ClientOptions & { readonly chain: Row }): EvmClient<Row> {
   const { chain, clock, log, random = createJitterSequence(clock.now()) } = options
@@ -70,60 +70,70 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     log,
     random,
     isBehind: heads.isDoubted,
-    headOf: heads.headOf,
-    look: (endpoint, signal) => verified(endpoint, () => readHead(endpoint, signal), signal),
-    exhausted: (exhaustion) => unavailable(chain, exhaustion),
+    getHead: heads.getHead,
+    probe: (endpoint, signal) => runVerified(endpoint, () => readHead(endpoint, signal), signal),
+    toError: (failure) => unavailableError(chain, failure),
   })
 
-  /** True if no node that follows the chain can still be waiting for the block. */
+  /** True if the block is so old that every node that follows the chain has it. */
   function isSettled({ timestampSec }: PastBlock): boolean {
     return clock.now() / 1_000 - Number(timestampSec) > blockAgeMaxSec(chain)
   }
 
-  /** What an attempt at the past ends with if the endpoint does not keep it; remembers what it keeps. */
-  async function deepened<T>(endpoint: ManagedEndpoint, past: ReadOptions['past'], run: () => Promise<T>): Promise<T> {
+  /**
+   * Runs an attempt, remembers which past blocks the endpoint has, and throws `EndpointPrunedError` if it lacks one.
+   */
+  async function withDepthTracking<T>(
+    endpoint: ManagedEndpoint,
+    past: ReadOptions['past'],
+    run: () => Promise<T>,
+  ): Promise<T> {
     const block = past === 'header' ? undefined : past
     try {
       const answer = await run()
-      if (block !== undefined) depths.reached(endpoint.index, block.number)
+      if (block !== undefined) depths.noteReached(endpoint.index, block.number)
       return answer
     } catch (error) {
       const isDropped = error instanceof MissingStateError
       if (past === undefined || !(isDropped || error instanceof MissingBlockError)) throw error
       if (block !== undefined) {
         const isYoung = !isSettled(block)
-        // A young block may only be late, or was replaced. Its state may come, too.
+        // A young block may be late or replaced, so its absence does not show how far back the endpoint reaches.
         if (!isDropped && isYoung) throw error
-        if (!isYoung) depths.missed(endpoint.index, block.number)
+        if (!isYoung) depths.noteMissing(endpoint.index, block.number)
       }
       throw new EndpointPrunedError('The endpoint does not keep the block', { cause: error })
     }
   }
 
   const read: ChainClient['read'] = (attempt, options) => {
-    const { signal, budgetMs = BUDGET_MS, past, priority = 'caller', together = false } = options
+    const { signal, budgetMs = BUDGET_MS, past, priority = 'caller', isBundled = false } = options
     const timeoutMs = budgetMs * CALL_SHARE
     const block = past === 'header' ? undefined : past
-    const mayCome = block === undefined || !isSettled(block)
+    const canAppear = block === undefined || !isSettled(block)
     const preference = {
-      rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
-      exhausted: (exhaustion: RotationFailure) =>
-        block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
-      // Old state may be slow or odd although the newest is neither.
+      getRank: (index: number) => (block === undefined ? 0 : depths.getRank(index, block.number)),
+      toError: (failure: RotationFailure) =>
+        block === undefined
+          ? unavailableError(chain, failure)
+          : unavailableBlockError(block, { chain, depths, failure }),
+      // Reads of old state may be slow or fail on endpoints that serve the newest state well.
       blames: priority === 'caller' && block === undefined,
     }
     return withinDeadline(
       (deadline) =>
         rotation.ask(
           (endpoint, { signal: within, ...limits }) => {
-            const limited = endpoint.within({
+            const limited = endpoint.withLimits({
               timeoutMs,
-              mayCome,
+              canAppear,
               priority,
-              together: together ? 'always' : 'crowded',
+              bundling: isBundled ? 'always' : 'crowded',
               ...limits,
             })
-            return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
+            return withDepthTracking(endpoint, past, () =>
+              runVerified(endpoint, () => attempt(limited, within), within),
+            )
           },
           deadline,
           preference,
@@ -139,54 +149,55 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     background: endpoints.map(({ background }) => background),
     ready: (signal) => rotation.ready(() => read(readHead, { signal })),
     report: rotation.report,
-    silent: rotation.silent,
+    findUnresponsive: rotation.findUnresponsive,
     close: rotation.close,
   }
 }
 
-/** Runs both at the same time, so that first use costs no further round trip; a failed check takes precedence. */
-async function verified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+/** Runs check and read concurrently, so that first use costs no extra round trip; a failed check takes precedence. */
+async function runVerified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const [checked, answered] = await Promise.allSettled([endpoint.verify(signal), run()])
   if (checked.status === 'rejected') throw checked.reason
   if (answered.status === 'rejected') throw answered.reason
   return answered.value
 }
 
-/** What an endpoint might have answered if it had more time, or fewer other questions. */
+/** Errors after which the endpoint might have answered with more time or less load. */
 const LATE = [ResponseTimeoutError, RateLimitedError, QueueFullError, AbortedError] as const
 
-function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: RotationFailure): UnavailableError {
+function unavailableError({ id, name }: Chain, { attempts, errors, busyMs }: RotationFailure): UnavailableError {
   const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
   const isIncapable = errors.length > 0 && errors.every((error) => error instanceof LensUnsupportedError)
-  const silent = errors.find((error) => error instanceof ContractUnresponsiveError)
-  const because = silent === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${silent.message}`
+  const unresponsive = errors.find((error) => error instanceof ContractUnresponsiveError)
+  const reason =
+    unresponsive === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${unresponsive.message}`
   const isLate =
-    silent === undefined && (attempts === 0 || errors.some((error) => LATE.some((kind) => error instanceof kind)))
-  return new (isLate ? EndpointsTimedOutError : UnavailableError)(`Cannot read chain ${id} (${name})${because}`, {
-    cause: silent ?? errors.at(-1),
+    unresponsive === undefined && (attempts === 0 || errors.some((error) => LATE.some((kind) => error instanceof kind)))
+  return new (isLate ? EndpointsTimedOutError : UnavailableError)(`Cannot read chain ${id} (${name})${reason}`, {
+    cause: unresponsive ?? errors.at(-1),
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
   })
 }
 
-/** The error of a read at a past block: how far back each endpoint reached, if that is why nobody answered. */
-function unavailableAt(
+/** Creates the error of a read at a past block; it says how far back each endpoint reaches if all have pruned it. */
+function unavailableBlockError(
   { number }: PastBlock,
   {
     chain,
     depths,
-    exhaustion,
-  }: { readonly chain: Chain; readonly depths: EndpointDepths; readonly exhaustion: RotationFailure },
+    failure,
+  }: { readonly chain: Chain; readonly depths: EndpointDepths; readonly failure: RotationFailure },
 ): UnavailableError {
   const { id, name, rpcUrls } = chain
-  if (exhaustion.errors.some((error) => !(error instanceof EndpointPrunedError))) return unavailable(chain, exhaustion)
-  const kept = rpcUrls.map((_, index) => {
-    const floor = depths.floorOf(index)
+  if (failure.errors.some((error) => !(error instanceof EndpointPrunedError))) return unavailableError(chain, failure)
+  const descriptions = rpcUrls.map((_, index) => {
+    const floor = depths.getFloor(index)
     const depth = floor === undefined ? 'does not keep it' : `answered for blocks from ${floor} on`
     return `endpoint ${index + 1} of chain ${id} ${depth}`
   })
   return new StatePrunedError(
-    `Cannot read chain ${id} (${name}) at block ${number}: ${kept.join(', ')}; ` +
+    `Cannot read chain ${id} (${name}) at block ${number}: ${descriptions.join(', ')}; ` +
       `set RPC_URL_${id} to an archive endpoint to read older blocks`,
-    { cause: exhaustion.errors.at(-1), retryAfterSec: RETRY_AFTER_SEC_MAX },
+    { cause: failure.errors.at(-1), retryAfterSec: RETRY_AFTER_SEC_MAX },
   )
 }

@@ -7,8 +7,8 @@ import { parseLowerWord } from '../rpc/value.ts'
 export type BlockId = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
 
 /**
- * The header of a block, whatever its age. Reads `eth_getBlockByNumber`. Throws `MissingBlockError` if the endpoint has
- * no such block, else as `Endpoint.request`.
+ * Reads the header of a block of any age (`eth_getBlockByNumber`). Throws `MissingBlockError` if the endpoint does not
+ * have the block, else as `Endpoint.request`.
  */
 export async function readBlock(
   endpoint: Endpoint,
@@ -21,8 +21,8 @@ export async function readBlock(
 }
 
 /**
- * The latest block, for readings of several calls that pin it; the client has checked that the endpoint serves the
- * chain. Throws as `readBlock` and `Endpoint.observeBlock`.
+ * Reads the latest block, to which several calls are pinned; the client has checked that the endpoint serves the chain.
+ * Throws as `readBlock` and `Endpoint.observeBlock`.
  */
 export async function readLatestBlock(endpoint: Endpoint, chainId: number, signal: AbortSignal): Promise<PinnedBlock> {
   const block = await readBlock(endpoint, { chainId, number: 'latest' }, signal)
@@ -31,8 +31,8 @@ export async function readLatestBlock(endpoint: Endpoint, chainId: number, signa
 }
 
 /**
- * The header of a block by any of its names; undefined if the endpoint does not have it. Reads `eth_getBlockByNumber`
- * or `eth_getBlockByHash`. Throws as `Endpoint.request`.
+ * Reads the header of a block by tag, height or hash (`eth_getBlockByNumber`, `eth_getBlockByHash`); undefined if the
+ * endpoint does not have the block. Throws as `Endpoint.request`.
  */
 export async function readHeader(
   endpoint: Pick<Endpoint, 'request'>,
@@ -49,10 +49,11 @@ export async function readHeader(
 }
 
 /**
- * What readings need of a header. Undefined if there is none; throws `TypeError` if it is another than was asked for.
+ * Parses the fields of a header that reads need; undefined if there is no block. Throws `TypeError` if the block is not
+ * the requested one.
  */
-export function parseHeader(result: unknown, asked: BlockId): Omit<PinnedBlock, 'chainId'> | undefined {
-  if (result === null && asked !== 'latest') return undefined
+export function parseHeader(result: unknown, blockId: BlockId): Omit<PinnedBlock, 'chainId'> | undefined {
+  if (result === null && blockId !== 'latest') return undefined
   const { number, timestamp, parentHash, hash } = (result ?? {}) as Readonly<Record<string, unknown>>
   const isQuantity = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value)
   if (!isQuantity(number) || !isQuantity(timestamp)) throw new TypeError('Cannot read the block header')
@@ -63,7 +64,9 @@ export function parseHeader(result: unknown, asked: BlockId): Omit<PinnedBlock, 
     hash: parseLowerWord(hash),
   }
   const isAnother =
-    typeof asked === 'object' ? header.hash !== asked.hash : typeof asked === 'bigint' && header.number !== asked
+    typeof blockId === 'object'
+      ? header.hash !== blockId.hash
+      : typeof blockId === 'bigint' && header.number !== blockId
   if (isAnother) throw new TypeError('Cannot read the block header: it is another')
   return header
 }

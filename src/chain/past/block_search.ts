@@ -7,16 +7,16 @@ export interface Bracket<B extends PastBlock> {
   readonly after: B
 }
 
-/** Every so many probes the middle is taken, so that uneven blocks cannot make the search slow. */
+/** Every fourth probe bisects, so that uneven block times cannot make the search slow. */
 const BISECT_EVERY = 4
-/** Extrapolation looks a little further back, so that the next probe likely lands before the moment. */
+/** Extrapolation overshoots by this fraction, so that the next probe likely lands before the moment. */
 const OVERSHOOT_DIVISOR = 200n
 
 /**
- * Height of the block to look at next for the last block at or before a moment: by interpolation between both blocks,
- * else by the block time (milliseconds; undefined if unknown). Undefined when the search is over: `before` is then the
- * block, or, if it is undefined too, the chain began later. Times never fall with height and may be shared by several
- * blocks.
+ * Computes the next height to read in a search for the last block at or before a moment: by interpolation between both
+ * blocks, else by the block time (milliseconds; undefined if unknown). Undefined when the search is over: `before` is
+ * then the result, or, if it is undefined too, the chain began later. Times never decrease with height, and several
+ * blocks may share one.
  */
 export function nextProbe(
   { before, after }: Bracket<PastBlock>,
@@ -37,19 +37,19 @@ export function nextProbe(
   const limits = { min: before.number + 1n, max: after.number - 1n }
   if (probes % BISECT_EVERY === BISECT_EVERY - 1) return clamp(before.number + blocks / 2n, limits)
   const spanSec = after.timestampSec - before.timestampSec
-  // Rounded to the nearest, an estimate that is half a block off still is one of the two blocks that end the search.
+  // Rounding to the nearest block keeps an estimate that is half a block off on one of the two blocks searched for.
   const share = (2n * blocks * (timeSec - before.timestampSec) + spanSec) / (2n * spanSec)
   return clamp(before.number + share, limits)
 }
 
-/** Of blocks in ascending order those next to a moment; undefined if none is later. */
+/** Finds the two blocks around a moment in an ascending list; undefined if no block is later. */
 export function findBracket<B extends PastBlock>(blocks: readonly B[], timeSec: bigint): Bracket<B> | undefined {
   const index = countBlocksUntil(blocks, timeSec)
   const after = blocks[index]
   return after && { before: blocks[index - 1], after }
 }
 
-/** How many of blocks in ascending order are at or before a moment. */
+/** Counts the blocks of an ascending list that are at or before a moment. */
 export function countBlocksUntil(blocks: readonly PastBlock[], timeSec: bigint): number {
   let [from, to] = [0, blocks.length]
   while (from < to) {

@@ -1,33 +1,33 @@
 import type { PinnedBlock } from '../block.ts'
 import { countBlocksUntil } from './block_search.ts'
 
-/** Blocks of one chain that searches may start from. */
+/** Upper bound of the cached blocks of one chain. */
 const BLOCKS_MAX = 2_000
 
-/** Final blocks by chain, to start searches from. */
+/** Creates a cache of final blocks, from which searches start. */
 export function createFinalBlockCache() {
-  const byChain = new Map<number, PinnedBlock[]>()
-  let forgotten = 0
+  const blocksByChain = new Map<number, PinnedBlock[]>()
+  let evicted = 0
   return {
-    learn(block: PinnedBlock): void {
-      const known = byChain.get(block.chainId) ?? []
-      byChain.set(block.chainId, known)
+    add(block: PinnedBlock): void {
+      const blocks = blocksByChain.get(block.chainId) ?? []
+      blocksByChain.set(block.chainId, blocks)
       // Several blocks may share a second.
-      const placeIn = () => {
-        let place = countBlocksUntil(known, block.timestampSec)
-        while ((known[place - 1]?.number ?? -1n) > block.number) place--
-        return place
+      const findIndex = () => {
+        let index = countBlocksUntil(blocks, block.timestampSec)
+        while ((blocks[index - 1]?.number ?? -1n) > block.number) index--
+        return index
       }
-      if (known[placeIn() - 1]?.number === block.number) return
-      // Dropped in turn, from all over the list: always the oldest would leave years without a block.
-      if (known.length >= BLOCKS_MAX) known.splice(forgotten++ % BLOCKS_MAX, 1)
-      known.splice(placeIn(), 0, block)
+      if (blocks[findIndex() - 1]?.number === block.number) return
+      // Evict round-robin across the list; evicting the oldest would leave years without a starting point.
+      if (blocks.length >= BLOCKS_MAX) blocks.splice(evicted++ % BLOCKS_MAX, 1)
+      blocks.splice(findIndex(), 0, block)
     },
-    /** Those of a chain from the last one at or before all moments to the first one after all of them, ascending. */
-    around(chainId: number, timesSec: readonly bigint[]): readonly PinnedBlock[] {
-      const known = byChain.get(chainId) ?? []
-      const counts = timesSec.map((timeSec) => countBlocksUntil(known, timeSec))
-      return known.slice(Math.max(0, Math.min(...counts) - 1), Math.max(...counts) + 1)
+    /** Returns a chain's blocks from the last one before all moments to the first one after all of them, ascending. */
+    getAround(chainId: number, timesSec: readonly bigint[]): readonly PinnedBlock[] {
+      const blocks = blocksByChain.get(chainId) ?? []
+      const counts = timesSec.map((timeSec) => countBlocksUntil(blocks, timeSec))
+      return blocks.slice(Math.max(0, Math.min(...counts) - 1), Math.max(...counts) + 1)
     },
   }
 }

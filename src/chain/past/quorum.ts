@@ -3,16 +3,16 @@ import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { type ChainClient, type Endpoint, type ReadOptions, StatePrunedError } from '../rpc/client.ts'
 import { EndpointPrunedError } from '../rpc/error.ts'
 
-/** So many different endpoints must say the same before it is kept for ever. */
+/** Endpoints that must agree before a value is cached permanently. */
 export const QUORUM = 2
-/** How long what one endpoint alone says of the past is used, if there are others. */
+/** Cache TTL of past values confirmed by one endpoint of several. */
 const ALONE_MS = 10 * 60_000
-/** So much longer than the first answer the others may take, milliseconds. */
+/** How long the other endpoints may take after the first answer, milliseconds. */
 const LATE_MS = 1_000
 
 export interface QuorumResult<T> {
   readonly value: T
-  /** Positions of those that said it: fewer than were wanted if no others could be asked. */
+  /** Indexes of the endpoints that gave the value; fewer than the quorum if no others could be asked. */
   readonly endpoints: readonly number[]
 }
 
@@ -20,12 +20,12 @@ export interface QuorumResult<T> {
 export class DisputeError extends UnavailableError {}
 
 interface QuorumOptions<T> extends ReadOptions {
-  /** How many different endpoints must say the same. @default {2} */
+  /** Number of endpoints that must agree. @default {2} */
   readonly quorum?: number
   /** What is read, for the error: `the prices at block 5`. */
   readonly what: string
-  /** Answers with the same text are the same. It must leave out what honest endpoints may say differently. */
-  readonly textOf: (value: T) => string
+  /** Converts an answer for comparison. It must leave out fields in which honest endpoints may differ. */
+  readonly toText: (value: T) => string
 }
 
 interface EndpointAnswer<T> {
@@ -35,88 +35,92 @@ interface EndpointAnswer<T> {
 }
 
 /**
- * Runs `attempt` against several different endpoints at the same time, and returns what they agree on. If they differ,
- * further endpoints are asked until enough say the same. If fewer can be asked at all (there are no more, they do not
- * keep that past, fail or are late), it is what those say. Throws `DisputeError` if they differ and nobody is left to
- * decide; else as `ChainClient.read`, if none of them answers.
+ * Runs `attempt` against several endpoints concurrently and returns the value that they agree on. If they disagree,
+ * asks additional endpoints until enough agree. If fewer endpoints can answer (no more exist, or they have pruned the
+ * block, fail or are late), returns the value of those. Throws `DisputeError` if they disagree and no endpoint is left
+ * to decide; throws as `ChainClient.read` if none answers.
  */
 export async function readByQuorum<T>(
   client: ChainClient,
   attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
   options: QuorumOptions<T>,
 ): Promise<QuorumResult<T>> {
-  const { quorum = QUORUM, what, textOf, signal, ...reading } = options
+  const { quorum = QUORUM, what, toText, signal, ...reading } = options
   const endpoints = client.chain.rpcUrls.length
   const over = new AbortController()
   const until = AbortSignal.any([signal, over.signal])
-  /** Who asks which endpoint: each is asked by one reading only. */
-  const takenBy = new Map<number, number>()
-  const said: EndpointAnswer<T>[] = []
+  /** Reader by endpoint index: each endpoint is asked by one reader only. */
+  const readersByEndpoint = new Map<number, number>()
+  const answers: EndpointAnswer<T>[] = []
   const failures: unknown[] = []
-  let hear: () => void = () => {}
-  const heard = new Promise<void>((resolve) => {
-    hear = resolve
+  let onFirstAnswer: () => void = () => {}
+  const firstAnswer = new Promise<void>((resolve) => {
+    onFirstAnswer = resolve
   })
 
-  async function ask(reader: number): Promise<void> {
+  async function readOnce(reader: number): Promise<void> {
     const attemptOnce = async (endpoint: Endpoint, within: AbortSignal): Promise<EndpointAnswer<T>> => {
       const { index } = endpoint
-      if ((takenBy.get(index) ?? reader) !== reader) throw new EndpointPrunedError('Another reading asks the endpoint')
-      takenBy.set(index, reader)
+      if ((readersByEndpoint.get(index) ?? reader) !== reader)
+        throw new EndpointPrunedError('Another reading asks the endpoint')
+      readersByEndpoint.set(index, reader)
       const value = await attempt(endpoint, within)
-      return { endpoint: index, value, text: textOf(value) }
+      return { endpoint: index, value, text: toText(value) }
     }
     try {
-      said.push(await client.read(attemptOnce, { ...reading, signal: until }))
-      hear()
+      answers.push(await client.read(attemptOnce, { ...reading, signal: until }))
+      onFirstAnswer()
     } catch (error) {
       failures.push(error)
     }
   }
 
   try {
-    const asked = Math.max(1, Math.min(quorum, endpoints))
-    const all = Promise.all(Array.from({ length: asked }, (_, reader) => ask(reader)))
-    await Promise.race([all, heard])
+    const readers = Math.max(1, Math.min(quorum, endpoints))
+    const all = Promise.all(Array.from({ length: readers }, (_, reader) => readOnce(reader)))
+    await Promise.race([all, firstAnswer])
     await Promise.race([all, delay(LATE_MS, until).catch(() => {})])
     if (signal.aborted) throw new AbortedError('The caller left')
     const fault = failures.find((error) => !(error instanceof UnavailableError || error instanceof AbortedError))
-    if (said.length === 0 && fault !== undefined) throw fault
-    for (let reader = asked; ; reader++) {
-      const agreed = findMajority(said, (a, b) => a.text === b.text)
-      const [first] = agreed
-      // That one endpoint does not reach back says less than that another one fails.
+    if (answers.length === 0 && fault !== undefined) throw fault
+    for (let reader = readers; ; reader++) {
+      const majority = findMajority(answers, (a, b) => a.text === b.text)
+      const [first] = majority
+      // Prefer a real failure over "state pruned".
       if (first === undefined) throw failures.find((error) => !(error instanceof StatePrunedError)) ?? failures[0]
-      if (agreed.length === said.length || agreed.length >= quorum) {
-        tell(client, { what, wrong: said.filter(({ text }) => text !== first.text) })
-        return { value: first.value, endpoints: agreed.map(({ endpoint }) => endpoint) }
+      if (majority.length === answers.length || majority.length >= quorum) {
+        logContradictions(client, { what, wrong: answers.filter(({ text }) => text !== first.text) })
+        return { value: first.value, endpoints: majority.map(({ endpoint }) => endpoint) }
       }
-      const before = said.length
-      if (takenBy.size < endpoints) await ask(reader)
-      if (said.length === before) throw disputed(client, { what, said })
+      const countBefore = answers.length
+      if (readersByEndpoint.size < endpoints) await readOnce(reader)
+      if (answers.length === countBefore) throw disputeError(client, { what, answers })
     }
   } finally {
     over.abort()
   }
 }
 
-/** True if what so many endpoints gave may be kept for ever: two of them, or the only one that there is. */
+/** True if a value confirmed by `witnesses` endpoints may be cached permanently: two of them, or the only one. */
 export function isCacheableForever({ chain: { rpcUrls } }: ChainClient, witnesses: number): boolean {
   return witnesses >= Math.min(QUORUM, rpcUrls.length)
 }
 
-/** How long what never changes may be used, milliseconds, if so many endpoints gave it. */
+/** Cache TTL, milliseconds, of an immutable value confirmed by `witnesses` endpoints. */
 export function getCacheTtlMs(client: ChainClient, witnesses: number): number {
   return isCacheableForever(client, witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
 }
 
-/** Those that most endpoints said, the first if there are several. */
-export function findMajority<Said>(said: readonly Said[], isSame: (a: Said, b: Said) => boolean): readonly Said[] {
-  const groups = said.map((one) => said.filter((each) => isSame(each, one)))
-  return groups.reduce((most, group) => (group.length > most.length ? group : most), [])
+/** Finds the largest group of equal answers, the first of several. */
+export function findMajority<Answer>(
+  answers: readonly Answer[],
+  isSame: (a: Answer, b: Answer) => boolean,
+): readonly Answer[] {
+  const groups = answers.map((answer) => answers.filter((each) => isSame(each, answer)))
+  return groups.reduce((largest, group) => (group.length > largest.length ? group : largest), [])
 }
 
-function tell(
+function logContradictions(
   { chain, log }: ChainClient,
   { what, wrong }: { what: string; wrong: readonly EndpointAnswer<unknown>[] },
 ): void {
@@ -125,11 +129,11 @@ function tell(
   }
 }
 
-function disputed(
+function disputeError(
   { chain: { id, name }, log }: ChainClient,
-  { what, said }: { readonly what: string; readonly said: readonly EndpointAnswer<unknown>[] },
+  { what, answers }: { readonly what: string; readonly answers: readonly EndpointAnswer<unknown>[] },
 ): DisputeError {
-  const endpoints = said.map(({ endpoint }) => endpoint + 1).sort((a, b) => a - b)
+  const endpoints = answers.map(({ endpoint }) => endpoint + 1).sort((a, b) => a - b)
   log.warn({ msg: 'RPC endpoints contradicted each other', chainId: id, endpoints, what })
   const named = endpoints.join(' and ')
   return new DisputeError(

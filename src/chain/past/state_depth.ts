@@ -2,13 +2,13 @@ import { type Hex, toHex } from 'viem'
 import type { Endpoint } from '../rpc/client.ts'
 import { parseQuantity } from '../rpc/value.ts'
 
-/** No key has this address, and no contract emits from it: questions about it are cheap. */
+/** An address without a key or a contract, so requests about it are cheap. */
 export const UNUSED_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'
-/** How many blocks back something is asked for; then the first block. */
+/** Depths to probe, blocks before the head; the first block is probed before them. */
 const DEPTHS = [100n, 1_000n, 10_000n, 100_000n, 1_000_000n] as const
 const FIRST_BLOCK = 1n
 
-/** How many blocks back the endpoint keeps state, by seven small questions at most. Doubts count as no. */
+/** Reads how many blocks back the endpoint has state, with at most seven small requests. A failure counts as no. */
 export function readStateDepth(
   endpoint: Pick<Endpoint, 'request'>,
   head: bigint,
@@ -26,7 +26,7 @@ export function readStateDepth(
   })
 }
 
-/** How many blocks back something holds, the newest not asked; `all` if it holds at the first block. */
+/** Searches how many blocks back `holds` is true, without testing the head; `all` if it is true at the first block. */
 export async function searchDepth(head: bigint, holds: (block: bigint) => Promise<boolean>): Promise<bigint | 'all'> {
   if (await holds(FIRST_BLOCK < head ? FIRST_BLOCK : head)) return 'all'
   let deepest = 0n

@@ -2,19 +2,19 @@ import { type Hex, keccak256 } from 'viem'
 import { parseLowerWord } from '../rpc/value.ts'
 import { encodeHeader } from './header.ts'
 
-/** What one endpoint says of a block. */
+/** An endpoint's unverified answer about a block. */
 export interface BlockClaim {
   readonly hash: Hex
   readonly receiptsRoot: Hex
-  /** True if the header with this root has this hash: then the root is right if the hash is. */
+  /** True if the header hashes to `hash`: the root is then right whenever the hash is. */
   readonly isProven: boolean
   /** Hashes of its transactions, in order. */
   readonly transactions: readonly Hex[]
 }
 
 /**
- * Reads the result of `eth_getBlockByNumber` without bodies; undefined if the endpoint does not have the block. Throws
- * `TypeError` if it is another block, or none.
+ * Parses the result of `eth_getBlockByNumber` without bodies; undefined if the endpoint does not have the block. Throws
+ * `TypeError` if the result is another block or no block.
  */
 export function parseBlockClaim(result: unknown, number: number): BlockClaim | undefined {
   if (result === null) return undefined

@@ -7,18 +7,18 @@ import type { Chain } from '../chain.ts'
 import { type CallBlock, type ChainClient, type Endpoint, type EthCall, RevertError } from '../rpc/client.ts'
 import { hashLensCode, type LensQuery, readLensAnswer, toLensQuestion } from './record.ts'
 
-/** A question to a lens that an answer was made from, by hashes. */
+/** A lens call that an answer was computed from, identified by hashes. */
 export interface Citation {
   readonly block: Block
-  /** Of its runtime code. */
+  /** Hash of the lens' runtime code. */
   readonly lens: Hex
-  /** Of the call data. */
+  /** Hash of the call data. */
   readonly call: Hex
-  /** Of the raw answer. */
+  /** Hash of the raw answer. */
   readonly answer: Hex
 }
 
-/** A citation as callers see it. */
+/** Formats a citation for the response. */
 export function presentCitation({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Citation) {
   return {
     chain_id: chainId,
@@ -33,56 +33,56 @@ export function presentCitation({ block: { chainId, number, hash, parentHash }, 
 
 interface NotedCall {
   readonly question: LensQuery
-  readonly at: CallBlock
+  readonly block: CallBlock
   readonly answer: Hex
 }
 
 /**
- * Makes a client for one answer over the client of a chain, which asks what it is asked and notes which questions those
- * are. A failed attempt leaves no trace.
+ * Creates a client for one answer that forwards requests to `client` and notes the lens calls among them. Notes of a
+ * failed attempt are discarded.
  */
 export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) {
-  const kept: NotedCall[] = []
+  const notedCalls: NotedCall[] = []
 
-  function noting(endpoint: Endpoint, draft: NotedCall[]): Endpoint {
+  function wrapEndpoint(endpoint: Endpoint, draft: NotedCall[]): Endpoint {
     return {
       ...endpoint,
       async call(request: EthCall, signal: AbortSignal): Promise<Hex> {
         const question = toLensQuestion(request)
         if (question === undefined) return await endpoint.call(request, signal)
-        const { way } = question
-        const answer = await readLensAnswer(way, () => endpoint.call(request, signal))
-        draft.push({ question, at: request.block, answer })
-        if (way === 'deployless') throw new RevertError(encodeDeploylessRevert(answer))
+        const { mode } = question
+        const answer = await readLensAnswer(mode, () => endpoint.call(request, signal))
+        draft.push({ question, block: request.block, answer })
+        if (mode === 'deployless') throw new RevertError(encodeDeploylessRevert(answer))
         return answer
       },
-      heard(request, answer) {
+      onBundledAnswer(request, answer) {
         const question = toLensQuestion(request)
-        if (question !== undefined) draft.push({ question, at: request.block, answer })
+        if (question !== undefined) draft.push({ question, block: request.block, answer })
       },
     }
   }
 
-  const citing: ChainClient<Row> = {
+  const citingClient: ChainClient<Row> = {
     ...client,
     read: (attempt, options) =>
       client.read(async (endpoint, signal) => {
         const draft: NotedCall[] = []
-        const value = await attempt(noting(endpoint, draft), signal)
-        kept.push(...draft)
+        const value = await attempt(wrapEndpoint(endpoint, draft), signal)
+        notedCalls.push(...draft)
         return value
       }, options),
   }
   return {
-    client: citing,
-    /** Hashes long texts, each question in a turn of its own. */
-    cited: (): Promise<readonly Citation[]> => mapCooperatively(kept, 1, toCitation),
+    client: citingClient,
+    /** Returns the citations. Hashes long texts, so each call is hashed in its own turn of the event loop. */
+    listCitations: (): Promise<readonly Citation[]> => mapCooperatively(notedCalls, 1, toCitation),
   }
 }
 
-function toCitation({ question, at, answer }: NotedCall): Citation {
+function toCitation({ question, block: callBlock, answer }: NotedCall): Citation {
   return {
-    block: { ...decodeLensPage(answer).block, ...(typeof at === 'object' && { hash: at.hash }) },
+    block: { ...decodeLensPage(answer).block, ...(typeof callBlock === 'object' && { hash: callBlock.hash }) },
     lens: hashLensCode(question.runtime),
     call: keccak256(question.data),
     answer: keccak256(answer),

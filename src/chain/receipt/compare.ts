@@ -7,7 +7,7 @@ import { readHeader } from '../evm/read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
 import type { LensQuery, RecordedCall } from './record.ts'
 
-/** Whether something is so, and the end of a sentence that says why; `unknown` if that cannot be told. */
+/** Result of a check: its outcome, `unknown` if it is undecided, and the reason as the end of a sentence. */
 export interface CheckResult {
   readonly is: 'true' | 'false' | 'unknown'
   readonly because: string
@@ -15,33 +15,33 @@ export interface CheckResult {
 
 const BUDGET_MS = 20_000
 
-/** Asks a call again and compares bytes. Never throws: an endpoint that does not answer says nothing. */
+/** Repeats a recorded call and compares the bytes. Never throws: no answer gives `unknown`. */
 export async function compareCall(
   client: ChainClient,
   { call, question, block }: { readonly call: RecordedCall; readonly question: LensQuery; readonly block: PinnedBlock },
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const { runtime, data, way } = question
-  const ask = way === 'override' ? callByOverride : callDeployless
-  const asked = { runtime, data, block: { hash: block.hash }, gas: call.gas }
+  const { runtime, data, mode } = question
+  const ask = mode === 'override' ? callByOverride : callDeployless
+  const lensCall = { runtime, data, block: { hash: block.hash }, gas: call.gas }
   try {
-    const answer = await client.read((endpoint, within) => ask(endpoint, asked, within), {
+    const answer = await client.read((endpoint, within) => ask(endpoint, lensCall, within), {
       signal,
       budgetMs: BUDGET_MS,
       past: block,
     })
-    return verdictOn(answer, { call, block })
+    return compareAnswers(answer, { call, block })
   } catch {
     return { is: 'unknown', because: 'the endpoint does not answer the call at that block' }
   }
 }
 
-function verdictOn(
+function compareAnswers(
   answer: Hex,
   { call, block }: { readonly call: RecordedCall; readonly block: PinnedBlock },
 ): CheckResult {
   if (answer.toLowerCase() === call.answer) return { is: 'true', because: 'the endpoint answers the same bytes' }
-  const [theirs, ours] = [pageOf(answer), pageOf(call.answer)]
+  const [theirs, ours] = [tryDecodePage(answer), tryDecodePage(call.answer)]
   if (theirs !== undefined && ours !== undefined) {
     if (!matchesBlock(theirs.block, block)) return { is: 'unknown', because: 'the endpoint answers from another block' }
     if (theirs.taken < ours.taken) return { is: 'unknown', because: 'the endpoint grants less gas' }
@@ -49,7 +49,7 @@ function verdictOn(
   return { is: 'false', because: 'the endpoint answers other bytes' }
 }
 
-function pageOf(answer: Hex) {
+function tryDecodePage(answer: Hex) {
   try {
     return decodeLensPage(answer)
   } catch {
@@ -57,25 +57,25 @@ function pageOf(answer: Hex) {
   }
 }
 
-/** Compares a block with an endpoint's. Never throws. */
+/** Compares a block with the endpoint's block of that hash and of that height. Never throws. */
 export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<CheckResult> {
   const { chainId, number, hash } = block
-  const header = (at: bigint | 'finalized' | { readonly hash: Hex }) =>
+  const readAt = (at: bigint | 'finalized' | { readonly hash: Hex }) =>
     client.read((endpoint, within) => readHeader(endpoint, { chainId, at }, within), {
       signal,
       budgetMs: BUDGET_MS,
       past: 'header',
     })
   try {
-    const known = await header({ hash })
-    if (known === undefined) return { is: 'unknown', because: 'the endpoint does not know the block' }
-    if (!matchesBlock(known, block) || known.parentHash !== block.parentHash) {
+    const header = await readAt({ hash })
+    if (header === undefined) return { is: 'unknown', because: 'the endpoint does not know the block' }
+    if (!matchesBlock(header, block) || header.parentHash !== block.parentHash) {
       return { is: 'false', because: 'the endpoint knows another block by that hash' }
     }
-    if ((await header(number))?.hash !== hash)
+    if ((await readAt(number))?.hash !== hash)
       return { is: 'false', because: `another block has replaced it at ${number}` }
-    const final = await header('finalized').catch(() => undefined)
-    const isFinal = final !== undefined && final.number >= number
+    const finalHeader = await readAt('finalized').catch(() => undefined)
+    const isFinal = finalHeader !== undefined && finalHeader.number >= number
     return { is: 'true', because: isFinal ? 'it is on the chain, final' : 'it is on the chain, not known to be final' }
   } catch {
     return { is: 'unknown', because: 'the endpoint does not answer about the block' }

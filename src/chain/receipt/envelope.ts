@@ -2,13 +2,13 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, ve
 import * as v from 'valibot'
 import { isWithinJsonLimits } from '../../lib/text/json.ts'
 
-/** Who signs. */
+/** A private key that signs, and its id. */
 export interface Signer {
   readonly keyId: string
   readonly key: KeyObject
 }
 
-/** Nothing of ours nests deeper. */
+/** Receipts nest less deeply. */
 const DEPTH_MAX = 40
 const KEY_ID_DIGITS = 16
 
@@ -21,7 +21,7 @@ const schema = v.strictObject({
   signatures: v.pipe(v.array(v.strictObject({ keyid: v.string(), sig: base64 })), v.length(1)),
 })
 
-/** A signed text as DSSE has it: https://github.com/secure-systems-lab/dsse, protocol.md. */
+/** A signed text in a DSSE envelope: https://github.com/secure-systems-lab/dsse, protocol.md. */
 export type Envelope = v.InferOutput<typeof schema>
 
 /** Signs a text. */
@@ -31,34 +31,34 @@ export function signEnvelope(payloadType: string, text: string, { keyId, key }: 
   return { payloadType, payload: bytes.toString('base64'), signatures: [{ keyid: keyId, sig }] }
 }
 
-/** The envelope that this JSON is; undefined if it is none of this type, of one signature, written in the one way. */
+/** Parses an envelope; undefined unless it has this type, exactly one signature and canonical base64. */
 export function parseEnvelope(json: unknown, payloadType: string): Envelope | undefined {
   const parsed = v.safeParse(schema, json)
   return parsed.success && parsed.output.payloadType === payloadType ? parsed.output : undefined
 }
 
-/** The text that was signed; undefined if it is not UTF-8. */
+/** Decodes the signed text; undefined if it is not UTF-8. */
 export function decodeEnvelopeText({ payload }: Envelope): string | undefined {
   const bytes = Buffer.from(payload, 'base64')
   const text = bytes.toString()
   return Buffer.from(text).equals(bytes) ? text : undefined
 }
 
-/** True if the holder of a public key signed it. */
+/** True if the signature verifies with a public key. */
 export function isSignedBy({ payloadType, payload, signatures: [signature] }: Envelope, key: KeyObject): boolean {
   if (signature === undefined) return false
-  const signed = preAuthentication(payloadType, Buffer.from(payload, 'base64'))
-  return verify(null, signed, key, Buffer.from(signature.sig, 'base64'))
+  const signedBytes = preAuthentication(payloadType, Buffer.from(payload, 'base64'))
+  return verify(null, signedBytes, key, Buffer.from(signature.sig, 'base64'))
 }
 
-/** Who signs with an Ed25519 key in PKCS #8, DER or PEM. Throws if it is none. */
+/** Creates a signer from an Ed25519 key in PKCS #8, DER or PEM. Throws for any other key. */
 export function createSigner(pkcs8: Buffer | string): Signer {
   const key = createPrivateKey(typeof pkcs8 === 'string' ? pkcs8 : { key: pkcs8, format: 'der', type: 'pkcs8' })
   if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('Expected an Ed25519 key')
   return { key, keyId: computeKeyId(createPublicKey(key)) }
 }
 
-/** True if a text is a key that can sign. */
+/** True if a PEM text is a key that `createSigner` accepts. */
 export function isSigningKey(pem: string): boolean {
   try {
     return createSigner(pem).keyId !== ''
@@ -67,13 +67,13 @@ export function isSigningKey(pem: string): boolean {
   }
 }
 
-/** The first digits of the SHA-256 of the 32 bytes of a public key. */
+/** Computes a key id: the first 16 hex digits of the SHA-256 of the 32 bytes of a public key. */
 export function computeKeyId(key: KeyObject): string {
   const { x = '' } = key.export({ format: 'jwk' })
   return createHash('sha256').update(Buffer.from(x, 'base64url')).digest('hex').slice(0, KEY_ID_DIGITS)
 }
 
-/** JSON that nests no deeper than ours; undefined for anything else. */
+/** Parses JSON that nests no deeper than receipts do; undefined for anything else. */
 export function parseBoundedJson(text: string): unknown {
   if (!isWithinJsonLimits(text, { levelsMax: DEPTH_MAX })) return undefined
   try {
@@ -83,13 +83,13 @@ export function parseBoundedJson(text: string): unknown {
   }
 }
 
-/** What is signed: it binds the type, so that no text can be taken for one of another type. */
+/** DSSE's pre-authentication encoding. It binds the type, so a text cannot pass as one of another type. */
 function preAuthentication(payloadType: string, bytes: Buffer): Buffer {
   const head = `DSSEv1 ${Buffer.byteLength(payloadType)} ${payloadType} ${bytes.length} `
   return Buffer.concat([Buffer.from(head), bytes])
 }
 
-/** True if no other text has the same bytes in base64. */
+/** True if the base64 is canonical: no other text decodes to the same bytes. */
 function isCanonical(text: string): boolean {
   return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && Buffer.from(text, 'base64').toString('base64') === text
 }

@@ -2,7 +2,7 @@ import { fromRlp, type Hex, keccak256, toRlp } from 'viem'
 import { parseLowerBytes } from '../rpc/value.ts'
 import { toRlpQuantity } from './receipts_root.ts'
 
-/** What a header says of its block and of the state after it. */
+/** Decoded header of a block; `stateRoot` is the state after the block. */
 export interface BlockHeader {
   readonly hash: Hex
   readonly parentHash: Hex
@@ -27,18 +27,20 @@ const FIELDS = [
 ]
 type Field = (typeof FIELDS)[number]
 
-/** Every header has so many fields, up to the nonce. */
+/** Number of fields that every header has, up to the nonce. */
 const FIELDS_MIN = 15
 const QUANTITIES: ReadonlySet<Field> = new Set([
   ...(['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'] as const),
   ...(['baseFeePerGas', 'blobGasUsed', 'excessBlobGas'] as const),
 ])
 
-/** The RLP of a header from a node's answer; undefined if it lacks a field that every Ethereum header has. */
+/** Encodes a header as RLP from a node's answer; undefined if a field that every Ethereum header has is missing. */
 export function encodeHeader(block: Readonly<Record<string, unknown>>): Hex | undefined {
-  const absent = FIELDS.findIndex((name, at) => at >= FIELDS_MIN && (block[name] === undefined || block[name] === null))
+  const firstAbsent = FIELDS.findIndex(
+    (name, index) => index >= FIELDS_MIN && (block[name] === undefined || block[name] === null),
+  )
   try {
-    const fields = FIELDS.slice(0, absent < 0 ? FIELDS.length : absent)
+    const fields = FIELDS.slice(0, firstAbsent < 0 ? FIELDS.length : firstAbsent)
     return toRlp(
       fields.map((name): Hex => (QUANTITIES.has(name) ? toRlpQuantity(block[name]) : parseLowerBytes(block[name]))),
     )
@@ -48,23 +50,23 @@ export function encodeHeader(block: Readonly<Record<string, unknown>>): Hex | un
   }
 }
 
-/** Reads the RLP of a header. Throws for anything else. */
+/** Decodes the RLP of a header. Throws for anything else. */
 export function decodeHeader(header: Hex): BlockHeader {
   const decoded = fromRlp(header)
   if (!Array.isArray(decoded) || decoded.length < FIELDS_MIN) throw new TypeError('Expected a header')
-  const text = (name: Field): Hex => parseLowerBytes(decoded[FIELDS.indexOf(name)] ?? '0x')
-  const number = (name: Field) => (text(name) === '0x' ? 0n : BigInt(text(name)))
+  const readHex = (name: Field): Hex => parseLowerBytes(decoded[FIELDS.indexOf(name)] ?? '0x')
+  const readNumber = (name: Field) => (readHex(name) === '0x' ? 0n : BigInt(readHex(name)))
   return {
     hash: keccak256(header),
-    parentHash: text('parentHash'),
-    miner: text('miner'),
-    stateRoot: text('stateRoot'),
-    difficulty: number('difficulty'),
-    number: number('number'),
-    gasLimit: number('gasLimit'),
-    timestampSec: number('timestamp'),
-    mixHash: text('mixHash'),
-    baseFee: number('baseFeePerGas'),
-    excessBlobGas: number('excessBlobGas'),
+    parentHash: readHex('parentHash'),
+    miner: readHex('miner'),
+    stateRoot: readHex('stateRoot'),
+    difficulty: readNumber('difficulty'),
+    number: readNumber('number'),
+    gasLimit: readNumber('gasLimit'),
+    timestampSec: readNumber('timestamp'),
+    mixHash: readHex('mixHash'),
+    baseFee: readNumber('baseFeePerGas'),
+    excessBlobGas: readNumber('excessBlobGas'),
   }
 }

@@ -1,8 +1,8 @@
 import { concatHex, type Hex, toRlp } from 'viem'
 import { parseLowerBytes } from '../rpc/value.ts'
-import { orderedTrieRoot } from './trie.ts'
+import { computeOrderedTrieRoot } from './trie.ts'
 
-/** A receipt as nodes give it; only what its encoding needs, all hexadecimal. */
+/** The fields of a node's receipt that its encoding needs, all hexadecimal. */
 export interface RawTransactionReceipt {
   readonly type: Hex
   /** The status, or the state root before Byzantium. */
@@ -10,7 +10,7 @@ export interface RawTransactionReceipt {
   readonly cumulativeGasUsed: Hex
   readonly logsBloom: Hex
   readonly logs: readonly { readonly address: Hex; readonly topics: readonly Hex[]; readonly data: Hex }[]
-  /** Of deposits of the OP Stack since Canyon; before, the root does not cover them. */
+  /** Nonce and version of an OP Stack deposit since Canyon; before Canyon the root does not cover them. */
   readonly deposit: { readonly nonce: Hex; readonly version: Hex } | undefined
 }
 
@@ -19,8 +19,8 @@ const DEPOSIT_TYPE = 0x7e
 const QUANTITY = /^0x[0-9a-f]{1,64}$/i
 
 /**
- * Reads what the encoding of a receipt needs from a node's answer. Throws `TypeError` if anything is not there. Fields
- * that a chain adds are not known here: then the root is another one.
+ * Parses the fields that the encoding of a receipt needs. Throws `TypeError` if one is missing. Fields that a chain
+ * adds are not supported: the computed root then differs.
  */
 export function parseRawTransactionReceipt(value: unknown): RawTransactionReceipt {
   const receipt = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
@@ -43,9 +43,9 @@ export function parseRawTransactionReceipt(value: unknown): RawTransactionReceip
   }
 }
 
-/** The root of all receipts of a block, in order, as its header holds it. EIP-2718; the OP Stack's deposits. */
+/** Computes the receipts root of a block from all its receipts in order. EIP-2718, and the OP Stack's deposits. */
 export function computeReceiptsRoot(receipts: readonly RawTransactionReceipt[]): Hex {
-  return orderedTrieRoot(receipts.map(encodeReceipt))
+  return computeOrderedTrieRoot(receipts.map(encodeReceipt))
 }
 
 function encodeReceipt({ type, outcome, cumulativeGasUsed, logsBloom, logs, deposit }: RawTransactionReceipt): Hex {
@@ -60,7 +60,7 @@ function encodeReceipt({ type, outcome, cumulativeGasUsed, logsBloom, logs, depo
   return kind === 0 ? payload : concatHex([type, payload])
 }
 
-/** As RLP has numbers: without leading zeros, nothing for zero. */
+/** Converts a JSON-RPC quantity to an RLP number: no leading zeros, empty for zero. */
 export function toRlpQuantity(value: unknown): Hex {
   if (typeof value !== 'string' || !QUANTITY.test(value)) throw new TypeError('Expected a quantity')
   const digits = value.slice(2).toLowerCase().replace(/^0+/, '')

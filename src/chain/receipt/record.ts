@@ -6,26 +6,26 @@ import { decodeDeploylessCode, decodeDeploylessRevert } from '../call/deployless
 import type { LensMode } from '../call/lens.ts'
 import { type EthCall, RevertError } from '../rpc/client.ts'
 
-/** Gas of every call that is recorded: what nodes grant unless they are told otherwise. */
+/** Gas of every recorded call: the default gas cap of nodes. */
 export const RECORDED_GAS = 50_000_000
 
-/** A question to a lens, and what it answered. */
+/** A lens call and its answer. */
 export interface RecordedCall {
-  /** Hash of its runtime code. */
+  /** Hash of the lens' runtime code. */
   readonly lens: Hex
   readonly data: Hex
   readonly gas: number
   readonly answer: Hex
 }
 
-/** Any other question whose result was used, and of the result what was used. */
+/** Any other request whose result was used, and the used part of the result. */
 export interface RecordedResult {
   readonly method: string
   readonly params: readonly unknown[]
   readonly result: unknown
 }
 
-/** All that an answer was made from on one chain, in an order of its own: sorted, each question once. */
+/** Everything that an answer read from one chain, sorted, each request once. */
 export interface ChainRecord {
   readonly chainId: number
   /** The block of all calls. */
@@ -36,22 +36,22 @@ export interface ChainRecord {
   readonly agreed: number
 }
 
-/** What a call asks, however the lens is run. */
+/** Code and data of a lens call, and the mode in which the lens runs. */
 export interface LensQuery extends Pick<LensCall, 'runtime' | 'data'> {
-  readonly way: LensMode
+  readonly mode: LensMode
 }
 
-/** The question of a call; undefined if it asks no lens by itself. */
-export function toLensQuestion({ to, data, code, others }: EthCall): LensQuery | undefined {
-  if (others !== undefined) return undefined
-  if (to !== undefined) return code === undefined ? undefined : { runtime: code, data, way: 'override' }
-  const opened = decodeDeploylessCode(data)
-  return opened && { ...opened, way: 'deployless' }
+/** Extracts the lens query of a call; undefined unless the call runs exactly one lens. */
+export function toLensQuestion({ to, data, code, additionalCodes }: EthCall): LensQuery | undefined {
+  if (additionalCodes !== undefined) return undefined
+  if (to !== undefined) return code === undefined ? undefined : { runtime: code, data, mode: 'override' }
+  const decoded = decodeDeploylessCode(data)
+  return decoded && { ...decoded, mode: 'deployless' }
 }
 
-/** What a call of a lens answered, which is what a deployless one reverts with. Throws as the call, or as it is read. */
-export async function readLensAnswer(way: LensMode, call: () => Promise<Hex>): Promise<Hex> {
-  if (way === 'override') return await call()
+/** Reads the answer of a lens call; a deployless call reverts with it. Throws as the call or its decoding does. */
+export async function readLensAnswer(mode: LensMode, call: () => Promise<Hex>): Promise<Hex> {
+  if (mode === 'override') return await call()
   try {
     await call()
   } catch (error) {
@@ -64,23 +64,23 @@ export async function readLensAnswer(way: LensMode, call: () => Promise<Hex>): P
 /** Lenses are few and their code is long. */
 const CODES_CHARS_MAX = 2_000_000
 
-/** Hash of a lens' runtime code. */
+/** Hashes a lens' runtime code, memoized. */
 export const hashLensCode: (runtime: Hex) => Hex = memoizeText((runtime: Hex) => keccak256(runtime), CODES_CHARS_MAX)
 
-/** By what a call is found. */
+/** Returns the lookup key of a lens call. */
 export function getCallKey({ lens, data }: Pick<RecordedCall, 'lens' | 'data'>): string {
   return `${lens} ${data}`
 }
 
-/** By what any other question is found. */
+/** Returns the lookup key of any other request. */
 export function getResultKey({ method, params }: Pick<RecordedResult, 'method' | 'params'>): string {
   return `${method} ${JSON.stringify(params)}`
 }
 
-/** Fields of a header that readings use, as nodes name them. */
+/** Header fields that reads use, by their JSON-RPC names. */
 const HEADER_FIELDS = ['hash', 'number', 'parentHash', 'timestamp'] as const
 
-/** What is used of a result: four fields of a header, and whether there is code. Undefined if such are not recorded. */
+/** Picks the used part of a result: four header fields, or the hash of code. Undefined for methods not recorded. */
 export function pickUsedFields(method: string, result: unknown): unknown {
   if (method === 'eth_getCode') return result === '0x' ? result : keccak256(result as Hex)
   if (!isHeaderMethod(method)) return undefined
@@ -94,7 +94,7 @@ export function isHeaderMethod(method: string): boolean {
   return method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash'
 }
 
-/** True for a question about the newest header. */
+/** True for a request of the newest header. */
 export function isLatestHeaderRequest({ method, params }: Pick<RecordedResult, 'method' | 'params'>): boolean {
   return method === 'eth_getBlockByNumber' && params[0] === 'latest'
 }

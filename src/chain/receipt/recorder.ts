@@ -30,82 +30,82 @@ import {
 } from './record.ts'
 import { createBlockOverrides, describeDifference, SECOND_GAS } from './second_look.ts'
 
-/** What was read says nothing to anybody else; the message is the end of a sentence: `a contract answers by its gas`. */
+/** The reads are not reproducible by a verifier. The message completes a sentence: `a contract answers by its gas`. */
 export class UnrecordableError extends Error {
   override readonly name = 'UnrecordableError'
 }
 
-/** The newest block, as the first reading of an answer saw it. */
+/** The newest block as the first read of an answer saw it. */
 interface Head {
   readonly raw: unknown
   readonly block: PinnedBlock
 }
 
-/** A call that was made, to be made again in other surroundings. */
-interface Look {
+/** A call to repeat with other block overrides. */
+interface SecondLook {
   readonly endpoint: Endpoint
-  readonly sent: EthCall
-  readonly way: 'override' | 'deployless'
-  /** Height of its block, if it is known. */
+  readonly request: EthCall
+  readonly mode: 'override' | 'deployless'
+  /** Height of the call's block, if known. */
   readonly number: bigint | undefined
 }
 
-/** What one attempt of a reading has read so far. */
+/** Reads of one attempt so far. */
 interface Draft {
   readonly calls: Map<string, RecordedCall>
   readonly results: Map<string, RecordedResult>
-  /** Blocks of its calls by hash. */
+  /** Blocks of the calls, by hash. */
   readonly blocks: Map<Hex, PinnedBlock>
   readonly faults: string[]
 }
 
 /**
- * Makes a client that notes what is read through it, for one answer, over the client of a chain. All that asks for the
- * newest block sees one, pinned by its hash, in place of `latest`. Calls of lenses go alone, with a gas that is named, and
- * each is asked a second time beside the first with other gas, base fee and hashes of blocks: what then differs would
- * differ elsewhere. A failed attempt leaves no trace. What is not a call, header or code is passed on and not noted. With
- * `headNumber` the block of that height is taken for the newest.
+ * Creates a client that records the reads of one answer. All requests for `latest` see one block, pinned by its hash;
+ * with `headNumber` the block of that height counts as the newest. Lens calls are sent unbundled with a fixed gas, and
+ * each is sent a second time with other gas, base fee and block hashes: an answer that differs would not be
+ * reproducible. Records of a failed attempt are discarded. Requests other than calls, headers and code are forwarded
+ * and not recorded.
  */
 export function createRecorder<Row extends Chain>(client: ChainClient<Row>, headNumber?: bigint) {
   const { chain, agreed = 1 } = client
-  const kept = newDraft()
-  /** All headers that were read, by hash. */
+  const recorded = newDraft()
+  /** Headers read so far, by hash. */
   const headers = new Map<Hex, PinnedBlock>()
   let head: Promise<Head> | undefined
 
-  /** The newest block, which the first asker reads. Throws as its request. */
-  async function newest(endpoint: Endpoint, signal: AbortSignal): Promise<Head> {
+  /** Returns the newest block, which the first caller reads. Throws as `Endpoint.request`. */
+  async function getHead(endpoint: Endpoint, signal: AbortSignal): Promise<Head> {
     while (head !== undefined) {
-      const reading = head
-      const before = await reading.catch(() => undefined)
-      if (before !== undefined) return before
-      if (head === reading) head = undefined
+      const pending = head
+      const previous = await pending.catch(() => undefined)
+      if (previous !== undefined) return previous
+      if (head === pending) head = undefined
     }
-    // Nothing is awaited between the look above and this: who asks at the same time waits for the same.
-    const reading = readHead(endpoint, { chainId: chain.id, number: headNumber }, signal)
-    head = reading
-    const { block } = await reading
+    // No `await` between check and assignment, so concurrent callers share one request.
+    const pending = readHead(endpoint, { chainId: chain.id, number: headNumber }, signal)
+    head = pending
+    const { block } = await pending
     headers.set(block.hash, block)
-    return await reading
+    return await pending
   }
 
-  /** The newest block if it has this height: what was read there without its hash is followed by its height. */
-  async function headAt(number: bigint): Promise<PinnedBlock | undefined> {
+  /** Returns the pinned head if it has this height, so that a call at that height is pinned by the head's hash. */
+  async function getHeadAt(number: bigint): Promise<PinnedBlock | undefined> {
     const { block } = (await head?.catch(() => undefined)) ?? {}
     return block?.number === number ? block : undefined
   }
 
-  function noting(endpoint: Endpoint, draft: Draft): Endpoint {
+  function wrapEndpoint(endpoint: Endpoint, draft: Draft): Endpoint {
     async function call(request: EthCall, signal: AbortSignal): Promise<Hex> {
       const question = toLensQuestion(request)
-      const at = typeof request.block === 'bigint' ? await headAt(request.block) : request.block
+      const at = typeof request.block === 'bigint' ? await getHeadAt(request.block) : request.block
       if (question === undefined || at === undefined) return await endpoint.call(request, signal)
-      const { hash } = at === 'latest' ? (await newest(endpoint, signal)).block : at
-      const sent = { ...request, block: { hash } }
-      const { way } = question
-      const [answer, second] = await Promise.all([
-        readLensAnswer(way, () => endpoint.call({ ...sent, gas: RECORDED_GAS }, signal)),
-        lookAgain({ endpoint, sent, way, number: headers.get(hash)?.number }, signal),
+      const { hash } = at === 'latest' ? (await getHead(endpoint, signal)).block : at
+      const pinnedRequest = { ...request, block: { hash } }
+      const { mode } = question
+      const [answer, secondAnswer] = await Promise.all([
+        readLensAnswer(mode, () => endpoint.call({ ...pinnedRequest, gas: RECORDED_GAS }, signal)),
+        callAgain({ endpoint, request: pinnedRequest, mode, number: headers.get(hash)?.number }, signal),
       ])
       const lens = hashLensCode(question.runtime)
       const { block } = decodeLensPage(answer)
@@ -114,68 +114,70 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
         throw new UpstreamError('The endpoint answers from another block than it was asked')
       }
       draft.blocks.set(hash, header)
-      const noted = { lens, data: question.data, gas: RECORDED_GAS, answer }
-      draft.calls.set(getCallKey(noted), noted)
-      const difference = describeDifference(answer, second)
+      const recordedCall = { lens, data: question.data, gas: RECORDED_GAS, answer }
+      draft.calls.set(getCallKey(recordedCall), recordedCall)
+      const difference = describeDifference(answer, secondAnswer)
       if (difference !== undefined) draft.faults.push(difference)
-      if (way === 'deployless') throw new RevertError(encodeDeploylessRevert(answer))
+      if (mode === 'deployless') throw new RevertError(encodeDeploylessRevert(answer))
       return answer
     }
     return {
       ...endpoint,
-      // What leaves within another call would not be noted.
-      together: 'never',
+      // Bundled calls would bypass the recording.
+      bundling: 'never',
       call,
-      async request<T>(asked: RpcRequest<T>, signal: AbortSignal): Promise<T> {
-        const { method, params, parse } = asked
-        const note = (result: unknown) => {
+      async request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+        const { method, params, parse } = request
+        const record = (result: unknown) => {
           const used = pickUsedFields(method, result)
-          const noted = { method, params, result: used }
-          if (used !== undefined) draft.results.set(getResultKey(noted), noted)
+          const recordedResult = { method, params, result: used }
+          if (used !== undefined) draft.results.set(getResultKey(recordedResult), recordedResult)
           if (!isHeaderMethod(method) || result === null) return
           const header = parseHeader(result, 'latest')
           if (header !== undefined) headers.set(header.hash, { chainId: chain.id, ...header })
         }
-        if (isLatestHeaderRequest(asked)) {
-          const { raw } = await newest(endpoint, signal)
+        if (isLatestHeaderRequest(request)) {
+          const { raw } = await getHead(endpoint, signal)
           const value = parse(raw)
-          note(raw)
+          record(raw)
           return value
         }
-        const noting = (result: unknown) => {
+        const parseAndRecord = (result: unknown) => {
           const value = parse(result)
-          note(result)
+          record(result)
           return value
         }
-        return await endpoint.request({ ...asked, parse: noting }, signal)
+        return await endpoint.request({ ...request, parse: parseAndRecord }, signal)
       },
     }
   }
 
-  const noted: ChainClient<Row> = {
+  const recordingClient: ChainClient<Row> = {
     ...client,
     read: (attempt, options) =>
       client.read(async (endpoint, signal) => {
         const draft = newDraft()
-        const value = await attempt(noting(endpoint, draft), signal)
-        for (const [name, each] of draft.calls) kept.calls.set(name, each)
-        for (const [name, each] of draft.results) kept.results.set(name, each)
-        for (const [hash, each] of draft.blocks) kept.blocks.set(hash, each)
-        kept.faults.push(...draft.faults)
+        const value = await attempt(wrapEndpoint(endpoint, draft), signal)
+        for (const [name, each] of draft.calls) recorded.calls.set(name, each)
+        for (const [name, each] of draft.results) recorded.results.set(name, each)
+        for (const [hash, each] of draft.blocks) recorded.blocks.set(hash, each)
+        recorded.faults.push(...draft.faults)
         return value
       }, options),
   }
 
   return {
-    client: noted,
-    /** What was read; undefined if nothing was. Throws `UnrecordableError` if nobody else would read the same. */
+    client: recordingClient,
+    /** Returns the record; undefined without lens calls. Throws `UnrecordableError` if it is not reproducible. */
     record(): ChainRecord | undefined {
-      const [block, ...others] = kept.blocks.values()
+      const [block, ...otherBlocks] = recorded.blocks.values()
       if (block === undefined) return undefined
-      const [fault = others.length > 0 ? 'it was read at several blocks' : undefined] = kept.faults
+      const [fault = otherBlocks.length > 0 ? 'it was read at several blocks' : undefined] = recorded.faults
       if (fault !== undefined) throw new UnrecordableError(fault)
-      const results = [...kept.results].filter(([, each]) => !isLatestHeaderRequest(each) || !isHeaderOf(each, block))
-      return { chainId: chain.id, block, calls: sorted(kept.calls), headers: sorted(results), agreed }
+      const results = [...recorded.results].filter(
+        ([, each]) => !isLatestHeaderRequest(each) || !isBlockHeader(each, block),
+      )
+      return { chainId: chain.id, block, calls: sortByKey(recorded.calls), headers: sortByKey(results), agreed }
     },
   }
 }
@@ -184,7 +186,7 @@ function newDraft(): Draft {
   return { calls: new Map(), results: new Map(), blocks: new Map(), faults: [] }
 }
 
-/** The header of the newest block, or of that of a height. */
+/** Reads the header of the newest block, or of the block at a height. */
 async function readHead(
   endpoint: Endpoint,
   { chainId, number }: { readonly chainId: number; readonly number: bigint | undefined },
@@ -201,28 +203,28 @@ async function readHead(
   return head
 }
 
-/** What is learned about an endpoint that takes no surroundings. */
+/** Topic under which an endpoint's refusal of block overrides is remembered. */
 const TOPIC = 'surroundings'
 
-/** The answer to a call with other gas, in other surroundings if the block is known and the endpoint takes them. */
-async function lookAgain({ endpoint, sent, way, number }: Look, signal: AbortSignal): Promise<Hex> {
-  const look = (around: Pick<EthCall, 'surroundings'>) =>
-    readLensAnswer(way, () => endpoint.call({ ...sent, gas: SECOND_GAS, ...around }, signal))
-  if (number === undefined || endpoint.learned.has(TOPIC)) return await look({})
+/** Repeats a call with other gas, and with block overrides if the height is known and the endpoint takes them. */
+async function callAgain({ endpoint, request, mode, number }: SecondLook, signal: AbortSignal): Promise<Hex> {
+  const callWith = (overrides: Pick<EthCall, 'blockOverrides'>) =>
+    readLensAnswer(mode, () => endpoint.call({ ...request, gas: SECOND_GAS, ...overrides }, signal))
+  if (number === undefined || endpoint.learned.has(TOPIC)) return await callWith({})
   try {
-    return await look({ surroundings: createBlockOverrides({ number }) })
+    return await callWith({ blockOverrides: createBlockOverrides({ number }) })
   } catch (error) {
     if (!(error instanceof RpcRefusedError)) throw error
-    const answer = await look({})
+    const answer = await callWith({})
     endpoint.learned.set(TOPIC, { value: 'none', untilMs: Number.POSITIVE_INFINITY })
     return answer
   }
 }
 
-function isHeaderOf({ result }: RecordedResult, { hash }: PinnedBlock): boolean {
+function isBlockHeader({ result }: RecordedResult, { hash }: PinnedBlock): boolean {
   return typeof result === 'object' && result !== null && 'hash' in result && result.hash === hash
 }
 
-function sorted<Item>(entries: Iterable<readonly [string, Item]>): readonly Item[] {
+function sortByKey<Item>(entries: Iterable<readonly [string, Item]>): readonly Item[] {
   return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item)
 }

@@ -25,39 +25,40 @@ import {
   toLensQuestion,
 } from './record.ts'
 
-/** Makes a client of a chain that has nothing but a record. What is not in it is refused. */
+/** Creates a client that answers from a record alone and refuses requests that the record does not contain. */
 export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecord) {
   const { block } = record
   const calls = new Map(record.calls.map((each) => [getCallKey(each), each]))
   const results = new Map(record.headers.map((each) => [getResultKey(each), each.result]))
-  const asked = new Map<RecordedCall, LensQuery>()
-  const used = new Set<string>()
+  const queriesByCall = new Map<RecordedCall, LensQuery>()
+  const usedResults = new Set<string>()
   let isMissing = false
 
   function call(request: EthCall): Hex {
     const question = toLensQuestion(request)
     if (question === undefined) throw new RpcRefusedError(0, 'The record has calls of lenses alone')
     const at = request.block
-    const isThere = at === 'latest' || (typeof at === 'object' ? at.hash === block.hash : at === block.number)
-    const found = calls.get(getCallKey({ lens: hashLensCode(question.runtime), data: question.data }))
-    if (!isThere || found === undefined) {
+    const isRecordedBlock = at === 'latest' || (typeof at === 'object' ? at.hash === block.hash : at === block.number)
+    const recordedCall = calls.get(getCallKey({ lens: hashLensCode(question.runtime), data: question.data }))
+    if (!isRecordedBlock || recordedCall === undefined) {
       isMissing = true
-      // Another way of reading may have been recorded.
+      // The record may have been made in the other lens mode.
       throw new RpcRefusedError(0, 'The record does not hold this call')
     }
-    const page = decodeLensPage(found.answer).block
-    const isOfParent = page.parentHash === block.parentHash || page.parentHash === zeroHash
-    if (!matchesBlock(page, block) || !isOfParent) throw new UpstreamError('The recorded answer is of another block')
-    asked.set(found, question)
-    if (question.way === 'deployless') throw new RevertError(encodeDeploylessRevert(found.answer))
-    return found.answer
+    const pageBlock = decodeLensPage(recordedCall.answer).block
+    const hasSameParent = pageBlock.parentHash === block.parentHash || pageBlock.parentHash === zeroHash
+    if (!matchesBlock(pageBlock, block) || !hasSameParent)
+      throw new UpstreamError('The recorded answer is of another block')
+    queriesByCall.set(recordedCall, question)
+    if (question.mode === 'deployless') throw new RevertError(encodeDeploylessRevert(recordedCall.answer))
+    return recordedCall.answer
   }
 
   function request<T>({ method, params, parse }: RpcRequest<T>): T {
-    const name = getResultKey({ method, params })
-    if (results.has(name)) {
-      used.add(name)
-      return parse(results.get(name))
+    const key = getResultKey({ method, params })
+    if (results.has(key)) {
+      usedResults.add(key)
+      return parse(results.get(key))
     }
     const isOfBlock = isLatestHeaderRequest({ method, params }) || (isHeaderMethod(method) && params[0] === block.hash)
     if (!isOfBlock) {
@@ -75,10 +76,10 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
   const endpoint: Endpoint = {
     index: 0,
     priority: 'caller',
-    together: 'never',
+    bundling: 'never',
     learned: new Map(),
-    call: async (asked) => call(asked),
-    request: async (asked) => request(asked),
+    call: async (ethCall) => call(ethCall),
+    request: async (rpcRequest) => request(rpcRequest),
     observeBlock() {},
   }
   const client: ChainClient<Row> = {
@@ -89,18 +90,20 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
   }
   return {
     client,
-    /** Questions to lenses that were answered so far, with the code that was asked. */
-    asked: asked as ReadonlyMap<RecordedCall, LensQuery>,
-    /** What the record holds besides what was asked, as sentences. */
+    /** Lens queries answered so far, by recorded call. */
+    queriesByCall: queriesByCall as ReadonlyMap<RecordedCall, LensQuery>,
+    /** Lists faults of the record, as sentences: entries that no request used, or duplicates. */
     faults(): readonly string[] {
       const unused = [
-        ...record.calls.filter((each) => !asked.has(each)),
-        ...record.headers.filter((each) => !used.has(getResultKey(each))),
+        ...record.calls.filter((each) => !queriesByCall.has(each)),
+        ...record.headers.filter((each) => !usedResults.has(getResultKey(each))),
       ]
-      const twice = calls.size + results.size < record.calls.length + record.headers.length
-      return unused.length > 0 || twice ? ['the record holds what the route does not ask for'] : []
+      const hasDuplicates = calls.size + results.size < record.calls.length + record.headers.length
+      return unused.length > 0 || hasDuplicates ? ['the record holds what the route does not ask for'] : []
     },
-    /** True if something was asked for that the record does not hold: another way of reading may have found its own. */
+    /**
+     * True if a request was refused because the record does not contain it; another lens mode may have succeeded since.
+     */
     isMissing: () => isMissing,
   }
 }

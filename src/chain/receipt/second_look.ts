@@ -3,29 +3,29 @@ import type { PinnedBlock } from '../block.ts'
 import { decodeLensPage } from '../call/cursor.ts'
 import type { BlockOverrides } from '../rpc/client.ts'
 
-/** Gas of the second look: a page that came near the end of its gas ends earlier. */
+/** Gas of the second call. It is lower, so a page that nearly used up its gas ends earlier. */
 export const SECOND_GAS = 40_000_000
 
-/** Digits of a page before what a lens wrote: its block is not the same if hashes of blocks are not. */
+/** Digits of the page header. It is not compared: it holds a block hash, which the overrides change. */
 const PAGE_BLOCK_DIGITS = 2 * (1 + 8 + 8 + 8 + 32)
-/** Hashes that are changed: those of the blocks before. */
+/** Number of earlier blocks whose hashes are overridden. */
 const HASHES = 8n
 const OTHER_FEE: Hex = '0x7'
 const OTHER_HASH: Hex = `0x${'5ec0'.repeat(16)}`
 
-/** What a call sees the second time: another base fee, and other hashes of the blocks before. */
+/** Creates the overrides of the second call: another base fee, and other hashes of the blocks before. */
 export function createBlockOverrides({ number }: Pick<PinnedBlock, 'number'>): BlockOverrides {
-  const before = Array.from(
+  const heights = Array.from(
     { length: Number(number < HASHES ? number : HASHES) },
     (_, back) => number - 1n - BigInt(back),
   )
   return {
     baseFeePerGas: OTHER_FEE,
-    blockHash: Object.fromEntries(before.map((height) => [String(height), OTHER_HASH])),
+    blockHash: Object.fromEntries(heights.map((height) => [String(height), OTHER_HASH])),
   }
 }
 
-/** What differs between both looks at a contract, as the end of a sentence; undefined if nothing does. */
+/** Describes a difference between both answers, as the end of a sentence; undefined if they are equal. */
 export function describeDifference(first: Hex, second: Hex): string | undefined {
   const from = 2 + PAGE_BLOCK_DIGITS
   if (first.slice(from) === second.slice(from)) return undefined

@@ -8,56 +8,56 @@ import type { Refusal } from './refusal.ts'
 
 /** One RPC endpoint of a chain. Every answer is checked. */
 export interface Endpoint {
-  /** Position in the configuration, for logs; the URL is a secret. */
+  /** Index in the configuration, for logs; the URL is a secret. */
   readonly index: number
-  /** Who waits for what is asked here. */
+  /** Priority of the requests that are sent here. */
   readonly priority: Priority
   /**
-   * Which light calls of lenses leave in one request with others of their turn of the event loop: all, those that come
-   * while many are under way, or none.
+   * Whether light lens calls of one turn of the event loop are bundled in one request: always, only while many calls
+   * are running, or never.
    */
-  readonly together: 'always' | 'crowded' | 'never'
+  readonly bundling: 'always' | 'crowded' | 'never'
   /**
    * `eth_call`. Throws `RevertError` (with the revert data) if the contract reverts, `RpcRefusedError` if the endpoint
    * refuses the request (unsupported override, gas cap, size), `UpstreamError` for everything else. If the endpoint
-   * does not have a block other than the latest, it is asked again a few times, for about a second: behind one address
-   * there may be nodes that differ by a block.
+   * lacks a block other than the latest, the call is retried for about a second: nodes behind one address may differ by
+   * a block.
    */
   call(request: EthCall, signal: AbortSignal): Promise<Hex>
-  /** Told what a call of a lens got that was sent within another one, together with others. */
-  heard?(request: EthCall, answer: Hex): void
-  /** Any other read; `parse` must check the shape and throw on nonsense. */
+  /** Reports the result of a lens call that was sent inside a bundle. */
+  onBundledAnswer?(request: EthCall, answer: Hex): void
+  /** Sends any other read; `parse` must check the shape and throw `TypeError` or `UpstreamError` otherwise. */
   request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
   /**
-   * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it belongs to another
-   * chain, is further from the wall clock than the chain allows, or is far off what other endpoints have shown. In the
-   * last case the others are then asked, and this endpoint again only if none of them answers.
+   * Reports the block that a read at `latest` was answered from. Throws `UpstreamError` if it belongs to another chain,
+   * is further from the wall clock than the chain allows, or is far off the heads of other endpoints. In the last case
+   * the other endpoints are tried, and this one again only if none of them answers.
    */
   observeBlock(block: Pick<Block, 'chainId' | 'number' | 'timestampSec'>): void
-  /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
+  /** Facts learned about this endpoint, by topic, such as the lens mode that works. `untilMs` is monotonic. */
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
 }
 
-/** One JSON-RPC request; `parse` must check the shape and throw on nonsense. */
+/** One JSON-RPC request; `parse` must check the shape and throw if it is unexpected. */
 export interface RpcRequest<T> {
   readonly method: string
   readonly params: readonly unknown[]
   readonly parse: (result: unknown) => T
-  /** From sending to the last byte, milliseconds. @default {as the endpoint's limits say} */
+  /** Time limit from sending to the last byte, milliseconds. @default {the endpoint's limit} */
   readonly timeoutMs?: number
-  /** Changes the text of an answer before it is parsed, such as numbers that JSON's would round. */
+  /** Rewrites the text of an answer before it is parsed, for example numbers that JSON would round. */
   readonly rewrite?: (text: string) => string
-  /** What a refusal of this request means, if it is not what it would mean for any other; undefined if it is. */
-  readonly refusal?: (refusal: Refusal) => Error | undefined
+  /** Maps a refusal of this request to an error; undefined for the default mapping. */
+  readonly mapRefusal?: (refusal: Refusal) => Error | undefined
 }
 
-/** One endpoint for work that no caller waits for, which chooses among a chain's endpoints by itself. */
+/** One endpoint for background work, which chooses among a chain's endpoints by itself. */
 export interface BackgroundEndpoint extends Pick<Endpoint, 'index'> {
-  /** False if it serves another chain, or fails callers at the moment. */
+  /** False if the endpoint serves another chain, or currently fails. */
   readonly usable: boolean
   /**
-   * Sends a request when callers leave a slot free. How it ends says nothing about the endpoint's health. Throws what
-   * `refusal` makes, and otherwise as `Endpoint.request`.
+   * Sends a request when callers leave a slot free. The outcome does not affect the endpoint's health. Throws the error
+   * of `mapRefusal`, and otherwise as `Endpoint.request`.
    */
   request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
 }
@@ -72,57 +72,57 @@ export interface EthCall {
   readonly block: CallBlock
   /** Runtime code at `to` during this call (state override). */
   readonly code?: Hex
-  /** The same at further addresses. */
-  readonly others?: Readonly<Record<Hex, Hex>>
-  /** Gas that the call may use. @default what the endpoint grants */
+  /** Runtime code at additional addresses during this call. */
+  readonly additionalCodes?: Readonly<Record<Hex, Hex>>
+  /** Gas limit of the call. @default {the endpoint's gas cap} */
   readonly gas?: number
-  /** What the call sees in place of the block's own. Few endpoints take it. */
-  readonly surroundings?: BlockOverrides
-  /** False to be told at once that the endpoint does not have the block. @default {true} */
-  readonly waits?: boolean
+  /** Overrides of block fields. Few endpoints support them. */
+  readonly blockOverrides?: BlockOverrides
+  /** False to fail at once if the endpoint does not have the block. @default {true} */
+  readonly mustWait?: boolean
 }
 
-/** What a call sees of its block and of those before. */
+/** Overrides of the block that a call sees, and of earlier block hashes. */
 export interface BlockOverrides {
   readonly baseFeePerGas: Hex
-  /** By height, in decimal digits. */
+  /** Block hashes by height, in decimal digits. */
   readonly blockHash: Readonly<Record<string, Hex>>
 }
 
-/** Reads of one chain over its endpoints. Whoever makes it may describe the chain in more detail. */
+/** Reads one chain over its endpoints. `Row` may describe the chain in more detail. */
 export interface ChainClient<Row extends Chain = Chain> {
   readonly chain: Row
-  /** So many endpoints give the same bytes to each call that a caller waits for. @default {1} */
+  /** Number of endpoints that give the same bytes for each call with priority `caller`. @default {1} */
   readonly agreed?: number
-  /** Where it is told what endpoints do, by their position. */
+  /** Log for endpoint events; endpoints are identified by index. */
   readonly log: Log
   /**
    * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s by default). A
    * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.
    */
   read<T>(attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>, options: ReadOptions): Promise<T>
-  /** Every endpoint, in the order of the configuration, for work that chooses by itself. */
+  /** Every endpoint in configured order, for background work. */
   readonly background: readonly BackgroundEndpoint[]
 }
 
-/** What one read may take, and what it needs of the past. */
+/** Limits of one read, and the past state that it needs. */
 export interface ReadOptions {
   readonly signal: AbortSignal
   /** @default {2500} */
   readonly budgetMs?: number
   /**
-   * The past that the read needs: the header of a block, or a block's state. An endpoint that does not keep it is not
-   * blamed, and the others are asked. For state, those that are known to reach the block come first; how far each one
-   * reached is remembered and named in the error if none does.
+   * The past data that the read needs: the header of a block, or a block's state. If an endpoint has pruned it, the
+   * other endpoints are tried and its health is not affected. For state, endpoints known to reach the block come first;
+   * how far each one reached is remembered, and is part of the error if none does.
    */
   readonly past?: 'header' | PastBlock
-  /** In the background it leaves slots free for callers, and no failure counts against an endpoint. @default {'caller'} */
+  /** Background reads leave slots free for callers, and their failures do not affect health. @default {'caller'} */
   readonly priority?: Priority
   /**
-   * True if the light calls of lenses wait for the end of the turn of the event loop: those of all reads that were begun
-   * in it at the same block, for the same asker, leave in one `eth_call`, whatever their lenses. @default {false}
+   * True if light lens calls wait for the end of the event-loop turn: calls of all reads started in it, at the same
+   * block and for the same requester, are bundled in one `eth_call`, whatever their lenses. @default {false}
    */
-  readonly together?: boolean
+  readonly isBundled?: boolean
 }
 
 /** A block by its height and time. */
@@ -140,31 +140,31 @@ export class RevertError extends Error {
 }
 
 /**
- * A contract does not answer: it reverts, or answers nothing, as if it did not stand there. No endpoint is to blame; the
- * message says which contract, for the middle of a sentence: `market "lido" does not answer`.
+ * A contract does not answer: it reverts, or returns nothing as an address without code does. The endpoint's health is
+ * not affected. The message names the contract, for the middle of a sentence: `market "lido" does not answer`.
  */
 export class ContractUnresponsiveError extends UpstreamError {
   override readonly name = 'ContractUnresponsiveError'
-  /** The parameter of the request that leaves the contract out, if there is one. */
-  readonly leftOutBy: string | undefined
+  /** The request parameter that excludes the contract, if there is one. */
+  readonly exclusionParameter: string | undefined
 
-  constructor(message: string, leftOutBy?: string) {
+  constructor(message: string, exclusionParameter?: string) {
     super(message)
-    this.leftOutBy = leftOutBy
+    this.exclusionParameter = exclusionParameter
   }
 }
 
-/** No endpoint keeps the state of the block, as far as is known. */
+/** No endpoint is known to have the state of the block. */
 export class StatePrunedError extends UnavailableError {}
 
-/** No endpoint answered, and one that may yet was late or asked for a pause: with fewer questions at once it might. */
+/** No endpoint answered, and at least one was late or rate-limited, so a retry under less load may succeed. */
 export class EndpointsTimedOutError extends UnavailableError {}
 
-/** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
+/** The endpoint answered with a JSON-RPC error about the request, which does not affect its health. */
 export class RpcRefusedError extends Error {
   override readonly name = 'RpcRefusedError'
   readonly code: number
-  /** `kind`: it takes none of this kind. `size`: gas, bytes or time ran out, so a smaller request may work. */
+  /** `kind`: unsupported kind of request. `size`: gas, bytes or time ran out, so a smaller request may work. */
   readonly reason: 'kind' | 'size'
 
   constructor(code: number, message: string, reason: RpcRefusedError['reason'] = 'kind') {
@@ -174,7 +174,7 @@ export class RpcRefusedError extends Error {
   }
 }
 
-/** The endpoint can run a lens in no known way; `cause` is its last refusal. */
+/** The endpoint supports no lens mode; `cause` is its last refusal. */
 export class LensUnsupportedError extends RpcRefusedError {
   constructor(cause: RpcRefusedError) {
     super(cause.code, 'The endpoint runs no lens')

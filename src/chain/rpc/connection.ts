@@ -14,65 +14,65 @@ import {
 import { classifyRpcOutcome, type RpcRecorder } from './metrics.ts'
 import { createTransport, type Fetch, ResponseTimeoutError, type TransportOptions } from './transport.ts'
 
-/** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
+/** One RPC endpoint: limits concurrent requests, and measures and records each. */
 export type Connection = ReturnType<typeof createConnection>
 
-/** What a client of any chain is made with, besides its endpoints. */
+/** Options of a client of any chain, besides its endpoints. */
 export interface ClientOptions {
   readonly clock: Clock
   readonly log: Log
   readonly fetch?: Fetch
   /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
   readonly random?: () => number
-  /** Told of each finished request to an endpoint. */
+  /** Records each finished request to an endpoint. */
   readonly record?: RpcRecorder
-  /** Waited for before each request in the background. @default none */
+  /** Rate limiter of background requests. @default none */
   readonly backgroundRate?: RateLimiter | undefined
-  /** Slots that the endpoints of all chains share. @default none */
-  readonly line?: RequestLimiter | undefined
-  /** How many processes that serve as one ask the same endpoints. @default 1 */
+  /** Request limiter that the endpoints of all chains share. @default none */
+  readonly sharedLimiter?: RequestLimiter | undefined
+  /** Number of processes of this service that use the same endpoints. @default 1 */
   readonly processes?: number | undefined
 }
 
 export interface ConnectionOptions
   extends Omit<TransportOptions, 'url'>,
-    Pick<ClientOptions, 'record' | 'backgroundRate' | 'line' | 'processes'> {
-  /** Position in the configuration. */
+    Pick<ClientOptions, 'record' | 'backgroundRate' | 'sharedLimiter' | 'processes'> {
+  /** Index in the configuration. */
   readonly index: number
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
 }
 
-/** A question was not answered in time while the endpoint answered others; says nothing about its health. */
+/** A request timed out while the endpoint answered others; does not affect its health. */
 export class SlowRequestError extends ResponseTimeoutError {}
 
-/** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
+/** Creates the connection to an endpoint, which is assumed healthy. Throws for a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions) {
-  const { index, clock, random, record, backgroundRate, line, processes = 1 } = options
+  const { index, clock, random, record, backgroundRate, sharedLimiter, processes = 1 } = options
   const transport = createTransport({ ...options, url })
-  const slots = createRequestLimiter(divideLimits(ENDPOINT_LIMITS, processes))
+  const limiter = createRequestLimiter(divideLimits(ENDPOINT_LIMITS, processes))
   const health = createHealth({ clock, random })
 
   /** Requests that the endpoint has answered so far. */
-  let answered = 0
+  let answeredCount = 0
 
   async function sendNow<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority): Promise<T> {
-    const before = answered
+    const countBefore = answeredCount
     const startedMs = clock.monotonicMs()
     try {
       const result = await transport.send(request, signal)
       const latencyMs = clock.monotonicMs() - startedMs
-      answered++
+      answeredCount++
       record?.('ok', latencyMs, index + 1)
-      if (priority === 'caller') health.measured(latencyMs)
+      if (priority === 'caller') health.recordLatency(latencyMs)
       return result
     } catch (error) {
       const outcome = classifyRpcOutcome(error)
       record?.(outcome, clock.monotonicMs() - startedMs, index + 1)
-      if (outcome === 'failed') health.erred()
-      if (error instanceof RevertError) answered++
-      if (error instanceof RateLimitedError && priority === 'caller') slots.slowDown()
-      const isSlow = error instanceof ResponseTimeoutError && answered > before
+      if (outcome === 'failed') health.countError()
+      if (error instanceof RevertError) answeredCount++
+      if (error instanceof RateLimitedError && priority === 'caller') limiter.slowDown()
+      const isSlow = error instanceof ResponseTimeoutError && answeredCount > countBefore
       throw isSlow ? new SlowRequestError(error.message, { cause: error }) : error
     }
   }
@@ -80,14 +80,14 @@ export function createConnection(url: string, options: ConnectionOptions) {
   return {
     health,
     /**
-     * Throws as the transport, and `CrowdedError` if too many wait already. How work in the background fares changes
-     * nothing for callers: its answers are long, and its rate limits are its own.
+     * Throws as the transport, and `QueueFullError` if too many requests wait already. Outcomes of background requests
+     * change neither the latency nor the limits of callers: their answers are long, and their rate limits are separate.
      */
     async send<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority = 'caller'): Promise<T> {
       if (priority === 'background') await backgroundRate?.(signal)
       const run = () => sendNow(request, signal, priority)
-      const inLine = () => (line === undefined ? run() : line.run(run, signal, priority))
-      return await slots.run(inLine, signal, priority)
+      const runShared = () => (sharedLimiter === undefined ? run() : sharedLimiter.run(run, signal, priority))
+      return await limiter.run(runShared, signal, priority)
     },
   }
 }

@@ -4,9 +4,9 @@ import { RevertError, RpcRefusedError } from './client.ts'
 import type { RpcErrorObject } from './refusal.ts'
 import { isBytes } from './value.ts'
 
-/** The endpoint asks for a pause. */
+/** The endpoint limits its rate. */
 export class RateLimitedError extends UpstreamError {
-  /** The pause that it asked for, milliseconds; undefined if it did not say. */
+  /** The requested pause, milliseconds; undefined if the endpoint gave none. */
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, retryAfterMs: number | undefined) {
@@ -15,50 +15,50 @@ export class RateLimitedError extends UpstreamError {
   }
 }
 
-/** The node that answered does not have the block, perhaps only for now. */
+/** The node that answered does not have the block, perhaps only temporarily. */
 export class MissingBlockError extends UpstreamError {}
 
-/** The node does not keep the state or the body of a block that old, or its plan does not include it. */
+/** The node has pruned the state or the body of the block, or its plan does not include it. */
 export class MissingStateError extends UpstreamError {}
 
-/** Says nothing about the endpoint's health. */
+/** An error that does not affect the endpoint's health. */
 export class HealthNeutralError extends UpstreamError {}
 
-/** The endpoint cannot do what was asked, and would not if asked again; says nothing about its health. */
+/** The endpoint does not support the request, so a retry cannot help; does not affect its health. */
 export class UnsupportedRequestError extends HealthNeutralError {}
 
-/** The endpoint does not keep the past that was asked for. */
+/** The endpoint has pruned the requested past data. */
 export class EndpointPrunedError extends UnsupportedRequestError {}
 
 /**
- * How nodes say that a contract reverted: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and
+ * Messages of a reverted call: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and
  * Nethermind -32000 with the words; older Nethermind and OpenEthereum -32015 with "Reverted 0x…" as data or message.
  */
 const REVERTED =
   /^(execution reverted|reverted\b|vm execution error|vm exception while processing|evm revert|transaction reverted)/i
-/** Nethermind begins every failure of a call with this, reverts included; the cause follows it or is the data. */
+/** Prefix of every failed call on Nethermind, reverts included; the cause follows it or is the data. */
 const BEFELL = /^vm execution error/i
 const SHORT_OF_GAS = /out ?of ?gas|intrinsic gas/i
-/** The code met a fault other than a revert, which gives no data; to a caller it looks like an empty revert. */
+/** A fault of the code other than a revert. It gives no data, so callers treat it as an empty revert. */
 const FAULT =
   /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b/i
 const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
 /**
- * The block is too old for the node or for its plan, so asking again does not help. geth, bor and BSC "missing trie
- * node", "historical state … is not available"; Erigon "old data not available due to pruning", "data before txNum";
- * reth "state at block #1 is pruned", "no state found for block"; Nethermind "No state available for block"; Besu "World
+ * The block is too old for the node or for its plan, so a retry does not help. geth, bor and BSC "missing trie node",
+ * "historical state … is not available"; Erigon "old data not available due to pruning", "data before txNum"; reth
+ * "state at block #1 is pruned", "no state found for block"; Nethermind "No state available for block"; Besu "World
  * state unavailable"; zkSync "is pruned"; Sonic "does not maintain archive data"; Cosmos chains "lowest height is";
- * providers speak of archives and of plans.
+ * providers mention archives and plans.
  */
 const NO_STATE =
   /missing trie node|prun(ed|ing)\b|\barchiv(e|al)\b|\bhistor(y|ical).{0,90}(unavailable|not (be )?(found|available|supported)|backend|no longer)|\bno historical|no state (found|available|data)|world ?state unavailable|state (not found|already discarded)|\bstate at block\b|old data not|data before .{0,40} is not available|purged for block|lowest height|maximum proof window|failed to load state|does not exist on height/i
 /** EIP-4444: the node has dropped the bodies of old blocks. */
 const PRUNED_CODE = 4444
 const NOT_SYNCED = /not synced|syncing/i
-/** Named before a missing block: a method's name may hold the word. */
+/** Tested before a missing block: a method's name may contain "block". */
 const NO_METHOD =
   /method.{0,60}(not (found|available|supported|allowed|whitelisted)|does ?n.t exist|does not exist|disabled)/i
-/** The block is newer than the node, or of a fork that it does not follow. */
+/** The block is newer than the node's head, or on a fork that it does not follow. */
 const NO_BLOCK =
   /header (for hash )?not found|unknown block|block ?out ?of ?range|block.{0,90}not (be )?(found|available)|(block|resource).{0,90}(does ?n.t exist|not found)|cannot find block|state.{0,90}(not available|unavailable)|unfinalized data/i
 const TOO_MUCH =
@@ -68,20 +68,23 @@ const UNABLE =
 
 /** JSON-RPC's codes for a wrong request: parse error, invalid request, unknown method, invalid parameters. */
 const REQUEST_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32004])
-/** Codes used only for rate limits: Alchemy 429, QuickNode -32007, Base -32016. Infura's -32005 comes with words. */
+/**
+ * Codes used only for rate limits: Alchemy 429, QuickNode -32007, Base -32016. Infura's -32005 is matched by its
+ * message.
+ */
 const BUSY_CODES: ReadonlySet<number> = new Set([429, -32007, -32016])
 
 /**
- * The error that a JSON-RPC error stands for: `RevertError`, `RpcRefusedError`, `RateLimitedError` or another `UpstreamError`.
- * Reverts are recognised early, because their message may quote a text that the contract's author chose. The node's own
- * words are never repeated, since they may quote an address with a key in it.
+ * Maps a JSON-RPC error to `RevertError`, `RpcRefusedError`, `RateLimitedError` or another `UpstreamError`. Reverts are
+ * recognised early, because their message may quote a text that the contract's author chose. The node's own message is
+ * never repeated, since it may quote a URL with a key in it.
  */
 export function errorFromRpc(error: RpcErrorObject): Error {
   const { code, message } = error
   const refused = (reason: 'kind' | 'size') =>
     new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`, reason)
   if (isShortOfGas(error)) return refused('size')
-  const reverted = revertData(error)
+  const reverted = findRevertData(error)
   if (reverted !== undefined) return new RevertError(reverted)
   if (BUSY_CODES.has(code) || RATE.test(message)) return new RateLimitedError('The endpoint limits its rate', undefined)
   if (code === -32601 || NO_METHOD.test(message)) return refused('kind')
@@ -96,22 +99,23 @@ export function errorFromRpc(error: RpcErrorObject): Error {
   return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
 }
 
-/** True if Nethermind itself, and not a contract's revert reason, says that gas ran out. */
+/** True if Nethermind itself, not a contract's revert reason, reports that gas ran out. */
 function isShortOfGas({ message, data }: RpcErrorObject): boolean {
-  const said = typeof data === 'string' ? `${message} ${data}` : message
-  return BEFELL.test(message) && SHORT_OF_GAS.test(said) && !/revert/i.test(said)
+  const text = typeof data === 'string' ? `${message} ${data}` : message
+  return BEFELL.test(message) && SHORT_OF_GAS.test(text) && !/revert/i.test(text)
 }
 
-/** Revert data, `0x` if the node gives none; undefined if the error is not a revert. */
-function revertData({ code, message, data }: RpcErrorObject): Hex | undefined {
-  const found = findBytes(data) ?? (REVERTED.test(message) ? findBytes(message) : undefined)
-  if (code === 3) return found ?? '0x'
-  if (found !== undefined && found !== '0x') return found
-  return REVERTED.test(message) || (typeof data === 'string' && /^revert/i.test(data)) ? (found ?? '0x') : undefined
+/** Finds the revert data, `0x` if the node gives none; undefined if the error is not a revert. */
+function findRevertData({ code, message, data }: RpcErrorObject): Hex | undefined {
+  const bytes = findBytes(data) ?? (REVERTED.test(message) ? findBytes(message) : undefined)
+  if (code === 3) return bytes ?? '0x'
+  if (bytes !== undefined && bytes !== '0x') return bytes
+  return REVERTED.test(message) || (typeof data === 'string' && /^revert/i.test(data)) ? (bytes ?? '0x') : undefined
 }
 
 /**
- * The bytes in `data`: itself, after Nethermind's "Reverted " or "err: ", or inside the objects of hardhat and ganache.
+ * Finds the bytes in `data`: plain, after Nethermind's "Reverted " or "err: ", or inside objects of hardhat and
+ * ganache.
  */
 function findBytes(data: unknown, depth = 0): Hex | undefined {
   if (isBytes(data)) return data
@@ -122,8 +126,8 @@ function findBytes(data: unknown, depth = 0): Hex | undefined {
   if (typeof data !== 'object' || data === null || depth === 2) return undefined
   const wrapped = data as Record<string, unknown>
   for (const name of ['data', 'result', 'return', 'output']) {
-    const found = findBytes(wrapped[name], depth + 1)
-    if (found !== undefined) return found
+    const nestedBytes = findBytes(wrapped[name], depth + 1)
+    if (nestedBytes !== undefined) return nestedBytes
   }
   const inner = Object.values(wrapped).find((value) => typeof value === 'object' && value !== null && 'return' in value)
   return findBytes(inner, depth + 1)

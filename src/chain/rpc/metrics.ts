@@ -3,13 +3,13 @@ import { LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
 import { RateLimitedError } from './error.ts'
 
-/** How a request to an endpoint ended: `busy` is its rate limit, `refused` a request that it does not accept. */
+/** Outcome of a request: `busy` is a rate limit, `refused` an unsupported request, `left` an aborted one. */
 type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
 
-/** Counts one finished request to the endpoint at a place of one chain's configuration, from 1, as doctor counts. */
-export type RpcRecorder = (outcome: RpcOutcome, latencyMs: number, place: number) => void
+/** Records one finished request to an endpoint of one chain, numbered from 1 in configured order, as in `doctor`. */
+export type RpcRecorder = (outcome: RpcOutcome, latencyMs: number, endpoint: number) => void
 
-/** Registers the metrics of all chains; the returned function makes the recorder of one. */
+/** Registers the metrics of all chains; the returned function creates the recorder of one chain. */
 export function createRpcMetrics(metrics: Metrics): (chainId: number) => RpcRecorder {
   const requests = metrics.counter({
     name: 'walletscope_rpc_requests_total',
@@ -22,13 +22,13 @@ export function createRpcMetrics(metrics: Metrics): (chainId: number) => RpcReco
     labels: ['chain_id', 'endpoint'],
     buckets: LATENCY_BUCKETS_SEC,
   })
-  return (chainId) => (outcome, latencyMs, place) => {
-    requests(chainId, place, outcome).add(1)
-    latency(chainId, place).observe(latencyMs / 1000)
+  return (chainId) => (outcome, latencyMs, endpoint) => {
+    requests(chainId, endpoint, outcome).add(1)
+    latency(chainId, endpoint).observe(latencyMs / 1000)
   }
 }
 
-/** How a request that failed ended. */
+/** Classifies the error of a failed request. */
 export function classifyRpcOutcome(error: unknown): RpcOutcome {
   if (error instanceof RevertError) return 'reverted'
   if (error instanceof RpcRefusedError) return 'refused'

@@ -1,7 +1,7 @@
-/** No refusal is longer, and of its words no more are looked at. */
+/** Upper bound of a refusal's body, and of the part of its message that is read, characters. */
 const REFUSAL_CHARS_MAX = 20_000
 const REFUSAL_WORDS_MAX = 500
-/** A longer `Retry-After` is cut to this. */
+/** Upper bound of `Retry-After`. */
 const RETRY_AFTER_MS_MAX = 60_000
 
 /** The `error` member of a JSON-RPC answer. */
@@ -14,33 +14,33 @@ export interface RpcErrorObject {
 /** An endpoint's refusal of one request. */
 export interface Refusal {
   readonly status: number
-  /** Of JSON-RPC; 0 if the body is something else. */
+  /** JSON-RPC error code; 0 if the body is not a JSON-RPC error. */
   readonly code: number
-  /** The endpoint's own words, shortened, never to be repeated: they may quote its address with a key in it. */
+  /** The endpoint's message, shortened. Never repeat it: it may quote a URL with a key in it. */
   readonly words: string
-  /** The pause that it asks for, milliseconds. */
+  /** The requested pause, milliseconds. */
   readonly retryAfterMs: number | undefined
 }
 
-/** Undefined if the endpoint did what was asked, or if its answer is too long to be a refusal. */
+/** Parses a refusal; undefined if the endpoint gave a result, or if its answer is too long to be a refusal. */
 export function parseRefusal(response: Response, text: string): Refusal | undefined {
   if (text.length > REFUSAL_CHARS_MAX || (response.ok && !text.includes('"error"'))) return undefined
   const error = getRpcError(parseObject(text) ?? {})
   if (response.ok && error === undefined) return undefined
-  const said = error === undefined ? text : `${error.message} ${wordsOf(error.data)}`
+  const message = error === undefined ? text : `${error.message} ${toText(error.data)}`
   return {
     status: response.status,
     code: error?.code ?? 0,
-    words: said.slice(0, REFUSAL_WORDS_MAX),
-    retryAfterMs: retryAfterMs(response),
+    words: message.slice(0, REFUSAL_WORDS_MAX),
+    retryAfterMs: parseRetryAfterMs(response),
   }
 }
 
-function wordsOf(data: unknown): string {
+function toText(data: unknown): string {
   return typeof data === 'string' ? data : (JSON.stringify(data) ?? '')
 }
 
-/** The JSON object that a body is; undefined if it is none. */
+/** Parses a JSON object; undefined for anything else. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const body: unknown = JSON.parse(text)
@@ -53,7 +53,7 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The `error` member of a JSON-RPC answer; undefined if it has none. */
+/** Returns the `error` member of a JSON-RPC answer; undefined without one. */
 export function getRpcError(body: Record<string, unknown>): RpcErrorObject | undefined {
   const error = body['error']
   if (error === undefined || error === null) return undefined
@@ -65,8 +65,10 @@ export function getRpcError(body: Record<string, unknown>): RpcErrorObject | und
   }
 }
 
-/** `Retry-After` in milliseconds; only the form in seconds, since a date needs clocks to agree. */
-export function retryAfterMs(response: Response): number | undefined {
+/**
+ * Parses `Retry-After` to milliseconds. Only the form in seconds is supported: a date would need synchronous clocks.
+ */
+export function parseRetryAfterMs(response: Response): number | undefined {
   const value = response.headers.get('retry-after') ?? ''
   return /^\d{1,6}$/.test(value) ? Math.min(Number(value) * 1_000, RETRY_AFTER_MS_MAX) : undefined
 }

@@ -5,34 +5,34 @@ import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { isWithinJsonLimits } from '../../lib/text/json.ts'
 import { RevertError, RpcRefusedError, type RpcRequest } from './client.ts'
 import { errorFromRpc, RateLimitedError } from './error.ts'
-import { getRpcError, parseObject, parseRefusal, type RpcErrorObject, retryAfterMs } from './refusal.ts'
+import { getRpcError, parseObject, parseRefusal, parseRetryAfterMs, type RpcErrorObject } from './refusal.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** The answer is longer than we read. */
+/** The answer exceeds the size limits. */
 export class ResponseTooLargeError extends UpstreamError {}
 
-/** The answer did not come in time. */
+/** The answer did not arrive in time. */
 export class ResponseTimeoutError extends UpstreamError {}
 
-/** Longest answer that is read, in bytes after decompression: far above any honest one, and small enough for memory. */
+/** Size limit of an answer, bytes after decompression: far above honest answers, and small enough for memory. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
-/** Far above any node's answer, and fast to parse: Solana nests six levels, and 10,000 logs are 130,000 values. */
+/** JSON limits far above honest answers: Solana nests six levels, and 10,000 logs have 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
 
-/** Each pass over a longer answer has a turn of the event loop for itself: over megabytes it takes milliseconds. */
+/** Each pass over a longer answer yields to the event loop first: over megabytes a pass takes milliseconds. */
 const LONG_CHARS = 65_536
 
-/** What the errors of endpoints mean on one kind of chain. No message may repeat the endpoint's own words. */
+/** Mapping of endpoint errors for one kind of chain. No message may repeat the endpoint's own message. */
 export interface RpcErrorMapping {
-  /** Of the `error` member of an answer. */
+  /** Maps the `error` member of an answer. */
   fromRpc(error: RpcErrorObject): Error
-  /** Of an HTTP status outside 200 to 299 without such a member, except 413 and 429. */
+  /** Maps an HTTP status outside 200 to 299 without such a member, except 413 and 429. */
   fromStatus(status: number): Error
 }
 
-/** A gateway before the node gave up waiting for it; 524 is Cloudflare's. */
+/** Statuses of gateways that timed out on the node; 524 is Cloudflare's. */
 const TIMEOUT_STATUSES: ReadonlySet<number> = new Set([408, 504, 524])
 
 const EVM_MEANINGS: RpcErrorMapping = {
@@ -45,15 +45,15 @@ const EVM_MEANINGS: RpcErrorMapping = {
 
 export interface TransportOptions {
   readonly url: string
-  /** Time limit of a request that gives none of its own, from sending to the last byte, milliseconds. */
+  /** Default time limit of a request, from sending to the last byte, milliseconds. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly fetch?: Fetch
-  /** Absent: those of EVM nodes. */
+  /** Mapping of errors; absent: that of EVM nodes. */
   readonly meanings?: RpcErrorMapping
 }
 
-/** JSON-RPC over HTTP to one endpoint. Every answer is checked. Throws on a URL that `parseRpcUrl` refuses. */
+/** Creates a JSON-RPC client over HTTP that checks every answer. Throws for a URL that `parseRpcUrl` refuses. */
 export function createTransport(options: TransportOptions) {
   const { clock, fetch = globalThis.fetch, meanings = EVM_MEANINGS } = options
   const target = parseRpcUrl(options.url)
@@ -68,12 +68,12 @@ export function createTransport(options: TransportOptions) {
 
   return {
     /**
-     * Throws `RevertError`, `RpcRefusedError`, `AbortedError` if the caller left, and `UpstreamError` for everything
-     * else: no answer in time, 429 (`RateLimitedError`), 5xx, HTML, an answer that is too long, malformed or for another
-     * request.
+     * Sends a request. Throws `RevertError`, `RpcRefusedError`, `AbortedError` if the caller left, and `UpstreamError`
+     * for everything else: a timeout, 429 (`RateLimitedError`), 5xx, HTML, an answer that is too long, malformed or for
+     * another request.
      */
     async send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
-      const { method, params, parse, rewrite, refusal, timeoutMs = options.timeoutMs } = request
+      const { method, params, parse, rewrite, mapRefusal, timeoutMs = options.timeoutMs } = request
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
       const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })
@@ -84,13 +84,13 @@ export function createTransport(options: TransportOptions) {
           return { response, text: await readText(response, deadline.signal) }
         }
         const { response, text } = await untilAborted(exchange(), deadline.signal)
-        return await resultOf({ response, text: rewrite?.(text) ?? text, id, parse, refusal, meanings })
+        return await parseResponse({ response, text: rewrite?.(text) ?? text, id, parse, mapRefusal, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
         if (deadline.signal.aborted) throw new ResponseTimeoutError(`No answer within ${timeoutMs} ms`)
         throw error instanceof UpstreamError || error instanceof RevertError || error instanceof RpcRefusedError
           ? error
-          : new UpstreamError(`Cannot reach the endpoint${reasonOf(error)}`)
+          : new UpstreamError(`Cannot reach the endpoint${formatReason(error)}`)
       } finally {
         deadline.stop()
       }
@@ -99,32 +99,32 @@ export function createTransport(options: TransportOptions) {
 }
 
 async function readText(response: Response, signal: AbortSignal): Promise<string> {
-  // Read at once, it costs less than in pieces.
-  if (isAnnounced(response)) return decode(await response.arrayBuffer())
+  // One read costs less than reading in chunks.
+  if (hasKnownLength(response)) return decode(await response.arrayBuffer())
   const reader = response.body?.getReader()
   if (reader === undefined) return ''
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
   let bytes = 0
   try {
-    if (Number(response.headers.get('content-length')) > BODY_BYTES_MAX) throw tooLong()
+    if (Number(response.headers.get('content-length')) > BODY_BYTES_MAX) throw responseTooLargeError()
     for (;;) {
       const { done, value } = await untilAborted(reader.read(), signal)
       if (done) return text + decoder.decode()
       bytes += value.byteLength
-      if (bytes > BODY_BYTES_MAX) throw tooLong()
+      if (bytes > BODY_BYTES_MAX) throw responseTooLargeError()
       text += decoder.decode(value, { stream: true })
     }
   } catch (error) {
-    // Not awaited, and a failure does not matter: the connection is given up either way.
+    // Not awaited, and a failure is ignored: the connection is closed either way.
     reader.cancel().catch(() => {})
     if (error instanceof TypeError) throw new UpstreamError('The answer is not UTF-8 or was cut off')
     throw error
   }
 }
 
-/** True if HTTP itself ends the body in time: a length that we read is announced, and it is not compressed. */
-function isAnnounced({ headers }: Response): boolean {
+/** True if the body has a declared length within the limit and is not compressed. */
+function hasKnownLength({ headers }: Response): boolean {
   const length = headers.get('content-length')
   return (
     length !== null && /^\d{1,7}$/.test(length) && Number(length) <= BODY_BYTES_MAX && !headers.has('content-encoding')
@@ -139,7 +139,7 @@ function decode(bytes: ArrayBuffer): string {
   }
 }
 
-function tooLong(): Error {
+function responseTooLargeError(): Error {
   return new ResponseTooLargeError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
 }
 
@@ -147,18 +147,18 @@ interface RawResponse<T> extends Pick<RpcRequest<T>, 'parse'> {
   readonly response: Response
   readonly text: string
   readonly id: number
-  readonly refusal: RpcRequest<T>['refusal']
+  readonly mapRefusal: RpcRequest<T>['mapRefusal']
   readonly meanings: RpcErrorMapping
 }
 
-/** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body is checked first. */
-async function resultOf<T>({ response, text, id, parse, refusal, meanings }: RawResponse<T>): Promise<T> {
+/** Parses a response. Nodes send JSON-RPC errors with any status, so the body is checked first. */
+async function parseResponse<T>({ response, text, id, parse, mapRefusal, meanings }: RawResponse<T>): Promise<T> {
   const { status } = response
   const isLong = text.length > LONG_CHARS
-  const refused = refusal === undefined ? undefined : parseRefusal(response, text)
-  const meant = refused === undefined ? undefined : refusal?.(refused)
-  if (meant !== undefined) throw meant
-  if (status === 429) throw new RateLimitedError('The endpoint limits its rate', retryAfterMs(response))
+  const refusal = mapRefusal === undefined ? undefined : parseRefusal(response, text)
+  const mappedError = refusal === undefined ? undefined : mapRefusal?.(refusal)
+  if (mappedError !== undefined) throw mappedError
+  if (status === 429) throw new RateLimitedError('The endpoint limits its rate', parseRetryAfterMs(response))
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
   if (isLong) await yieldToEventLoop()
   if (!isWithinJsonLimits(text, BODY_JSON_LIMITS))
@@ -189,8 +189,8 @@ async function resultOf<T>({ response, text, id, parse, refusal, meanings }: Raw
   }
 }
 
-/** The system's code of a failed connection, ` (ECONNREFUSED)`; never the message, which quotes the address. */
-function reasonOf(error: unknown): string {
+/** Formats the system's code of a failed connection, ` (ECONNREFUSED)`; never the message, which quotes the URL. */
+function formatReason(error: unknown): string {
   const { code, cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: { readonly code?: unknown } }
   const name = [code, cause?.code].find((each) => typeof each === 'string' && /^[A-Za-z_]{1,40}$/.test(each))
   return name === undefined ? '' : ` (${name})`

@@ -1,17 +1,17 @@
-/** An endpoint's address as `fetch` takes it. Both parts may hold secrets. */
+/** An endpoint's URL in the form that `fetch` accepts. Both parts may contain secrets. */
 interface RpcTarget {
-  /** Without user and password: `fetch` refuses URLs that have them, and quotes them in its error. */
+  /** URL without user and password: `fetch` refuses URLs with them, and quotes them in its error. */
   readonly url: string
   /** Value of the `Authorization` header with user and password; undefined if the URL has neither. */
   readonly authorization: string | undefined
 }
 
-/** What `parseRpcUrl` accepts, to complete a sentence that begins with "expected". */
+/** Description of the URLs that `parseRpcUrl` accepts, to follow "expected". */
 export const RPC_URL_EXPECTED = 'an http or https URL without fragment, its name and password percent-encoded'
 
-/** Reads an endpoint's address; undefined if no request could be sent there. */
+/** Parses an endpoint's URL; undefined if no request can be sent to it. */
 export function parseRpcUrl(text: string): RpcTarget | undefined {
-  // The parser drops line breaks and encodes spaces, but an address with them is a mistake.
+  // The parser drops line breaks and encodes spaces, but a URL with them is a mistake.
   if (/[\s\p{Cc}#]/u.test(text) || !URL.canParse(text)) return undefined
   const url = new URL(text)
   if ((url.protocol !== 'http:' && url.protocol !== 'https:') || url.port === '0') return undefined

@@ -2,16 +2,16 @@ import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 
-/** One account as it is stored on chain. */
+/** One account as stored on chain. */
 export interface SolanaAccount {
   /** Program that owns it, base58. */
   readonly owner: string
   readonly data: Uint8Array
-  /** Billionths of a SOL that it holds. */
+  /** Balance, billionths of a SOL. */
   readonly lamports: bigint
 }
 
-/** Accounts of one slot, in the order they were asked for; null if an account does not exist. */
+/** Accounts of one slot, in the order of the request; null if an account does not exist. */
 export interface AccountsAtSlot {
   readonly slot: bigint
   readonly accounts: readonly (SolanaAccount | null)[]
@@ -19,18 +19,18 @@ export interface AccountsAtSlot {
 
 /** Accounts of one slot and the time of that slot. */
 export interface SolanaAccounts extends AccountsAtSlot {
-  /** By the cluster's own clock, Unix seconds. */
+  /** Time of the slot by the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
-  /** Of that slot, by the same clock. */
+  /** Epoch of the slot, by the same clock. */
   readonly epoch: bigint
 }
 
-/** An account and where it is. */
+/** An account and its address. */
 export interface AddressedAccount extends SolanaAccount {
   readonly address: string
 }
 
-/** The accounts that a search found at a slot, in no order. */
+/** Accounts that a search found at a slot, in no order. */
 export interface FoundAccounts<Account = AddressedAccount> {
   readonly slot: bigint
   readonly accounts: readonly Account[]
@@ -38,16 +38,16 @@ export interface FoundAccounts<Account = AddressedAccount> {
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** Lamports that JSON's numbers would round: whoever holds more than nine million SOL has that many. */
+/** Lamports that JSON numbers would round: balances above nine million SOL. */
 const LONG_LAMPORTS = /"lamports"\s*:\s*(\d{16,20})(?=\s*[,}])/g
 
-/** Puts long numbers of lamports in quotes, before an answer is parsed. No text of JSON can hold a quote by itself. */
+/** Quotes long lamport numbers before an answer is parsed. No JSON string can contain an unescaped quote. */
 export function quoteLongLamports(text: string): string {
   return text.replace(LONG_LAMPORTS, '"lamports":"$1"')
 }
 
 /**
- * Reads the result of `getMultipleAccounts` and checks every part of it. Throws `UpstreamError` if it is not `count`
+ * Parses the result of `getMultipleAccounts` and checks every part of it. Throws `UpstreamError` if it is not `count`
  * accounts of one slot that is `minSlot` or later.
  */
 export function parseAccounts(
@@ -59,24 +59,24 @@ export function parseAccounts(
   return { slot, accounts: value.map((each) => (each === null ? null : parseAccount(each))) }
 }
 
-/** What a search found, before each account is looked at. */
+/** Result of a search, before its accounts are decoded. */
 export interface FoundRows {
   readonly slot: bigint
   readonly rows: readonly unknown[]
 }
 
-/** Reads the result of a search. Throws `UpstreamError` if it is not a list of a slot that is `minSlot` or later. */
+/** Parses the result of a search. Throws `UpstreamError` if it is not a list of a slot that is `minSlot` or later. */
 export function parseFoundRows(result: unknown, { minSlot }: { readonly minSlot: bigint }): FoundRows {
   const { slot, value } = parseContext(result, minSlot)
   return { slot, rows: value }
 }
 
-/** Accounts that are looked at in one turn of the event loop: slow at first, until the code is compiled. */
+/** Accounts decoded in one turn of the event loop; decoding is slow until the code is compiled. */
 const ROWS_IN_TURN = 40
 
 /**
- * What `read` makes of each account that a search found, in turns. Throws what `read` throws, and `UpstreamError` if one
- * is not an account with an address, or is there twice.
+ * Decodes each account that a search found with `read`, yielding to the event loop. Throws what `read` throws, and
+ * `UpstreamError` for a row that is not an account with an address, or a duplicate.
  */
 export async function decodeFoundAccounts<T>(
   { slot, rows }: FoundRows,
@@ -85,7 +85,7 @@ export async function decodeFoundAccounts<T>(
   const seen = new Set<string>()
   const accounts: T[] = []
   for (const row of rows) {
-    const { pubkey, account } = record(row)
+    const { pubkey, account } = requireObject(row)
     if (typeof pubkey !== 'string' || !isBase58Address(pubkey)) throw new UpstreamError('Expected an address')
     if (seen.has(pubkey)) throw new UpstreamError('Expected every account once')
     seen.add(pubkey)
@@ -96,8 +96,8 @@ export async function decodeFoundAccounts<T>(
 }
 
 function parseContext(result: unknown, minSlot: bigint): { readonly slot: bigint; readonly value: readonly unknown[] } {
-  const { context, value } = record(result)
-  const { slot } = record(context)
+  const { context, value } = requireObject(result)
+  const { slot } = requireObject(context)
   if (typeof slot !== 'number' || !Number.isSafeInteger(slot) || slot < 0) throw new UpstreamError('Expected a slot')
   if (!Array.isArray(value)) throw new UpstreamError('Expected a list of accounts')
   if (BigInt(slot) < minSlot) throw new UpstreamError('The endpoint is behind')
@@ -105,7 +105,7 @@ function parseContext(result: unknown, minSlot: bigint): { readonly slot: bigint
 }
 
 function parseAccount(value: unknown): SolanaAccount {
-  const { owner, data, lamports } = record(value)
+  const { owner, data, lamports } = requireObject(value)
   const [text, encoding]: readonly unknown[] = Array.isArray(data) ? data : []
   if (typeof owner !== 'string' || !isBase58Address(owner))
     throw new UpstreamError('Expected the program of an account')
@@ -122,7 +122,7 @@ function parseLamports(value: unknown): bigint {
   throw new UpstreamError('Expected the lamports of an account')
 }
 
-function record(value: unknown): Readonly<Record<string, unknown>> {
+function requireObject(value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new UpstreamError('Expected an object')
   return value as Readonly<Record<string, unknown>>
 }

@@ -1,10 +1,10 @@
 import { memoizeText } from '../../lib/memoize.ts'
 import { encodeBase58Address } from '../../lib/text/base58.ts'
 
-/** Reads little-endian numbers and addresses at places of an account's data. Throws `RangeError` beyond its end. */
+/** Reads little-endian numbers and addresses at offsets of an account's data. Throws `RangeError` beyond its end. */
 export type ByteReader = ReturnType<typeof createByteReader>
 
-/** Opens an account's data for reading. */
+/** Creates a reader of an account's data. */
 export function createByteReader(data: Uint8Array) {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
   const u64 = (at: number): bigint => view.getBigUint64(at, true)
@@ -17,7 +17,7 @@ export function createByteReader(data: Uint8Array) {
     u64,
     u128,
     u256: (at: number) => u128(at) | (u128(at + 16) << 128n),
-    /** An address, base58. */
+    /** Reads an address, base58. */
     key(at: number): string {
       if (at + 32 > data.length) throw new RangeError('Cannot read an address beyond the end of an account')
       return encodeBase58Address(data.subarray(at, at + 32))
@@ -38,15 +38,15 @@ export function matchesAccountKind({ size, sizeMax = size, discriminator }: Acco
   return data.length >= size && data.length <= sizeMax && beginsWith(data, discriminator)
 }
 
-/** True if the bytes begin as an account of one of these kinds but have another size. */
+/** True if the bytes start with the discriminator of one of these kinds but have another size. */
 export function isTruncatedAccount(kinds: readonly AccountKind[], data: Uint8Array): boolean {
   return kinds.some((kind) => beginsWith(data, kind.discriminator) && !matchesAccountKind(kind, data))
 }
 
-/** True if data begin with these bytes, given in hexadecimal. */
+/** True if the data start with these bytes, given in hexadecimal. */
 function beginsWith(data: Uint8Array, hex: string): boolean {
-  const bytes = bytesOfHex(hex).of
+  const bytes = decodeHex(hex).bytes
   return data.length >= bytes.length && bytes.every((byte, index) => data[index] === byte)
 }
 
-const bytesOfHex = memoizeText((hex: string) => ({ of: new Uint8Array(Buffer.from(hex, 'hex')) }), 10_000)
+const decodeHex = memoizeText((hex: string) => ({ bytes: new Uint8Array(Buffer.from(hex, 'hex')) }), 10_000)

@@ -35,95 +35,96 @@ import {
 } from './searches.ts'
 import { createSlotTracker } from './slot_tracker.ts'
 
-/** The number that stands for Solana among chain ids. */
+/** Chain id of Solana in this service. */
 export const SOLANA_CHAIN_ID = 101
 
-/** Time limit of one read, over all its steps and tries, milliseconds. */
+/** Time limit of one read over all its steps and attempts, milliseconds. */
 const BUDGET_MS = 2_500
 /** Time limit of one request to one endpoint, milliseconds. */
 const CALL_MS = 1_000
-/** The same of a search: a node looks through more than it answers. */
+/** Time limit of one search request: a node scans more than it returns. */
 const SEARCH_MS = 3_000
 const POLICY: RotationPolicy = {
   triesMax: 3,
   attemptsMax: 8,
-  againMs: 75,
-  lostAt: 'doubtful',
-  // Public endpoints count every request, so a client that is used only once should not probe the others.
-  firstLookMs: 10_000,
-  // An endpoint that refuses to read accounts, say because it wants a key, refuses all. A refused search is not a failure.
+  retryMs: 75,
+  lostState: 'doubtful',
+  // Public endpoints count every request, so a client that is used only once does not probe the others.
+  firstProbeMs: 10_000,
+  // An endpoint that refuses to read accounts, for example without a key, refuses all. Refused searches are no
+  // failures.
   blamesRefusals: true,
 }
-/** How often groups of an older slot are asked again. */
+/** Retries of groups that are of an older slot. */
 const GROUPS_AGAIN_MAX = 2
-/** Most accounts of one request: the RPC interface allows 100, and one is the clock. */
+/** Upper bound of the accounts of one request: the RPC interface allows 100, and one is the clock. */
 const ACCOUNTS_MAX = 99
 
 /** Options of one read. */
 interface SlotOptions {
-  /** The earliest slot that may answer. @default {0n} */
+  /** The earliest accepted slot. @default {0n} */
   readonly minSlot?: bigint
 }
 
 /** Options of one read of accounts. */
 interface AccountsOptions extends SlotOptions {
-  /** Throws `UpstreamError` if the answer contradicts itself: it then counts as the endpoint's failure. */
+  /** Throws `UpstreamError` if the answer is inconsistent, which counts as the endpoint's failure. */
   readonly check?: (answer: SolanaAccounts, addresses: readonly string[]) => void
 }
 
 /** Options of one read of groups. */
 interface GroupsOptions extends AccountsOptions {
-  /** True if it does not matter that groups are of different slots: none is asked again. @default {false} */
+  /** True if groups may be of different slots, so that none is read again. @default {false} */
   readonly mayDiffer?: boolean
 }
 
-/** The steps of one read, under one budget. Each throws `UpstreamError` if no endpoint gives a good answer in time. */
+/** The steps of one read, under one budget. Each throws `UpstreamError` if no endpoint gives a valid answer in time. */
 export interface SolanaSession {
-  /** Reads at most 99 accounts and the cluster's clock at one confirmed slot that is recent enough by the wall clock. */
+  /** Reads at most 99 accounts and the cluster's clock at one confirmed slot that is recent by the wall clock. */
   accounts(addresses: readonly string[], options?: AccountsOptions): Promise<SolanaAccounts>
   /**
-   * The same for any number of accounts: each item, a list of at most 99 addresses, is read at one slot, and all of them
-   * at the same one unless the slot goes on while they are read. Gives the accounts of each item, in order; they may hold
-   * those of other items too.
+   * Reads any number of accounts: each item, a list of at most 99 addresses, is read at one slot, and all items at the
+   * same slot unless it advances during the read. Returns the accounts of each item, in order; a group may contain the
+   * accounts of other items too.
    */
   grouped(items: readonly (readonly string[])[], options?: GroupsOptions): Promise<AccountGroup[]>
-  /** Token accounts of a wallet, empty ones included. Throws `MethodRefusedError` if every endpoint refuses to list them. */
+  /** Lists a wallet's token accounts, empty ones included. Throws `MethodRefusedError` if every endpoint refuses. */
   tokenAccounts(
     wallet: string,
-    of: TokenAccountsFilter,
+    filter: TokenAccountsFilter,
     options?: SlotOptions,
   ): Promise<FoundAccounts<ListedTokenAccount>>
-  /** Accounts of a program. Throws `MethodRefusedError` if every endpoint refuses to search it. */
+  /** Searches a program's accounts. Throws `MethodRefusedError` if every endpoint refuses to search it. */
   programAccounts(search: ProgramSearch, options?: SlotOptions): Promise<FoundAccounts>
-  /** The same session, whose steps end when the signal fires too. */
+  /** Returns the same session with steps that also end when the signal fires. */
   until(signal: AbortSignal): SolanaSession
 }
 
-/** What an endpoint is known to offer besides reading accounts; undefined if it was not asked lately. */
+/** Methods that an endpoint supports besides reading accounts; undefined if not tried recently. */
 export interface SolanaCapabilities {
   readonly listsTokenAccounts: boolean | undefined
-  /** Of the program that was named. */
+  /** True if accounts of the named program can be searched. */
   readonly searchesProgram: boolean | undefined
 }
 
 /** Reads of Solana over its endpoints. */
 export interface SolanaClient extends MonitoredEndpoints {
-  /** How long a slot usually lasts, milliseconds. */
+  /** Usual duration of a slot, milliseconds. */
   readonly slotMs: number
-  /** How far the cluster's clock may be from the wall clock, seconds. */
+  /** Maximum distance of the cluster's clock from the wall clock, seconds. */
   readonly maxSlotAgeSec: number
   /**
-   * Runs the steps of `work` within one budget, 2.5 s unless told otherwise. Throws what `work` throws; `AbortedError` if
-   * the caller left.
+   * Runs the steps of `work` within one budget, 2.5 s by default. Throws what `work` throws; `AbortedError` if the
+   * caller left.
    */
   read<T>(
     work: (session: SolanaSession) => Promise<T>,
     options: { readonly signal: AbortSignal; readonly budgetMs?: number },
   ): Promise<T>
-  /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
+  /** True if an endpoint answers with a recent slot, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
-  /** What each endpoint offers, in the order of the configuration. */
-  abilities(program: string): readonly SolanaCapabilities[]
+  /** Returns the capabilities of each endpoint, in configured order. */
+  getCapabilities(program: string): readonly SolanaCapabilities[]
 }
 
 interface Endpoint extends Connection {
@@ -135,15 +136,15 @@ interface Step extends AccountsOptions {
 }
 
 /**
- * Makes a client over RPC URLs, asked in order of health; each failure moves on to the next, and back to the first when
- * all have had a turn. The URLs may hold secrets: no log line and no error shows them.
+ * Creates a client over RPC URLs, tried in order of health; each failure moves on to the next, and back to the first
+ * when all have been tried. The URLs may contain secrets: no log line and no error shows them.
  */
 export function createSolanaClient(
   options: ClientOptions & {
     readonly rpcUrls: readonly string[]
-    /** How far the cluster's clock may be from the wall clock in an answer, either way. */
+    /** Maximum distance of an answer's clock from the wall clock, in both directions. */
     readonly maxSlotAgeSec: number
-    /** How long a slot usually lasts. */
+    /** Usual duration of a slot. */
     readonly slotMs: number
   },
 ): SolanaClient {
@@ -155,7 +156,7 @@ export function createSolanaClient(
   }))
   const heads = createSlotTracker({ clock, slotMs })
   const methods = createMethodSupport(clock)
-  const unread = ({ errors, busyMs }: RotationFailure): UpstreamError => {
+  const toReadError = ({ errors, busyMs }: RotationFailure): UpstreamError => {
     const message = 'Cannot read Solana: its RPC endpoints failed or gave no answer in time'
     const isLimited = busyMs > 0 || errors.some((error) => error instanceof RateLimitedError)
     return new (isLimited ? AllRateLimitedError : UpstreamError)(message, { cause: errors.at(-1) })
@@ -168,18 +169,18 @@ export function createSolanaClient(
     log,
     random,
     isBehind: heads.isBehind,
-    headOf: heads.headOf,
-    look: (endpoint, signal) => ask(endpoint, { addresses: [] }, signal),
-    exhausted: unread,
+    getHead: heads.getHead,
+    probe: (endpoint, signal) => requestAccounts(endpoint, { addresses: [] }, signal),
+    toError: toReadError,
   })
 
-  async function ask({ index, send }: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
+  async function requestAccounts({ index, send }: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
     const { minSlot = 0n } = step
     const addresses = [...step.addresses, CLOCK_ADDRESS]
     const request = {
       method: 'getMultipleAccounts',
       params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...toMinContextSlot(minSlot) }],
-      parse: (result: unknown) => believe(parseAccounts(result, { count: addresses.length, minSlot }), step),
+      parse: (result: unknown) => checkAnswer(parseAccounts(result, { count: addresses.length, minSlot }), step),
       rewrite: quoteLongLamports,
     }
     const accounts = await send(request, signal)
@@ -187,8 +188,8 @@ export function createSolanaClient(
     return accounts
   }
 
-  /** The accounts of a good answer, without the clock's. Throws `UpstreamError` for an answer that cannot be right. */
-  function believe({ slot, accounts: all }: AccountsAtSlot, { addresses, check }: Step): SolanaAccounts {
+  /** Checks an answer and removes the clock's account. Throws `UpstreamError` for an answer that cannot be right. */
+  function checkAnswer({ slot, accounts: all }: AccountsAtSlot, { addresses, check }: Step): SolanaAccounts {
     const now = parseClock(all.at(-1))
     checkClock(now, { slot, nowMs: clock.now(), maxAgeSec: maxSlotAgeSec })
     const { timestampSec, epoch } = now
@@ -197,37 +198,37 @@ export function createSolanaClient(
     return answer
   }
 
-  /** One endpoint's answer to a search. What it does not offer, or answers at too great a length, is not a failure. */
-  async function find<T>(
+  /** Runs a search on one endpoint. An unsupported method or an answer that is too long does not affect its health. */
+  async function runSearch<T>(
     { index, send }: Endpoint,
     { method, read, single, mayHang, finish }: Search<T>,
     signal: AbortSignal,
   ): Promise<T> {
     try {
-      const found = await finish(await send({ ...read, timeoutMs: SEARCH_MS }, signal))
-      methods.worked(index, method)
-      return found
+      const result = await finish(await send({ ...read, timeoutMs: SEARCH_MS }, signal))
+      methods.noteSuccess(index, method)
+      return result
     } catch (error) {
       if (error instanceof ResponseTimeoutError && mayHang) {
-        methods.late(index, method)
-        if (methods.hangs(index, method))
+        methods.noteTimeout(index, method)
+        if (methods.isHanging(index, method))
           throw new UnsupportedRequestError('The endpoint gives no answer', { cause: error })
       }
       if (error instanceof ResponseTooLargeError) throw new LongSearchError('The answer is too long', { cause: error })
       if (!(error instanceof RpcRefusedError)) throw error
-      if (error.reason === 'kind' && !single.includes(error.code)) methods.refused(index, method)
+      if (error.reason === 'kind' && !single.includes(error.code)) methods.noteRefusal(index, method)
       throw new UnsupportedRequestError('The endpoint refuses the search', { cause: error })
     }
   }
 
-  function search<T>(asked: Search<T>, deadline: Deadline): Promise<T> {
-    const { method, what, whole, mayHang } = asked
+  function search<T>(searchRequest: Search<T>, deadline: Deadline): Promise<T> {
+    const { method, what, whole, mayHang } = searchRequest
     const isRefused = (index: number) =>
-      methods.offers(index, method) === false || (mayHang && methods.hangs(index, method))
-    return rotation.ask((endpoint, { signal }) => find(endpoint, asked, signal), deadline, {
-      rankOf: (index) => (isRefused(index) ? undefined : 0),
-      exhausted(exhaustion) {
-        const { errors } = exhaustion
+      methods.isOffered(index, method) === false || (mayHang && methods.isHanging(index, method))
+    return rotation.ask((endpoint, { signal }) => runSearch(endpoint, searchRequest, signal), deadline, {
+      getRank: (index) => (isRefused(index) ? undefined : 0),
+      toError(failure) {
+        const { errors } = failure
         const cause = errors.at(-1)
         if (endpoints.every(({ index }) => isRefused(index))) {
           const advice = `no endpoint ${what}: set SOLANA_RPC_URL to one that does`
@@ -235,38 +236,41 @@ export function createSolanaClient(
         }
         const isLong = errors.some((error) => error instanceof LongSearchError)
         if (isLong) return new UpstreamError(`Cannot read Solana: ${whole} are too many to be read`, { cause })
-        return unread(exhaustion)
+        return toReadError(failure)
       },
       blames: true,
     })
   }
 
-  function sessionWithin(deadline: Deadline): SolanaSession {
-    async function accounts(addresses: readonly string[], asked: AccountsOptions = {}): Promise<SolanaAccounts> {
+  function createSession(deadline: Deadline): SolanaSession {
+    async function accounts(
+      addresses: readonly string[],
+      accountsOptions: AccountsOptions = {},
+    ): Promise<SolanaAccounts> {
       if (addresses.length > ACCOUNTS_MAX) {
         throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected at most ${ACCOUNTS_MAX}`)
       }
-      const step: Step = { ...asked, addresses }
-      return await rotation.ask((endpoint, limits) => ask(endpoint, step, limits.signal), deadline)
+      const step: Step = { ...accountsOptions, addresses }
+      return await rotation.ask((endpoint, limits) => requestAccounts(endpoint, step, limits.signal), deadline)
     }
     return {
       accounts,
-      grouped: (items, { mayDiffer = false, minSlot: least = 0n, ...asked } = {}) =>
+      grouped: (items, { mayDiffer = false, minSlot: least = 0n, ...accountsOptions } = {}) =>
         readGroups(items, {
           max: ACCOUNTS_MAX,
           minSlot: least,
-          againMax: mayDiffer ? 0 : GROUPS_AGAIN_MAX,
-          ask: (addresses, minSlot) => accounts(addresses, { ...asked, minSlot }),
+          retriesMax: mayDiffer ? 0 : GROUPS_AGAIN_MAX,
+          ask: (addresses, minSlot) => accounts(addresses, { ...accountsOptions, minSlot }),
         }),
-      tokenAccounts: (wallet, of, { minSlot = 0n } = {}) =>
-        search(tokenAccountsSearch(wallet, { of, minSlot }), deadline),
-      programAccounts: (asked, { minSlot = 0n } = {}) => search(programSearch(asked, minSlot), deadline),
-      until: (signal) => sessionWithin({ ...deadline, signal: AbortSignal.any([deadline.signal, signal]) }),
+      tokenAccounts: (wallet, filter, { minSlot = 0n } = {}) =>
+        search(tokenAccountsSearch(wallet, { filter, minSlot }), deadline),
+      programAccounts: (query, { minSlot = 0n } = {}) => search(programSearch(query, minSlot), deadline),
+      until: (signal) => createSession({ ...deadline, signal: AbortSignal.any([deadline.signal, signal]) }),
     }
   }
 
   const read: SolanaClient['read'] = (work, { signal, budgetMs = BUDGET_MS }) =>
-    withinDeadline((deadline) => work(sessionWithin(deadline)), { ms: budgetMs, signal, now: clock.monotonicMs })
+    withinDeadline((deadline) => work(createSession(deadline)), { ms: budgetMs, signal, now: clock.monotonicMs })
 
   return {
     slotMs,
@@ -274,15 +278,15 @@ export function createSolanaClient(
     read,
     ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
     report: rotation.report,
-    silent: rotation.silent,
-    abilities: (program) =>
+    findUnresponsive: rotation.findUnresponsive,
+    getCapabilities: (program) =>
       endpoints.map(({ index }) => ({
-        listsTokenAccounts: methods.offers(index, TOKEN_ACCOUNTS.method),
-        searchesProgram: methods.offers(index, getSearchKey(program)),
+        listsTokenAccounts: methods.isOffered(index, TOKEN_ACCOUNTS.method),
+        searchesProgram: methods.isOffered(index, getSearchKey(program)),
       })),
     close: rotation.close,
   }
 }
 
-/** The search's answer is longer than we read: another endpoint's would be as long. */
+/** A search's answer exceeds the size limits; another endpoint's would be as long. */
 class LongSearchError extends UnsupportedRequestError {}

@@ -1,17 +1,17 @@
 import { UpstreamError } from '../../lib/error.ts'
 import type { SolanaAccount } from './accounts.ts'
 
-/** The account in which every cluster keeps its clock: slot and Unix time, written at the start of every slot. */
+/** The account of the cluster's clock: slot and Unix time, written at the start of every slot. */
 export const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111'
 
 const CLOCK_OWNER = 'Sysvar1111111111111111111111111111111111111'
-/** The least size; a later runtime may add to it. */
+/** Minimum size; later runtimes may append fields. */
 const CLOCK_BYTES = 40
 const EPOCH_AT = 16
 const TIMESTAMP_AT = 32
 /**
- * How far the clock's slot may be from the slot of the answer. In one state of a cluster they are equal, but providers
- * that keep copies of accounts may give an answer the slot of one moment and the clock of another.
+ * Maximum distance of the clock's slot from the slot of the answer. In one state of a cluster they are equal, but
+ * answers of providers that cache accounts may combine the slot of one moment with the clock of another.
  */
 const SLOTS_APART_MAX = 32n
 
@@ -20,11 +20,11 @@ export interface SolanaClock {
   readonly slot: bigint
   /** Unix seconds: the validators' clocks, weighted by stake, which makes it some seconds late. */
   readonly timestampSec: bigint
-  /** Some two days of slots; what begins with an epoch begins with its first slot. */
+  /** About two days of slots; changes that take effect in an epoch do so at its first slot. */
   readonly epoch: bigint
 }
 
-/** Reads the clock's account. Throws `UpstreamError` if it is not one, or shows a time before 1970. */
+/** Parses the clock's account. Throws `UpstreamError` for another account, or for a time before 1970. */
 export function parseClock(account: SolanaAccount | null | undefined): SolanaClock {
   if (account?.owner !== CLOCK_OWNER || account.data.length < CLOCK_BYTES) {
     throw new UpstreamError("Expected the cluster's clock")
@@ -37,8 +37,8 @@ export function parseClock(account: SolanaAccount | null | undefined): SolanaClo
 }
 
 /**
- * Throws `UpstreamError` if the clock does not fit the answer's slot, or if it is further from the wall clock than
- * `maxAgeSec` either way: a node that has stopped following the cluster keeps answering with old state.
+ * Throws `UpstreamError` if the clock does not match the answer's slot, or if it is further from the wall clock than
+ * `maxAgeSec` in either direction: a node that has stopped following the cluster keeps answering with old state.
  */
 export function checkClock(
   clock: SolanaClock,

@@ -4,29 +4,30 @@ import { HealthNeutralError, RateLimitedError } from '../rpc/error.ts'
 import type { RpcErrorMapping } from '../rpc/transport.ts'
 
 /**
- * Wrong request, unknown method, wrong parameters, no access, not in the node's index, and two that providers take from
- * HTTP, not allowed and disabled: asking again does not help.
+ * Wrong request, unknown method, wrong parameters, no access, not in the node's index, and two codes that providers
+ * copy from HTTP, not allowed and disabled: a retry does not help.
  */
 const REFUSED_CODES: ReadonlySet<number> = new Set([-32600, -32601, -32602, -32401, -32010, 401, 403, 410])
 const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
 
 const NOT_REACHED = -32016
 
-/** Nothing was wrong but the endpoints' limits of requests: the same may be asked again. */
+/** Only rate limits of the endpoints prevented an answer, so the request may be retried. */
 export class AllRateLimitedError extends UpstreamError {}
 
-/** Every endpoint refuses the method that an answer needs; the message says so, and the way out. */
+/** Every endpoint refuses a required method; the message says which, and how to fix it. */
 export class MethodRefusedError extends UpstreamError {}
 
 /**
- * What the errors of Solana's nodes and their providers mean. A node that is behind (-32005), has not reached the slot
- * (-32016) or failed (-32603) is worth another try, elsewhere first; 401, 403 and other 4xx are not, at that endpoint.
+ * Error mapping for Solana's nodes and their providers. A node that is behind (-32005), has not reached the slot
+ * (-32016) or failed (-32603) is retried, on other endpoints first; 401, 403 and other 4xx are not retried on that
+ * endpoint.
  */
 export const SOLANA_ERROR_MAPPING: RpcErrorMapping = {
   fromRpc({ code }) {
     if (BUSY_CODES.has(code)) return new RateLimitedError('The endpoint limits its rate', undefined)
     if (REFUSED_CODES.has(code)) return new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`)
-    // Behind one address there are nodes that differ by some slots.
+    // Nodes behind one address may differ by some slots.
     if (code === NOT_REACHED) return new HealthNeutralError('The endpoint has not reached the slot')
     return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
   },

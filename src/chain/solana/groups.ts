@@ -7,31 +7,31 @@ export interface AccountGroup extends Omit<SolanaAccounts, 'accounts'> {
   readonly accounts: ReadonlyMap<string, SolanaAccount | null>
 }
 
-/** How groups are read. */
+/** Options of a read of groups. */
 interface GroupsRead {
   readonly max: number
   readonly minSlot: bigint
-  readonly againMax: number
-  /** Reads addresses, at most as many as fit one request, at a slot that is `minSlot` or later. */
+  readonly retriesMax: number
+  /** Reads at most `max` addresses at a slot that is `minSlot` or later. */
   readonly ask: (addresses: readonly string[], minSlot: bigint) => Promise<SolanaAccounts>
 }
 
-/** The last requests, which are looked at for room: of thousands of items the first ones are full. */
+/** Number of latest requests that are tried for room: with thousands of items the earlier ones are full. */
 const PACKS_TRIED = 8
 
-/** Requests that are sent in one turn of the event loop; each after them has its own. */
+/** Requests sent in the first turn of the event loop; each later request has its own turn. */
 const PACKS_IN_TURN = 2
 
 /**
- * Reads items, each a list of addresses that belong together, in requests of at most `max` addresses; no item is split.
- * Requests that answered from different slots are asked again for the newest of them, `againMax` times. Gives one group
- * for each item, in order; items of one request share theirs. Throws `RangeError` for an item that is too long.
+ * Reads items, each a list of addresses, in requests of at most `max` addresses; no item is split. Requests answered
+ * from older slots are repeated for the newest one, `retriesMax` times. Returns one group for each item, in order;
+ * items of one request share a group. Throws `RangeError` for an item that is too long.
  */
 export async function readGroups(
   items: readonly (readonly string[])[],
-  { max, minSlot, againMax, ask }: GroupsRead,
+  { max, minSlot, retriesMax, ask }: GroupsRead,
 ): Promise<AccountGroup[]> {
-  const { packs, packOf } = packed(items, max)
+  const { packs, packIndexByItem } = packItems(items, max)
   if (packs.length > PACKS_IN_TURN) await yieldToEventLoop()
   const groups = await Promise.all(
     packs.map(async (pack, index) => {
@@ -39,7 +39,7 @@ export async function readGroups(
       return await readPack(pack, minSlot)
     }),
   )
-  for (let again = 0; again < againMax; again++) {
+  for (let retry = 0; retry < retriesMax; retry++) {
     const newest = groups.map(({ slot }) => slot).reduce(maxBigint, 0n)
     if (groups.every(({ slot }) => slot === newest)) break
     await Promise.all(
@@ -48,20 +48,20 @@ export async function readGroups(
       }),
     )
   }
-  return packOf.map((index) => groups[index] as AccountGroup)
+  return packIndexByItem.map((index) => groups[index] as AccountGroup)
 
   async function readPack(addresses: ReadonlySet<string>, least: bigint): Promise<AccountGroup> {
-    const asked = [...addresses]
-    const { accounts, ...moment } = await ask(asked, least)
-    return { ...moment, accounts: new Map(asked.map((address, index) => [address, accounts[index] ?? null])) }
+    const addressList = [...addresses]
+    const { accounts, ...moment } = await ask(addressList, least)
+    return { ...moment, accounts: new Map(addressList.map((address, index) => [address, accounts[index] ?? null])) }
   }
 }
 
-/** Fills requests with items in their order, each into the first that has room for what it adds. */
-function packed(
+/** Packs items into requests in order, each into the first of the latest requests that has room. */
+function packItems(
   items: readonly (readonly string[])[],
   max: number,
-): { readonly packs: readonly ReadonlySet<string>[]; readonly packOf: readonly number[] } {
+): { readonly packs: readonly ReadonlySet<string>[]; readonly packIndexByItem: readonly number[] } {
   const packs: Set<string>[] = []
   const hasRoom = (pack: ReadonlySet<string>, own: ReadonlySet<string>): boolean => {
     let size = pack.size
@@ -71,7 +71,7 @@ function packed(
     }
     return true
   }
-  const packOf = items.map((item) => {
+  const packIndexByItem = items.map((item) => {
     const own = new Set(item)
     if (own.size > max) throw new RangeError(`Cannot read ${own.size} accounts of one item: expected at most ${max}`)
     let index = Math.max(0, packs.length - PACKS_TRIED)
@@ -80,5 +80,5 @@ function packed(
     for (const address of own) packs[index]?.add(address)
     return index
   })
-  return { packs, packOf }
+  return { packs, packIndexByItem }
 }

@@ -11,7 +11,7 @@ import {
 } from './accounts.ts'
 import { decodeTokenAccount, TOKEN_ACCOUNT_BYTES, type TokenAccount } from './token_account.ts'
 
-/** Which of a wallet's token accounts are wanted: those that one token program keeps, or those of one mint. */
+/** Filter of a wallet's token accounts: by token program or by mint. */
 export type TokenAccountsFilter = { readonly program: string } | { readonly mint: string }
 
 /** One token account of a wallet. */
@@ -21,34 +21,34 @@ export interface ListedTokenAccount extends TokenAccount {
   readonly program: string
 }
 
-/** Which accounts of a program are wanted: all conditions together. */
+/** A search of a program's accounts; all conditions must hold. */
 export interface ProgramSearch {
   readonly program: string
-  /** Bytes that an account has. */
+  /** Size of an account, bytes. */
   readonly size: number
-  /** Bytes that it has at places. */
+  /** Required bytes at offsets. */
   readonly holds: readonly { readonly at: number; readonly bytes: Uint8Array }[]
 }
 
-/** A search: its request, and by which name a refusal of it is remembered. */
+/** A search: its request, and the key under which a refusal is remembered. */
 export interface Search<T> {
   readonly method: string
-  /** In the middle of a sentence: "no endpoint lists a wallet's token accounts". */
+  /** Predicate for messages: "no endpoint lists a wallet's token accounts". */
   readonly what: string
-  /** What it finds, in the middle of a sentence: "the wallet's token accounts are too many". */
+  /** Object for messages: "the wallet's token accounts are too many". */
   readonly whole: string
-  /** Codes of refusals that are about one question alone. */
+  /** Codes of refusals that concern this request only. */
   readonly single: readonly number[]
-  /** True if an endpoint that gives no answer in time, and never gave one, counts as one that refuses. */
+  /** True if a timeout counts as a refusal while the endpoint has never answered. */
   readonly mayHang: boolean
   readonly read: RpcRequest<FoundRows>
-  /** Makes of the answer what was asked for. Throws `UpstreamError` for one that is not to be believed. */
-  readonly finish: (found: FoundRows) => Promise<T>
+  /** Decodes the answer. Throws `UpstreamError` if it does not match the request. */
+  readonly finish: (rows: FoundRows) => Promise<T>
 }
 
-/** Nodes refuse so what they cannot look for, such as the address of no mint. */
+/** Refusal code for invalid parameters, such as an address that is not a mint. */
 const WRONG_PARAMETERS = -32602
-/** A node may leave addresses out of its index that have too many accounts. */
+/** Refusal code for addresses that a node's index leaves out because they have too many accounts. */
 const NOT_INDEXED = -32010
 
 export const TOKEN_ACCOUNTS = {
@@ -66,30 +66,32 @@ const PROGRAM_ACCOUNTS = {
   mayHang: true,
 } as const
 
-/** The name under which a refusal to search a program is remembered: nodes leave out some programs and not others. */
+/** Returns the key under which a refusal to search a program is remembered: nodes exclude some programs only. */
 export function getSearchKey(program: string): string {
   return `${PROGRAM_ACCOUNTS.method}:${program}`
 }
 
-/** Asks for a wallet's token accounts. An answer with accounts of another wallet, mint or program is not believed. */
+/**
+ * Creates the search of a wallet's token accounts. Refuses answers with accounts of another wallet, mint or program.
+ */
 export function tokenAccountsSearch(
   wallet: string,
-  { of, minSlot }: { readonly of: TokenAccountsFilter; readonly minSlot: bigint },
+  { filter, minSlot }: { readonly filter: TokenAccountsFilter; readonly minSlot: bigint },
 ): Search<FoundAccounts<ListedTokenAccount>> {
   const { method } = TOKEN_ACCOUNTS
-  const filter = 'mint' in of ? { mint: of.mint } : { programId: of.program }
+  const rpcFilter = 'mint' in filter ? { mint: filter.mint } : { programId: filter.program }
   const dataSlice = { offset: 0, length: TOKEN_ACCOUNT_BYTES }
   const config = { ...COMMON, ...toMinContextSlot(minSlot), dataSlice }
   const parse = (result: unknown) => parseFoundRows(result, { minSlot })
-  const read = { method, params: [wallet, filter, config], parse, rewrite: quoteLongLamports }
+  const read = { method, params: [wallet, rpcFilter, config], parse, rewrite: quoteLongLamports }
   return {
     ...TOKEN_ACCOUNTS,
     read,
-    finish: (found) => decodeFoundAccounts(found, (each) => listed(each, { wallet, of })),
+    finish: (rows) => decodeFoundAccounts(rows, (each) => toListedAccount(each, { wallet, filter })),
   }
 }
 
-/** Asks for accounts of a program. An answer with an account that does not fit is not believed. */
+/** Creates the search of a program's accounts. Refuses answers with accounts that do not match. */
 export function programSearch(search: ProgramSearch, minSlot: bigint): Search<FoundAccounts> {
   const { program, size, holds } = search
   const { method } = PROGRAM_ACCOUNTS
@@ -98,9 +100,9 @@ export function programSearch(search: ProgramSearch, minSlot: bigint): Search<Fo
     ...holds.map(({ at, bytes }) => ({ memcmp: { offset: at, bytes: base58.encode(bytes) } })),
   ]
   const config = { ...COMMON, ...toMinContextSlot(minSlot), withContext: true, filters }
-  const wanted = (account: AddressedAccount): AddressedAccount => {
+  const checkAccount = (account: AddressedAccount): AddressedAccount => {
     const { owner, data } = account
-    if (owner === program && data.length === size && holds.every((each) => isHeld(data, each))) return account
+    if (owner === program && data.length === size && holds.every((each) => hasBytes(data, each))) return account
     throw new UpstreamError('The endpoint found accounts that were not asked for')
   }
   const parse = (result: unknown) => parseFoundRows(result, { minSlot })
@@ -109,27 +111,28 @@ export function programSearch(search: ProgramSearch, minSlot: bigint): Search<Fo
     ...PROGRAM_ACCOUNTS,
     method: getSearchKey(program),
     read,
-    finish: (found) => decodeFoundAccounts(found, wanted),
+    finish: (rows) => decodeFoundAccounts(rows, checkAccount),
   }
 }
 
-function listed(
+function toListedAccount(
   { address, owner: program, data }: AddressedAccount,
-  { wallet, of }: { readonly wallet: string; readonly of: TokenAccountsFilter },
+  { wallet, filter }: { readonly wallet: string; readonly filter: TokenAccountsFilter },
 ): ListedTokenAccount {
   const account = decodeTokenAccount(data)
-  const isWanted = account?.owner === wallet && ('mint' in of ? account.mint === of.mint : program === of.program)
-  if (!isWanted) throw new UpstreamError('The endpoint listed accounts that were not asked for')
+  const isRequested =
+    account?.owner === wallet && ('mint' in filter ? account.mint === filter.mint : program === filter.program)
+  if (!isRequested) throw new UpstreamError('The endpoint listed accounts that were not asked for')
   return { ...account, address, program }
 }
 
-function isHeld(data: Uint8Array, { at, bytes }: ProgramSearch['holds'][number]): boolean {
+function hasBytes(data: Uint8Array, { at, bytes }: ProgramSearch['holds'][number]): boolean {
   return Buffer.compare(data.subarray(at, at + bytes.length), bytes) === 0
 }
 
 const COMMON = { encoding: 'base64', commitment: 'confirmed' } as const
 
-/** The option for the earliest slot that may answer. */
+/** Converts the earliest accepted slot to the request's option. */
 export function toMinContextSlot(minSlot: bigint): Readonly<Record<string, number>> {
   return minSlot === 0n ? {} : { minContextSlot: Number(minSlot) }
 }

@@ -5,8 +5,8 @@ import type { WithExpiry } from '../block_cache.ts'
 import type { SolanaClient, SolanaSession } from './client.ts'
 
 /**
- * Makes a cache of readings, each kept until the next slot and shared by all who ask meanwhile; as `createCache`.
- * `budgetMs` is the time of one reading, the client's own if absent. Throws as `SolanaClient.read`.
+ * Creates a cache of results, each cached until the next slot and shared by concurrent callers, as `createCache`.
+ * `budgetMs` is the time limit of one read; absent: the client's. Reads throw as `SolanaClient.read`.
  */
 export function createSlotCache<T extends object>(options: {
   readonly solana: SolanaClient
@@ -23,21 +23,21 @@ export function createSlotCache<T extends object>(options: {
   return (key: string, work: (session: SolanaSession) => Promise<T>, signal: AbortSignal): Promise<WithExpiry<T>> => {
     const read = async (shared: AbortSignal) => {
       const startedMs = clock.monotonicMs()
-      const found = await solana.read(work, { signal: shared, ...limits })
-      // The node answers from its newest slot, so the next one comes at most a slot after the request.
+      const result = await solana.read(work, { signal: shared, ...limits })
+      // The node answers from its newest slot, so the next one starts at most one slot after the request.
       const untilMs = startedMs + slotMs
-      return { value: { ...found, untilMs }, lifeMs: untilMs - clock.monotonicMs() }
+      return { value: { ...result, untilMs }, lifeMs: untilMs - clock.monotonicMs() }
     }
     return cache.get({ key, read, joinMs: slotMs }, signal)
   }
 }
 
-/** How many slots may be between the steps of one reading: as many as an answer may be old. */
+/** Returns the maximum number of slots between the steps of one read: the maximum age of an answer. */
 export function getMaxSlotDistance({ slotMs, maxSlotAgeSec }: Pick<SolanaClient, 'slotMs' | 'maxSlotAgeSec'>): bigint {
   return BigInt(Math.ceil((maxSlotAgeSec * 1_000) / slotMs))
 }
 
-/** The slot of an answer, the lowest that anything was read at; and whether that is not the slot of all of it. */
+/** Computes the slot of an answer, the lowest of its reads, and whether reads are of different slots. */
 export function computeAnswerSlot(slots: readonly bigint[]): { readonly slot: bigint; readonly isMixed: boolean } {
   const slot = slots.reduce(minBigint)
   return { slot, isMixed: slots.some((each) => each !== slot) }

@@ -1,13 +1,13 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { SolanaClock } from './clock.ts'
 
-/** How far one endpoint may be behind another, in time, before the other is preferred. */
+/** Maximum lag of one endpoint behind another, in time, before the other is preferred. */
 const LAG_MS_MAX = 30_000
 /** Slots seen longer ago are ignored. */
 const MEMORY_MS = 60_000
 /** A cluster may be at most this many times faster than usual. */
 const PACE_MAX = 4
-/** How far the clocks of two honest endpoints may differ, beyond what their slots explain. */
+/** Maximum difference between the clocks of two honest endpoints beyond the difference of their slots. */
 const CLOCKS_APART_MS = 60_000
 
 type Head = Pick<SolanaClock, 'slot' | 'timestampSec'>
@@ -17,12 +17,13 @@ interface ObservedSlot extends Head {
 }
 
 /**
- * Slots and times that the endpoints of a cluster have shown lately. Its slots usually last `slotMs` milliseconds.
+ * Creates a tracker of the slots and times that endpoints have shown recently. Slots usually last `slotMs`
+ * milliseconds.
  */
 export function createSlotTracker({ clock, slotMs }: { readonly clock: Clock; readonly slotMs: number }) {
-  const seen = new Map<number, ObservedSlot>()
+  const observedSlots = new Map<number, ObservedSlot>()
 
-  /** True if `other` was far ahead of `mine`, both counted on to the same moment. */
+  /** True if `other` was far ahead of `mine`, both extrapolated to the same moment. */
   function isFarAhead(other: ObservedSlot, mine: ObservedSlot): boolean {
     const aheadMs = Number(other.slot - mine.slot) * slotMs - Math.max(0, other.atMs - mine.atMs)
     const clocksMs = Number(other.timestampSec - mine.timestampSec) * 1000
@@ -30,21 +31,21 @@ export function createSlotTracker({ clock, slotMs }: { readonly clock: Clock; re
   }
 
   return {
-    /** Notes the slot and time that an endpoint answered from. */
+    /** Notes slot and time of an endpoint's answer. */
     observe(endpoint: number, { slot, timestampSec }: Head): void {
-      seen.set(endpoint, { slot, timestampSec, atMs: clock.monotonicMs() })
+      observedSlots.set(endpoint, { slot, timestampSec, atMs: clock.monotonicMs() })
     },
-    /** The slot that an endpoint answered from last, with its time. */
-    headOf(endpoint: number) {
-      const last = seen.get(endpoint)
+    /** Returns slot and time of an endpoint's last answer. */
+    getHead(endpoint: number) {
+      const last = observedSlots.get(endpoint)
       return last === undefined ? undefined : { number: last.slot, timestampSec: last.timestampSec }
     },
     /**
-     * True if another endpoint has lately shown a slot far ahead of this one's. A slot that no cluster could have reached
-     * in the time between both clocks is ignored, so that one absurd endpoint cannot make the others look late.
+     * True if another endpoint has recently shown a slot far ahead of this one's. A slot that no cluster can reach in
+     * the time between both clocks is ignored, so that one false slot cannot make the other endpoints look late.
      */
     isBehind(endpoint: number): boolean {
-      const recent = [...seen].filter(([, { atMs }]) => clock.monotonicMs() - atMs < MEMORY_MS)
+      const recent = [...observedSlots].filter(([, { atMs }]) => clock.monotonicMs() - atMs < MEMORY_MS)
       const mine = recent.find(([index]) => index === endpoint)?.[1]
       return mine !== undefined && recent.some(([, other]) => isFarAhead(other, mine))
     },

@@ -1,20 +1,20 @@
 import { createByteReader } from './bytes.ts'
 
-/** Bytes of a token account that say what is in it; extensions follow. */
+/** Bytes of a token account that are decoded: all up to the state; extensions follow later. */
 export const TOKEN_ACCOUNT_BYTES = 109
 const STATES = ['none', 'usable', 'frozen'] as const
 
-/** What an account of a token program holds. */
+/** Decoded account of a token program. */
 export interface TokenAccount {
   readonly mint: string
-  /** The wallet, or the program's address, that may move it. */
+  /** The wallet or program address that may transfer the tokens. */
   readonly owner: string
-  /** Base units. */
+  /** Amount, base units. */
   readonly amount: bigint
   readonly isFrozen: boolean
 }
 
-/** Reads the first bytes of a token account; undefined if they are none. Who owns the account is for the caller to check. */
+/** Decodes the first bytes of a token account; undefined for other data. The caller must check the account's owner. */
 export function decodeTokenAccount(data: Uint8Array): TokenAccount | undefined {
   if (data.length < TOKEN_ACCOUNT_BYTES) return undefined
   const bytes = createByteReader(data)

@@ -1,18 +1,18 @@
 import type { Address } from 'viem'
 import type { Chain, NativeCurrency } from '../chain.ts'
 
-/** Some chains make blocks on demand only: how old the newest one may be if no source gives the block time. */
+/** Maximum age of the newest block if no source gives the block time: some chains make blocks only on demand. */
 const ON_DEMAND_AGE_SEC = 600
-/** An endpoint that does not know the tag answers with an error; a depth that is too small would go unnoticed. */
+/** The tag is safer than a depth: unsupported tags give an error, while a depth that is too small goes unnoticed. */
 const FINALIZED = { tag: 'finalized' } as const
-/** The token that holds ether on chains of the OP Stack, which is there from their first block. */
+/** Wrapped ether on chains of the OP Stack, a predeploy. */
 const OP_WETH: Address = '0x4200000000000000000000000000000000000006'
 
 function coin(symbol: string, name: string, wrapped: Address): NativeCurrency {
   return { symbol, name, decimals: 18, wrapped }
 }
 
-/** Ids of the built-in chains that are served by default. */
+/** Ids of the built-in chains that the service enables by default. */
 export const DEFAULT_CHAIN_IDS: readonly number[] = [1, 10, 56, 137, 8_453, 42_161, 43_114]
 
 /**

@@ -4,7 +4,7 @@ import { withOrganization } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { print } from '../print.ts'
 
-/** Grants that `credits show` lists. */
+/** Maximum grants that `credits show` lists. */
 const GRANTS_SHOWN_MAX = 100
 
 /** `credits grant|show`. */
@@ -17,10 +17,10 @@ export const creditCommands: readonly Command[] = [
     run: async (args, io) => {
       const [organization = '', amount = ''] = args.positionals
       const credits = parseWhole(amount, { what: 'credits', min: -GRANT_MAX, max: GRANT_MAX })
-      if (credits === 0) throw new UsageError('Cannot read credits "0": expected another number')
-      const given = args.options['reason']
-      if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
-      const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
+      if (credits === 0) throw new UsageError('Cannot grant credits: expected a non-zero number')
+      const reasonText = args.options['reason']
+      if (reasonText === undefined) throw new UsageError('Cannot grant credits: expected --reason')
+      const reason = parseLabel(reasonText, 'reason', REASON_LENGTH_MAX)
       const { grant, ...after } = await withOrganization(io, organization, (db, organizationId) =>
         grantCredits(db, { organizationId, credits, reason, by: CLI_ACTOR }),
       )
@@ -34,13 +34,13 @@ export const creditCommands: readonly Command[] = [
     summary: 'Show the balance of an organization and its latest grants',
     run: async (args, io) => {
       const [organization = ''] = args.positionals
-      const { grants, ...found } = await withOrganization(io, organization, async (db, organizationId) => {
+      const { grants, ...totals } = await withOrganization(io, organization, async (db, organizationId) => {
         const { items } = await listGrants(db, { organizationId, page: 1, limit: GRANTS_SHOWN_MAX })
         return { ...(await readCredits(db, organizationId)), grants: items }
       })
       const lines = grants.map((grant) => `  ${grant.granted_at.toISOString()}  ${grant.credits}  ${grant.reason}`)
-      const text = [`Balance ${found.balance} of ${found.granted} credits granted`, ...lines].join('\n')
-      print({ ...found, grants }, { args, io, text })
+      const text = [`Balance ${totals.balance} of ${totals.granted} credits granted`, ...lines].join('\n')
+      print({ ...totals, grants }, { args, io, text })
     },
   },
 ]

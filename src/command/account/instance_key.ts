@@ -4,7 +4,7 @@ import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'
 import { print } from '../print.ts'
 
-/** `keys`: what the instance signs receipts with. */
+/** `keys rotate`: manages the key that signs receipts. */
 export const instanceKeyCommands: readonly Command[] = [
   {
     name: 'keys rotate',
@@ -12,7 +12,7 @@ export const instanceKeyCommands: readonly Command[] = [
     run: async (args, io) => {
       const { instanceKey: pem } = io.config()
       const { keyId, replaced } = await withAccountDatabase(io, (db) => rotateKey(db, { pem, by: CLI_ACTOR }))
-      const text = `Signs with key ${keyId}${replaced === null ? '' : ` in place of ${replaced}`} within a minute`
+      const text = `Signing with key ${keyId}${replaced === null ? '' : ` instead of ${replaced}`} within a minute`
       print({ key_id: keyId, replaced }, { args, io, text })
     },
   },

@@ -27,12 +27,12 @@ export const keyCommands: readonly Command[] = [
     name: 'key create',
     positionals: ['organization'],
     options: {
-      name: 'what the log calls it, "default" unless given',
-      expires: 'ISO 8601 time from which it is refused; without it never',
-      'allow-network': 'networks from which it works, such as 10.0.0.0/8,2001:db8::/32; without it all',
+      name: 'name of the key in the log, "default" unless given',
+      expires: 'ISO 8601 time from which the key is refused; without it never',
+      'allow-network': 'networks from which the key works, such as 10.0.0.0/8,2001:db8::/32; without it all',
       'allow-endpoint':
-        'endpoints for which it works, such as "GET /v1/lending/aave-v3,GET /v1/usage/logs"; without it all',
-      'credits-per-day': 'most credits that it may spend in one day (UTC); without it no limit',
+        'endpoints for which the key works, such as "GET /v1/lending/aave-v3,GET /v1/usage/logs"; without it all',
+      'credits-per-day': 'maximum credits that the key may spend in one day (UTC); without it no limit',
     },
     summary: 'Create a key; it is shown this once',
     run: async (args, io) => {
@@ -40,11 +40,11 @@ export const keyCommands: readonly Command[] = [
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
       const expiresAt = expires === undefined ? undefined : parseTime(expires)
-      const limits = limitsFrom(args, createSwitchboard(io.config()))
-      const made = await withOrganization(io, organization, (db, organizationId) =>
+      const limits = parseLimits(args, createSwitchboard(io.config()))
+      const created = await withOrganization(io, organization, (db, organizationId) =>
         createKey(db, { organizationId, name, expiresAt, limits, by: CLI_ACTOR }),
       )
-      printNew(made, { args, io, did: 'Created' })
+      printNewKey(created, { args, io, did: 'Created' })
     },
   },
   {
@@ -56,7 +56,7 @@ export const keyCommands: readonly Command[] = [
       const { items } = await withOrganization(io, organization, (db, organizationId) =>
         listKeys(db, { organizationId, page: 1, limit: LIST_MAX }),
       )
-      printRows(items.map(row), { args, io, none: 'No key yet: walletscope key create <organization>' })
+      printRows(items.map(toTableRow), { args, io, none: 'No key yet: walletscope key create <organization>' })
     },
   },
   {
@@ -80,16 +80,16 @@ export const keyCommands: readonly Command[] = [
       const grace = args.options['grace']
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
       const [organization = '', keyId = ''] = args.positionals
-      const made = await withOrganization(io, organization, (db, organizationId) =>
+      const created = await withOrganization(io, organization, (db, organizationId) =>
         rerollKey(db, { organizationId, keyId, graceSec, by: CLI_ACTOR }),
       )
-      printNew(made, { args, io, did: 'Replaced it by' })
+      printNewKey(created, { args, io, did: 'Replaced it by' })
     },
   },
 ]
 
-/** Limits of a new key. Throws `CodedError` for endpoints that this configuration does not have. */
-function limitsFrom({ options }: CommandArgs, board: Switchboard): KeyLimits {
+/** Parses the limits of a new key. Throws `CodedError` for endpoints that this configuration does not have. */
+function parseLimits({ options }: CommandArgs, board: Switchboard): KeyLimits {
   const { 'allow-network': networks, 'allow-endpoint': endpoints, 'credits-per-day': credits } = options
   const limits = {
     networks: networks === undefined ? null : splitList(networks),
@@ -105,16 +105,16 @@ function splitList(text: string): string[] {
   return text.split(',').map((part) => part.trim())
 }
 
-/** A key as one line of a table; with --json its lists stay lists. */
-function row({ allowed_networks: networks, allowed_endpoints: endpoints, ...rest }: ApiKey) {
+/** Converts a key to a table row, with lists as text. */
+function toTableRow({ allowed_networks: networks, allowed_endpoints: endpoints, ...rest }: ApiKey) {
   return { ...rest, allowed_networks: networks?.join(',') ?? null, allowed_endpoints: endpoints?.join(',') ?? null }
 }
 
-function printNew(
-  made: NewApiKey,
-  { args, io, did }: { readonly args: CommandArgs; readonly io: CommandIo; readonly did: string },
+function printNewKey(
+  created: NewApiKey,
+  { args, io, did: action }: { readonly args: CommandArgs; readonly io: CommandIo; readonly did: string },
 ): void {
-  print(made, { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` })
+  print(created, { args, io, text: `${action} key ${created.id}, shown this once:\n\n  ${created.key}\n` })
 }
 
 function parseTime(text: string): Date {
@@ -123,7 +123,7 @@ function parseTime(text: string): Date {
     throw new UsageError(`Cannot read time "${text}": expected YYYY-MM-DD or an ISO 8601 time with its zone`)
   }
   if (time.getTime() <= systemClock.now()) {
-    throw new UsageError(`Cannot let a key expire at "${text}": expected a time to come`)
+    throw new UsageError(`Cannot let a key expire at "${text}": expected a time in the future`)
   }
   return time
 }

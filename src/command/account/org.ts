@@ -27,32 +27,34 @@ export const organizationCommands: readonly Command[] = [
     positionals: ['name'],
     options: {
       'rate-limit': `requests admitted in any one second, ${RATE_LIMIT_DEFAULT} unless given`,
-      'trigger-limit': `triggers that it may have, ${TRIGGER_LIMIT_DEFAULT} unless given`,
-      credits: 'credits that it is granted, none unless given',
+      'trigger-limit': `triggers that the organization may have, ${TRIGGER_LIMIT_DEFAULT} unless given`,
+      credits: 'credits to grant, none unless given',
     },
-    flags: { key: 'create a key for it, too, which is shown this once' },
-    summary: 'Create an organization, with credits and a key if asked for',
+    flags: { key: 'also create a key; it is shown only once' },
+    summary: 'Create an organization, with credits and a key if requested',
     run: async (args, io) => {
-      const limit = args.options['rate-limit']
-      const name = parseLabel(first(args), 'name')
-      const rateLimit = limit === undefined ? RATE_LIMIT_DEFAULT : parseWhole(limit, RATE_LIMIT)
-      const most = args.options['trigger-limit']
-      const triggerLimit = most === undefined ? TRIGGER_LIMIT_DEFAULT : parseWhole(most, TRIGGER_LIMIT)
-      const given = args.options['credits']
-      const credits = given === undefined ? 0 : parseWhole(given, { what: 'credits', min: 1, max: GRANT_MAX })
-      const made = await withAccountDatabase(io, async (db) => {
+      const rateLimitText = args.options['rate-limit']
+      const name = parseLabel(getFirst(args), 'name')
+      const rateLimit = rateLimitText === undefined ? RATE_LIMIT_DEFAULT : parseWhole(rateLimitText, RATE_LIMIT)
+      const triggerLimitText = args.options['trigger-limit']
+      const triggerLimit =
+        triggerLimitText === undefined ? TRIGGER_LIMIT_DEFAULT : parseWhole(triggerLimitText, TRIGGER_LIMIT)
+      const creditsText = args.options['credits']
+      const credits =
+        creditsText === undefined ? 0 : parseWhole(creditsText, { what: 'credits', min: 1, max: GRANT_MAX })
+      const created = await withAccountDatabase(io, async (db) => {
         const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: CLI_ACTOR })
-        const of = { organizationId: organization.id, by: CLI_ACTOR } as const
-        if (credits > 0) await grantCredits(db, { ...of, credits, reason: 'created with them' })
-        const key = args.flags.has('key') ? await createKey(db, { ...of, name: 'default' }) : undefined
+        const owner = { organizationId: organization.id, by: CLI_ACTOR } as const
+        if (credits > 0) await grantCredits(db, { ...owner, credits, reason: 'created with them' })
+        const key = args.flags.has('key') ? await createKey(db, { ...owner, name: 'default' }) : undefined
         return { ...organization, ...(credits > 0 ? { credits } : {}), ...(key === undefined ? {} : { key: key.key }) }
       })
       const lines = [
-        `Created organization ${made.id}`,
+        `Created organization ${created.id}`,
         ...(credits > 0 ? [`It has ${credits} credits`] : []),
-        ...(made.key === undefined ? [] : [`Its key, shown this once:\n\n  ${made.key}\n`]),
+        ...(created.key === undefined ? [] : [`Its key, shown this once:\n\n  ${created.key}\n`]),
       ]
-      print(made, { args, io, text: lines.join('\n') })
+      print(created, { args, io, text: lines.join('\n') })
     },
   },
   {
@@ -64,56 +66,56 @@ export const organizationCommands: readonly Command[] = [
       printRows(rows, { args, io, none: 'No organization yet: walletscope org create <name>' })
     },
   },
-  change('suspend', {
+  changeCommand('suspend', {
     summary: 'Refuse every call of an organization from the next one on',
-    act: () => becoming('suspend'),
-    says: ({ id }) => `Suspended organization ${id}`,
+    createChange: () => createStateChange('suspend'),
+    formatResult: ({ id }) => `Suspended organization ${id}`,
   }),
-  change('restore', {
+  changeCommand('restore', {
     summary: 'Let the keys and credits of a suspended organization work again',
-    act: () => becoming('restore'),
-    says: ({ id }) => `Restored organization ${id}`,
+    createChange: () => createStateChange('restore'),
+    formatResult: ({ id }) => `Restored organization ${id}`,
   }),
-  change('delete', {
+  changeCommand('delete', {
     summary: 'Delete an organization for good; its log stays',
-    act: () => becoming('delete'),
-    says: ({ id }) => `Deleted organization ${id}`,
+    createChange: () => createStateChange('delete'),
+    formatResult: ({ id }) => `Deleted organization ${id}`,
   }),
-  change('rename', {
+  changeCommand('rename', {
     value: 'name',
     summary: 'Give an organization another name',
-    act: (text) => updating({ name: parseLabel(text, 'name') }),
-    says: ({ id, name }) => `Organization ${id} is called ${name}`,
+    createChange: (text) => createUpdate({ name: parseLabel(text, 'name') }),
+    formatResult: ({ id, name }) => `Organization ${id} is called ${name}`,
   }),
-  change('limit', {
+  changeCommand('limit', {
     value: 'requests per second',
     summary: 'Set how many requests of an organization are admitted in any one second',
-    act: (text) => updating({ rateLimit: parseWhole(text, RATE_LIMIT) }),
-    says: ({ id, rate_limit }) => `Organization ${id} may call ${rate_limit} times a second`,
+    createChange: (text) => createUpdate({ rateLimit: parseWhole(text, RATE_LIMIT) }),
+    formatResult: ({ id, rate_limit }) => `Organization ${id} may call ${rate_limit} times a second`,
   }),
-  change('trigger-limit', {
+  changeCommand('trigger-limit', {
     value: 'triggers',
-    summary: 'Set how many triggers an organization may have; those that it has beyond it stay',
-    act: (text) => updating({ triggerLimit: parseWhole(text, TRIGGER_LIMIT) }),
-    says: ({ id, trigger_limit }) => `Organization ${id} may have ${trigger_limit} triggers`,
+    summary: 'Set how many triggers an organization may have; existing triggers above the limit stay',
+    createChange: (text) => createUpdate({ triggerLimit: parseWhole(text, TRIGGER_LIMIT) }),
+    formatResult: ({ id, trigger_limit }) => `Organization ${id} may have ${trigger_limit} triggers`,
   }),
 ]
 
-type Change = (db: Database, of: { readonly id: string; readonly by: Actor }) => Promise<Organization>
+type Change = (db: Database, target: { readonly id: string; readonly by: Actor }) => Promise<Organization>
 
-/** A command that changes an organization, to a value if it takes one. */
-function change(
+/** Creates a command that changes an organization, with a value if the change takes one. */
+function changeCommand(
   verb: string,
   {
     value,
     summary,
-    act,
-    says,
+    createChange,
+    formatResult,
   }: {
     readonly value?: string
     readonly summary: string
-    readonly act: (value: string) => Change
-    readonly says: (changed: Organization) => string
+    readonly createChange: (value: string) => Change
+    readonly formatResult: (changed: Organization) => string
   },
 ): Command {
   return {
@@ -121,21 +123,21 @@ function change(
     positionals: ['organization', ...(value === undefined ? [] : [value])],
     summary,
     run: async (args, io) => {
-      const changes = act(args.positionals[1] ?? '')
-      const changed = await withOrganization(io, first(args), (db, id) => changes(db, { id, by: CLI_ACTOR }))
-      print(changed, { args, io, text: says(changed) })
+      const applyChange = createChange(args.positionals[1] ?? '')
+      const changed = await withOrganization(io, getFirst(args), (db, id) => applyChange(db, { id, by: CLI_ACTOR }))
+      print(changed, { args, io, text: formatResult(changed) })
     },
   }
 }
 
-function becoming(state: Parameters<typeof setOrganizationState>[1]): Change {
-  return (db, of) => setOrganizationState(db, state, of)
+function createStateChange(state: Parameters<typeof setOrganizationState>[1]): Change {
+  return (db, target) => setOrganizationState(db, state, target)
 }
 
-function updating(values: Omit<Parameters<typeof updateOrganization>[1], 'id' | 'by'>): Change {
-  return (db, of) => updateOrganization(db, { ...of, ...values })
+function createUpdate(values: Omit<Parameters<typeof updateOrganization>[1], 'id' | 'by'>): Change {
+  return (db, target) => updateOrganization(db, { ...target, ...values })
 }
 
-function first(args: CommandArgs): string {
+function getFirst(args: CommandArgs): string {
   return args.positionals[0] ?? ''
 }

@@ -5,24 +5,27 @@ import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'
 import { print, printRows } from '../print.ts'
 
-const FEELS = 'the next request of every process feels it'
+const TAKES_EFFECT = 'takes effect with the next request in every process'
 
 /** `settings list|off|on`. */
 export const settingsCommands: readonly Command[] = [
   {
     name: 'settings list',
-    summary: 'List what can be switched off: features and endpoints',
+    summary: 'List the features and endpoints that can be switched off',
     run: async (args, io) => {
       const board = createSwitchboard(io.config())
       const switches = await withAccountDatabase(io, (db) => listSwitches(db, board))
-      printRows(switches.map(shown), { args, io, none: 'Nothing can be switched off' })
+      printRows(switches.map(toTableRow), { args, io, none: 'Nothing can be switched off' })
     },
   },
-  turn('off', { isOn: false, summary: `Switch a feature or an endpoint off; ${FEELS}` }),
-  turn('on', { isOn: true, summary: `Switch a feature or an endpoint on again; ${FEELS}` }),
+  switchCommand('off', { isOn: false, summary: `Switch a feature or an endpoint off; ${TAKES_EFFECT}` }),
+  switchCommand('on', { isOn: true, summary: `Switch a feature or an endpoint on again; ${TAKES_EFFECT}` }),
 ]
 
-function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; readonly summary: string }): Command {
+function switchCommand(
+  verb: 'on' | 'off',
+  { isOn, summary }: { readonly isOn: boolean; readonly summary: string },
+): Command {
   return {
     name: `settings ${verb}`,
     positionals: ['snapshots, mcp, history or an endpoint such as "GET /v1/lending/aave-v3"'],
@@ -30,13 +33,13 @@ function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; r
     run: async (args, io) => {
       const [name = ''] = args.positionals
       const board = createSwitchboard(io.config())
-      const turned = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: CLI_ACTOR }))
-      const state = turned.on ? 'on' : turned.off_by === 'environment' ? 'off by the environment' : 'off'
-      print(shown(turned), { args, io, text: `${turned.name} is ${state}` })
+      const changed = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: CLI_ACTOR }))
+      const state = changed.on ? 'on' : changed.off_by === 'environment' ? 'off by the environment' : 'off'
+      print(toTableRow(changed), { args, io, text: `${changed.name} is ${state}` })
     },
   }
 }
 
-function shown({ kind, name, on, off_by, off_at }: Switch) {
+function toTableRow({ kind, name, on, off_by, off_at }: Switch) {
   return { kind, name, state: on ? 'on' : 'off', off_by, off_at }
 }

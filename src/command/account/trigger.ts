@@ -17,14 +17,14 @@ export const triggerCommands: readonly Command[] = [
     run: async (args, io) => {
       const triggers = await withOrganization(io, args.positionals[0] ?? '', async (db, organizationId) => {
         await readOrganization(db, organizationId)
-        const found = await listTriggers(db, organizationId, { page: 1, limit: LIST_MAX })
-        return found.triggers.map(presentTrigger)
+        const page = await listTriggers(db, organizationId, { page: 1, limit: LIST_MAX })
+        return page.triggers.map(presentTrigger)
       })
       if (args.json) return print(triggers, { args, io, text: '' })
       const rows = triggers.map(({ when, id, name, chain_id, family, state, value, changes }) => {
-        return { id, name, chain_id, family, when: clauseText(when), state, value, changes }
+        return { id, name, chain_id, family, when: formatClause(when), state, value, changes }
       })
-      printRows(rows, { args, io, none: 'No trigger yet: POST /v1/triggers makes one' })
+      printRows(rows, { args, io, none: 'No trigger yet: POST /v1/triggers creates one' })
     },
   },
   {
@@ -41,7 +41,7 @@ export const triggerCommands: readonly Command[] = [
   },
 ]
 
-function clauseText(clause: Clause): string {
+function formatClause(clause: Clause): string {
   if ('event' in clause) return clause.event.join(', ')
   const { figure, ...condition } = clause
   return `${figure} ${Object.entries(condition).flat().join(' ')}`

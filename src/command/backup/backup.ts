@@ -12,31 +12,33 @@ import { type Command, CommandError, type CommandIo, UsageError } from '../comma
 import { print } from '../print.ts'
 import { createProgress } from './progress.ts'
 
-/** `backup`: one consistent snapshot in one file, beside a running service. */
+/** `backup`: writes a consistent snapshot to one file, beside a running service. */
 export const backupCommand: Command = {
   name: 'backup',
   options: { to: 'file to write, which must not exist yet, or - for standard output; required' },
-  summary: 'Write everything that the database holds into one file; the service may run on',
+  summary: 'Back up the whole database into one file while the service runs',
   json: 'answers as JSON, for programs; on standard error if the backup goes to standard output',
   run: async (args, io) => {
     const to = args.options['to']
     if (to === undefined || to === '') throw new UsageError('Cannot write a backup: expected --to')
-    const streams = to === '-'
-    if (streams && io.stdout().isTTY) {
+    const isStreamed = to === '-'
+    if (isStreamed && io.stdout().isTTY) {
       throw new UsageError('Cannot write a backup to a terminal: expected --to with a file, or a pipe')
     }
     const write = (append: Append) => writeTo(append, { io, quiet: args.json })
-    const written = await (streams ? write(appendTo(io)) : writeNewFile(to, write)).catch((error) => {
-      if (io.stop.aborted) throw new CommandError('Stopped before the backup was whole', { cause: error })
+    const written = await (isStreamed ? write(createAppend(io)) : writeNewFile(to, write)).catch((error) => {
+      if (io.stop.aborted) throw new CommandError('Stopped before the backup was complete', { cause: error })
       if (!(error instanceof SqlError)) throw error
-      throw new CommandError(`Cannot write the backup: the database refused it (${error.message})`, { cause: error })
+      throw new CommandError(`Cannot write the backup: the database rejected a statement (${error.message})`, {
+        cause: error,
+      })
     })
-    const warnings = await warningsOf(written, io.config().dataDir)
+    const warnings = await listWarnings(written, io.config().dataDir)
     for (const warning of warnings) if (!args.json) io.err(warning)
     const rows = Object.values(written.end.rows).reduce((sum, each) => sum + each, 0)
     print(
       {
-        ...(streams ? {} : { file: to }),
+        ...(isStreamed ? {} : { file: to }),
         bytes: written.bytes,
         sha256: written.sha256,
         created_at: written.header.created_at,
@@ -47,23 +49,23 @@ export const backupCommand: Command = {
       },
       {
         args,
-        io: streams ? { ...io, out: io.err } : io,
-        text: `Wrote ${rows.toLocaleString('en')} rows into ${streams ? 'standard output' : to}, ${size(written.bytes)}`,
+        io: isStreamed ? { ...io, out: io.err } : io,
+        text: `Wrote ${rows.toLocaleString('en')} rows into ${isStreamed ? 'standard output' : to}, ${formatSize(written.bytes)}`,
       },
     )
   },
 }
 
 function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean }) {
-  return withDatabase(io, async (_db, { at }) => {
-    const session = await openSession({ ...at, applicationName: 'walletscope backup' })
-    const say = quiet ? () => undefined : io.err
+  return withDatabase(io, async (_db, { address }) => {
+    const session = await openSession({ ...address, applicationName: 'walletscope backup' })
+    const report = quiet ? () => undefined : io.err
     try {
       return await compressBackup(session, {
         append,
         program: packageJson.version,
         stop: io.stop,
-        onProgress: createProgress('Wrote', say),
+        onProgress: createProgress('Wrote', report),
       })
     } finally {
       await session.close()
@@ -71,7 +73,7 @@ function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readon
   })
 }
 
-function appendTo(io: CommandIo): Append {
+function createAppend(io: CommandIo): Append {
   const output = io.stdout()
   return async (bytes) => {
     try {
@@ -84,14 +86,14 @@ function appendTo(io: CommandIo): Append {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EPIPE: 'nobody reads it any more',
+  EPIPE: 'the reader closed it',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk is full',
   EFBIG: 'the file is too large for the file system',
 }
 
-/** Warnings for the keeper of the backup. */
-async function warningsOf({ end }: WriteResult, dataDir: string): Promise<readonly string[]> {
+/** Lists warnings about the backup's content. */
+async function listWarnings({ end }: WriteResult, dataDir: string): Promise<readonly string[]> {
   const warnings: string[] = []
   if (end.ledger.odd > 0) {
     warnings.push(
@@ -100,13 +102,13 @@ async function warningsOf({ end }: WriteResult, dataDir: string): Promise<readon
     )
   }
   const journal = join(dataDir, 'journal')
-  if (await holdsEntries(journal)) {
-    warnings.push(`Charges to be taken back wait in "${journal}", which the backup does not hold: copy it too`)
+  if (await hasEntries(journal)) {
+    warnings.push(`Charges to be voided wait in "${journal}", which the backup does not include: copy it too`)
   }
   return warnings
 }
 
-async function holdsEntries(journal: string): Promise<boolean> {
+async function hasEntries(journal: string): Promise<boolean> {
   for (const name of await readdir(journal).catch(() => [])) {
     if (!name.endsWith('.jsonl')) continue
     const file = await stat(join(journal, name)).catch(() => undefined)
@@ -115,6 +117,6 @@ async function holdsEntries(journal: string): Promise<boolean> {
   return false
 }
 
-function size(bytes: number): string {
+function formatSize(bytes: number): string {
   return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 }

@@ -17,11 +17,11 @@ import { createProgress } from './progress.ts'
 
 const EXTEND_DEADLINE_MS = 600_000
 
-/** `restore`: a backup into an empty database, all of it or nothing. */
+/** `restore`: loads a backup into an empty database, completely or not at all. */
 export const restoreCommand: Command = {
   name: 'restore',
   options: { from: 'file to read, or - for standard input; required' },
-  summary: 'Load a backup into an empty database, all of it or nothing',
+  summary: 'Load a backup into an empty database, completely or not at all',
   run: async (args, io) => {
     const from = args.options['from']
     if (from === undefined || from === '') throw new UsageError('Cannot restore a backup: expected --from')
@@ -29,7 +29,7 @@ export const restoreCommand: Command = {
       throw new UsageError('Cannot restore a backup from a terminal: expected --from with a file, or a pipe')
     }
     try {
-      const { end, migrated } = await restoreFrom(from, { io, quiet: args.json })
+      const { end, migrated } = await restoreFile(from, { io, quiet: args.json })
       const rows = Object.values(end.rows).reduce((sum, each) => sum + each, 0)
       print(
         { rows: end.rows, migrated },
@@ -42,44 +42,46 @@ export const restoreCommand: Command = {
     } catch (error) {
       if (io.stop.aborted) throw new CommandError('Stopped before the backup was restored', { cause: error })
       if (!(error instanceof SqlError)) throw error
-      throw new CommandError(`Cannot restore the backup: the database refused it (${error.message})`, { cause: error })
+      throw new CommandError(`Cannot restore the backup: the database rejected a statement (${error.message})`, {
+        cause: error,
+      })
     }
   },
 }
 
-async function restoreFrom(
+async function restoreFile(
   from: string,
   { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean },
 ): Promise<RestoreResult> {
-  // A file is read twice, so that a damaged one changes nothing. A pipe can only be checked as it is loaded; a damaged
-  // one is rolled back.
+  // A file is read twice, so that a damaged file changes nothing. A pipe is checked while it is loaded, and a damaged
+  // backup is rolled back.
   const file = from === '-' ? undefined : await stat(from).catch(() => undefined)
-  if (file?.isFile()) checkBackupVersion((await checkBackup(open(from, io))).header, MIGRATIONS)
-  const parts = readBackup(open(from, io))
+  if (file?.isFile()) checkBackupVersion((await checkBackup(readBytes(from, io))).header, MIGRATIONS)
+  const parts = readBackup(readBytes(from, io))
   const header = await readHeader(parts)
   checkBackupVersion(header, MIGRATIONS)
-  return withNewDatabase(io, async (db, { at }) => {
+  return withNewDatabase(io, async (db, { address }) => {
     await checkTarget(db, { header, migrations: MIGRATIONS })
-    const session = await openSession({ ...at, applicationName: 'walletscope restore' })
-    const say = quiet ? () => undefined : io.err
+    const session = await openSession({ ...address, applicationName: 'walletscope restore' })
+    const report = quiet ? () => undefined : io.err
     try {
-      const restored = await restoreBackup(session, {
+      const result = await restoreBackup(session, {
         header,
         parts,
         stop: io.stop,
-        onProgress: createProgress('Restored', say),
+        onProgress: createProgress('Restored', report),
       })
-      // Else the first service moves this week's log while it is read, and a page of the log misses it for a moment. A
-      // service that is there already does it by itself.
+      // Create this week's partition now, else the first service moves this week's log while it is read, and pages of
+      // the log miss it for a moment. A running service does this by itself.
       await requestLogExtend(session, { weeks: 1 }, { deadlineMs: EXTEND_DEADLINE_MS }).catch(() => undefined)
-      return restored
+      return result
     } finally {
       await session.close()
     }
   })
 }
 
-async function* open(from: string, io: CommandIo): AsyncGenerator<Uint8Array> {
+async function* readBytes(from: string, io: CommandIo): AsyncGenerator<Uint8Array> {
   const stream: Readable = from === '-' ? io.stdin() : createReadStream(from)
   try {
     yield* addAbortSignal(io.stop, stream)

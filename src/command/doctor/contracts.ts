@@ -8,35 +8,35 @@ import type { Config } from '../../service/config/config.ts'
 import { type Examination, formatReason } from './evm.ts'
 
 const CHECK = 'contracts'
-const COST = 'requests that do not leave it out with a parameter are 503'
+const COST = 'requests that do not exclude it with a parameter are 503'
 
 /**
- * Whether each contract that answers need is read through the endpoint at position `index` of a chain, and which are
- * not.
+ * Examines whether the endpoint at position `index` of a chain can read every contract that answers need, and lists
+ * those that fail.
  */
 export async function examineContracts(
   chain: FinanceChain,
   { index, families }: { readonly index: number; readonly families: Config['families'] },
   { signal, ...shared }: Examination,
 ): Promise<readonly Finding[]> {
-  const own: FinanceChain = { ...chain, rpcUrls: chain.rpcUrls.slice(index, index + 1) }
-  const client = createChainClient({ chain: own, ...shared })
+  const endpointChain: FinanceChain = { ...chain, rpcUrls: chain.rpcUrls.slice(index, index + 1) }
+  const client = createChainClient({ chain: endpointChain, ...shared })
   try {
     const clients = new Map([[chain.id, client]])
     const contracts = families.flatMap((family) => family.contracts({ clients, clock: shared.clock }))
     if (contracts.length === 0) return []
-    const wrong: string[] = []
+    const failures: string[] = []
     for (const contract of contracts) {
       try {
         await contract.read(UNUSED_ADDRESS, signal)
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error
-        wrong.push(error.cause instanceof ContractUnresponsiveError ? error.cause.message : formatReason(error))
+        failures.push(error.cause instanceof ContractUnresponsiveError ? error.cause.message : formatReason(error))
       }
     }
-    if (wrong.length === 0)
+    if (failures.length === 0)
       return [okFinding(CHECK, contracts.length === 1 ? 'answers' : `all ${contracts.length} answer`)]
-    return [warningFinding(CHECK, wrong.join(', '), COST)]
+    return [warningFinding(CHECK, failures.join(', '), COST)]
   } finally {
     client.close()
   }

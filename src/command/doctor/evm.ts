@@ -13,7 +13,7 @@ import { examineCalls } from './calls.ts'
 import { examineLogs, examineOldLogs, examineState } from './past.ts'
 import { examineProofs } from './proofs.ts'
 
-/** What an examination needs besides the endpoint. */
+/** Dependencies of an examination, besides the endpoint. */
 export interface Examination {
   readonly clock: Clock
   readonly fetch: Fetch
@@ -21,17 +21,17 @@ export interface Examination {
   readonly signal: AbortSignal
 }
 
-/** Time limit of one question, milliseconds. */
+/** Time limit of one request, milliseconds. */
 const QUESTION_MS = 10_000
-const USELESS = 'nothing is read from it'
-const HISTORY_COST = 'no history is stored from it, because it cannot say what is final'
-const FINALIZED_COST = 'it cannot say of a block that it is final'
-/** An honest clock and an honest block differ by less, whatever the chain allows, seconds. */
+const USELESS = 'unusable'
+const HISTORY_COST = 'no history is stored from it, because it does not show which block is final'
+const FINALIZED_COST = 'it does not support the `finalized` tag'
+/** Maximum normal lead of a block over the clock, on every chain, seconds. */
 const AHEAD_SEC = 5
 
 /**
- * Asks the endpoint at position `index` of a chain what it can do: some thirty small questions, one after another.
- * Never throws for what the endpoint does.
+ * Examines the endpoint at position `index` of a chain: some thirty small requests, one after another. Never throws for
+ * a failure of the endpoint.
  */
 export async function examineEvm(chain: Chain, index: number, examination: Examination): Promise<readonly Finding[]> {
   const { signal, ...shared } = examination
@@ -63,21 +63,21 @@ export async function examineEvm(chain: Chain, index: number, examination: Exami
 
 function examineHead(head: PinnedBlock, chain: Chain, nowMs: number): Finding {
   const ageSec = Math.round(nowMs / 1_000 - Number(head.timestampSec))
-  const apart = ageSec < 0 ? `${-ageSec} s ahead of this machine's clock` : `${ageSec} s old`
-  const found = `block ${head.number}, ${apart}`
+  const age = ageSec < 0 ? `${-ageSec} s ahead of this machine's clock` : `${ageSec} s old`
+  const found = `block ${head.number}, ${age}`
   const maxSec = blockAgeMaxSec(chain)
   if (Math.abs(ageSec) > maxSec) {
     return failureFinding(
       'head',
       `${found}; at most ${maxSec} s are accepted`,
-      'its answers are refused until it catches up',
+      'its answers are rejected until it catches up',
     )
   }
   if (ageSec >= -AHEAD_SEC) return okFinding('head', found)
-  return warningFinding('head', found, 'one of both clocks is wrong; the ages of prices are off by that')
+  return warningFinding('head', found, 'one of the clocks is wrong; ages of prices are off by the difference')
 }
 
-/** The tag that says what is final on this chain, and `finalized`, by which a verifier says it. */
+/** Examines the chain's finality tag, and `finalized`, which verifiers use. */
 async function examineFinality(
   endpoint: Parameters<typeof readHeader>[0],
   { id, finality }: Chain,
@@ -101,7 +101,7 @@ async function examineFinality(
   ]
 }
 
-/** The words of an error. Those of endpoints' errors are ours: they repeat nothing of an address. */
+/** Returns an error's message. Messages of endpoint errors are ours and contain no address. */
 export function formatReason(error: unknown): string {
   return error instanceof Error ? error.message : 'it failed'
 }

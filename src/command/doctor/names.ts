@@ -6,14 +6,14 @@ import { hostNames } from '../../service/config/host_names.ts'
 
 const CHECK = 'names'
 
-/** Under which names requests are answered, and whether others probably ask for another one. */
+/** Examines the host names that requests may use, and whether a name is probably missing. */
 export function examineNames(config: Config): Finding {
   const names = hostNames(config)
   if (names.includes(ANY_HOST)) {
     return warningFinding(
       CHECK,
       'answers under any name (ALLOWED_HOSTS)',
-      'a page of any site can make a name of its own lead here, and read what it gets',
+      'any site can point a name of its own here and read the answers (DNS rebinding)',
     )
   }
   const found = `answers under addresses, ${['localhost', ...names].join(', ')}`

@@ -11,19 +11,19 @@ import { formatThousands } from './past.ts'
 
 const NONE_COST = 'receipt=proof is 503 unless another endpoint proves'
 const OLD_COST = 'receipt=proof of an older block is 503 unless another endpoint proves it'
-const HINTS_COST = 'the proof of one position takes 16 round trips in place of 4'
+const HINTS_COST = 'the proof of one position takes 16 round trips instead of 4'
 
-/** How old a block the endpoint proves, and how it says what a call reads. Doubts count as no. */
+/** Examines how old a block the endpoint proves, and how it lists what a call reads. Unclear results count as no. */
 export async function examineProofs(
   endpoint: Endpoint,
   { head, clock }: { readonly head: PinnedBlock; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   const { chainId, hash: blockHash } = head
-  /** The oldest block that it is known to prove. */
+  /** The oldest block with a proof so far. */
   let oldest = head
-  let because = ''
-  const proves = async (at: bigint): Promise<boolean> => {
+  let reason = ''
+  const canProve = async (at: bigint): Promise<boolean> => {
     try {
       const block = at === head.number ? head : await readHeader(endpoint, { chainId, at }, signal)
       const isProven = block !== undefined && (await canProveBlock(endpoint, block.hash, signal))
@@ -31,35 +31,33 @@ export async function examineProofs(
       return isProven
     } catch (error) {
       if (signal.aborted) throw error
-      if (error instanceof UnprovenError) because = `, because ${error.message}`
+      if (error instanceof UnprovenError) reason = `, because ${error.message}`
       return false
     }
   }
-  if (!(await proves(head.number))) return [warningFinding('proofs', `none${because}`, NONE_COST)]
-  const depth = await searchDepth(head.number, proves)
-  const by = await findHintMethod(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
+  if (!(await canProve(head.number))) return [warningFinding('proofs', `none${reason}`, NONE_COST)]
+  const depth = await searchDepth(head.number, canProve)
+  const hintMethod = await findHintMethod(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
   return [
     depth === 'all'
-      ? okFinding('proofs', 'of every block')
-      : warningFinding('proofs', `${textOf(depth)}${ageOf(oldest, head)}`, OLD_COST),
-    by === undefined ? warningFinding('proof hints', 'none', HINTS_COST) : okFinding('proof hints', by),
+      ? okFinding('proofs', 'all blocks (archive)')
+      : warningFinding('proofs', `${formatDepth(depth)}${formatAge(oldest, head)}`, OLD_COST),
+    hintMethod === undefined ? warningFinding('proof hints', 'none', HINTS_COST) : okFinding('proof hints', hintMethod),
   ]
 }
 
-function textOf(depth: bigint): string {
-  return depth === 0n
-    ? 'of the newest block, or some more'
-    : `of the last ${formatThousands(depth)} blocks, or some more`
+function formatDepth(depth: bigint): string {
+  return depth === 0n ? 'at least the newest block' : `at least ${formatThousands(depth)} blocks`
 }
 
-/** How old a block is, in words; nothing for the newest. */
-function ageOf({ timestampSec }: PinnedBlock, head: PinnedBlock): string {
+/** Formats a block's age; empty for the newest block. */
+function formatAge({ timestampSec }: PinnedBlock, head: PinnedBlock): string {
   const minutes = Number(head.timestampSec - timestampSec) / 60
   const units = [
     ['days', 1_440],
     ['hours', 60],
     ['minutes', 1],
   ] as const
-  const found = units.find(([, length]) => minutes >= 2 * length)
-  return found === undefined ? '' : `, ${Math.round(minutes / found[1])} ${found[0]}`
+  const unit = units.find(([, length]) => minutes >= 2 * length)
+  return unit === undefined ? '' : `, ${Math.round(minutes / unit[1])} ${unit[0]}`
 }

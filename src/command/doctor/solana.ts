@@ -1,7 +1,7 @@
 import { createSolanaClient, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
 import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
 import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
-import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../../family/kamino/read/accounts/layout.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET } from '../../family/kamino/read/accounts/layout.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { decodeBase58Address } from '../../lib/text/base58.ts'
@@ -9,15 +9,15 @@ import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'
 import { tryAnswer } from './past.ts'
 
-/** Holds nothing: nobody has its key, and no program does. */
-const NOBODY = CLOCK_ADDRESS
-/** Time limit of one question, milliseconds. */
+/** An address that owns nothing: neither a person nor a program has its key. */
+const UNOWNED_ADDRESS = CLOCK_ADDRESS
+/** Time limit of one request, milliseconds. */
 const QUESTION_MS = 10_000
-const NOTHING_KNOWN = { listsTokenAccounts: undefined, searchesProgram: undefined }
+const UNKNOWN_ABILITIES = { listsTokenAccounts: undefined, searchesProgram: undefined }
 
 /**
- * Asks one endpoint of Solana for the cluster's clock, which every read includes, for the token accounts of a wallet and
- * for obligations, as the lists of positions do: nodes leave the programs with the most accounts out of searches.
+ * Examines one Solana endpoint: reads the cluster's clock, which every read includes, a wallet's token accounts and
+ * obligations, as the lists of positions do. Nodes exclude the programs with the most accounts from searches.
  */
 export async function examineSolana(
   { rpcUrls, ...options }: Config['solana'],
@@ -38,8 +38,8 @@ export async function examineSolana(
   } catch (error) {
     if (signal.aborted) throw error
     const { cause } = error as { readonly cause?: unknown }
-    const reason = cause instanceof Error ? cause.message : 'it gave no good answer in time'
-    return [failureFinding('answers', reason, 'nothing is read from it')]
+    const reason = cause instanceof Error ? cause.message : 'no valid answer in time'
+    return [failureFinding('answers', reason, 'unusable')]
   } finally {
     client.close()
   }
@@ -50,27 +50,27 @@ async function examineSearches(client: SolanaClient, signal: AbortSignal): Promi
   const { size, discriminator } = ACCOUNT_KINDS.obligation
   const holds = [
     { at: 0, bytes: Buffer.from(discriminator, 'hex') },
-    { at: OBLIGATION_OWNER_AT, bytes: decodeBase58Address(NOBODY) },
+    { at: OBLIGATION_OWNER_OFFSET, bytes: decodeBase58Address(UNOWNED_ADDRESS) },
   ]
-  const ask = <T>(work: (session: SolanaSession) => Promise<T>) =>
+  const tryRead = <T>(work: (session: SolanaSession) => Promise<T>) =>
     tryAnswer(client.read(work, { signal, budgetMs: QUESTION_MS }), signal)
-  await ask((session) => session.tokenAccounts(NOBODY, { program: TOKEN_PROGRAM }))
-  await ask((session) => session.programAccounts({ program, size, holds }))
-  const [{ listsTokenAccounts, searchesProgram } = NOTHING_KNOWN] = client.abilities(program)
+  await tryRead((session) => session.tokenAccounts(UNOWNED_ADDRESS, { program: TOKEN_PROGRAM }))
+  await tryRead((session) => session.programAccounts({ program, size, holds }))
+  const [{ listsTokenAccounts, searchesProgram } = UNKNOWN_ABILITIES] = client.getCapabilities(program)
   return [
     listsTokenAccounts === true
       ? okFinding('token accounts', 'listed')
-      : warningFinding('token accounts', wordsOf(listsTokenAccounts), 'positions of a wallet are not found with it'),
+      : warningFinding('token accounts', formatRefusal(listsTokenAccounts), 'it cannot list positions of a wallet'),
     searchesProgram === true
       ? okFinding('program search', 'yes')
       : warningFinding(
           'program search',
-          wordsOf(searchesProgram),
-          'obligations of a wallet are found only where they usually are',
+          formatRefusal(searchesProgram),
+          'obligations of a wallet are found only at their usual addresses',
         ),
   ]
 }
 
-function wordsOf(offers: boolean | undefined): string {
+function formatRefusal(offers: boolean | undefined): string {
   return offers === false ? 'refused' : 'no answer in time'
 }

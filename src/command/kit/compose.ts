@@ -1,13 +1,13 @@
 import type { KitSettings } from './settings.ts'
 
-/** A compose file that starts PostgreSQL, migrates it and serves; only the service is reached from outside. */
+/** Creates a compose file that starts PostgreSQL, migrates it and serves; it exposes only the service. */
 export function composeFile(settings: KitSettings, password: () => string): string {
   const { port, operatorPort, drainSec, stopSec, variables, endpoints } = settings
   const secret = password()
-  const plain = Object.entries(variables).map(([name, value]) => `    ${name}: '${value}'`)
-  // Without a value here: what .env or the shell says, and if they say nothing the variable is not set.
-  const given = [...endpoints, 'ADMIN_TOKEN'].map((name) => `    ${name}:`)
-  return `# Keep it, and keep it private: it holds the password of the database that its first start makes.
+  const plainLines = Object.entries(variables).map(([name, value]) => `    ${name}: '${value}'`)
+  // A variable without a value takes it from .env or the shell, and stays unset if they have none.
+  const passedLines = [...endpoints, 'ADMIN_TOKEN'].map((name) => `    ${name}:`)
+  return `# Keep this file, and keep it private: it holds the password of the database that the first start creates.
 #   docker build -t walletscope .   # in the repository
 #   echo 'RPC_URL_1=https://…' >> .env && docker compose up -d
 #   docker compose exec walletscope walletscope org create Shop --credits 1000 --key
@@ -21,11 +21,11 @@ x-walletscope: &walletscope
     PORT: '${port}'
     OPERATOR_PORT: '${operatorPort}'
     DRAIN_SECONDS: '${drainSec}'
-${[...plain, ...given].join('\n')}
+${[...plainLines, ...passedLines].join('\n')}
   read_only: true
   cap_drop: [ALL]
   security_opt: ['no-new-privileges:true']
-  # The journal of charges to take back.
+  # The journal of charges to void.
   volumes: ['walletscope:/data']
 
 services:

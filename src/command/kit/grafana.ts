@@ -2,26 +2,26 @@ interface Panel {
   readonly title: string
   readonly description: string
   readonly unit: string
-  /** Queries with what each line is called. */
+  /** Queries, each with its legend. */
   readonly lines: readonly (readonly [expr: string, legend: string])[]
 }
 
 const DURATION = 'walletscope_http_request_duration_seconds_bucket'
 const API = 'route=~".+ /v1/.+"'
 
-/** A panel for each promise of README, then for what lies under them. */
+/** A panel for each guarantee of README, then panels for their causes. */
 const PANELS: readonly Panel[] = [
   {
-    title: 'Exact figures: logs that one read lacked and another gave',
-    description: 'Nothing is kept on one endpoint’s word; these were healed.',
+    title: 'Exact figures: logs missing from one read and returned by another',
+    description: 'Histories are stored only after a second read; these gaps were filled.',
     unit: 'short',
     lines: [
       ['sum by (chain_id) (increase(walletscope_history_logs_healed_total[$__rate_interval]))', 'chain {{chain_id}}'],
     ],
   },
   {
-    title: 'One round trip: requests to endpoints a request answered',
-    description: 'Work in the background counts too.',
+    title: 'One round trip: endpoint requests per answered request',
+    description: 'Background work counts too.',
     unit: 'short',
     lines: [
       [
@@ -37,8 +37,8 @@ const PANELS: readonly Panel[] = [
     lines: [['sum by (route) (rate(walletscope_credits_charged_total[$__rate_interval]))', '{{route}}']],
   },
   {
-    title: 'Metering: unknown outcomes that wait, and whether the disk takes them',
-    description: 'A charge whose outcome is unknown is taken back.',
+    title: 'Metering: waiting unknown outcomes, and whether the journal is durable',
+    description: 'A charge with an unknown outcome is voided.',
     unit: 'short',
     lines: [
       ['sum(walletscope_gate_voids_waiting)', 'waiting'],
@@ -63,7 +63,7 @@ const PANELS: readonly Panel[] = [
   {
     title: 'Database',
     description:
-      'Time of a batch of the gate, which every request waits for twice; statements that wait for a connection.',
+      'Time of a batch of the gate, for which every request waits twice; statements waiting for a connection.',
     unit: 's',
     lines: [
       [
@@ -75,13 +75,13 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: 'Age of the newest block',
-    description: 'By chain; it grows while nobody asks for the chain.',
+    description: 'By chain; it grows while the chain gets no requests.',
     unit: 's',
     lines: [['min by (chain_id) (walletscope_chain_head_age_seconds)', 'chain {{chain_id}}']],
   },
   {
     title: 'Endpoints that fail',
-    description: 'By place in the configuration, from 1.',
+    description: 'By position in the configuration, from 1.',
     unit: 'reqps',
     lines: [
       [
@@ -92,13 +92,13 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: 'History: blocks left',
-    description: 'Of histories of everybody, while they are read.',
+    description: 'Global histories, while they are indexed.',
     unit: 'short',
     lines: [['max by (chain_id, stream) (walletscope_history_blocks_left)', 'chain {{chain_id}}, {{stream}}']],
   },
   {
     title: 'CPU and memory',
-    description: 'Of each process; the embedded PostgreSQL has its own.',
+    description: 'By process; the embedded PostgreSQL has its own.',
     unit: 'short',
     lines: [
       ['rate(process_cpu_seconds_total{job="walletscope"}[$__rate_interval])', 'cores of {{instance}}'],
@@ -107,7 +107,7 @@ const PANELS: readonly Panel[] = [
   },
   {
     title: 'Organizations low on credits',
-    description: 'Less left than they spent since yesterday.',
+    description: 'Fewer credits left than spent since yesterday.',
     unit: 'short',
     lines: [['max(walletscope_organizations_low_on_credits)', 'organizations']],
   },
@@ -117,7 +117,7 @@ const WIDTH = 12
 const HEIGHT = 8
 const COLUMNS = 24 / WIDTH
 
-/** A dashboard for Grafana 9 or later; it asks for its data source. */
+/** Creates a dashboard for Grafana 9 or later; the import asks for its data source. */
 export function grafanaDashboard(): string {
   const datasource = { type: 'prometheus', uid: '$' + '{datasource}' }
   const panels = PANELS.map(({ title, description, unit, lines }, index) => ({
@@ -128,8 +128,8 @@ export function grafanaDashboard(): string {
     datasource,
     gridPos: { w: WIDTH, h: HEIGHT, x: (index % COLUMNS) * WIDTH, y: Math.floor(index / COLUMNS) * HEIGHT },
     fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
-    targets: lines.map(([expr, legendFormat], at) => ({
-      refId: String.fromCharCode('A'.charCodeAt(0) + at),
+    targets: lines.map(([expr, legendFormat], targetIndex) => ({
+      refId: String.fromCharCode('A'.charCodeAt(0) + targetIndex),
       datasource,
       expr,
       legendFormat,

@@ -7,28 +7,28 @@ import { prometheusRules } from './prometheus.ts'
 import { type KitSettings, kitSettings } from './settings.ts'
 import { systemdUnit } from './systemd.ts'
 
-/** Makes a password for a database that the printed file starts. */
+/** Creates a password for the database that the printed file starts. */
 type Password = () => string
 
 const FILES: readonly {
   readonly name: string
   readonly what: string
-  readonly text: (settings: KitSettings, password: Password) => string
+  readonly createText: (settings: KitSettings, password: Password) => string
 }[] = [
-  { name: 'compose', what: 'a compose file with PostgreSQL; it holds a new password', text: composeFile },
-  { name: 'systemd', what: 'a hardened unit of systemd', text: systemdUnit },
-  { name: 'kubernetes', what: 'manifests with probes and drain', text: kubernetesManifests },
-  { name: 'prometheus', what: 'alert rules', text: prometheusRules },
-  { name: 'grafana', what: 'a dashboard', text: grafanaDashboard },
+  { name: 'compose', what: 'a compose file with PostgreSQL; it holds a new password', createText: composeFile },
+  { name: 'systemd', what: 'a hardened systemd unit', createText: systemdUnit },
+  { name: 'kubernetes', what: 'manifests with probes and drain', createText: kubernetesManifests },
+  { name: 'prometheus', what: 'alert rules', createText: prometheusRules },
+  { name: 'grafana', what: 'a dashboard', createText: grafanaDashboard },
 ]
 
-/** `kit`: files to run it with, made for the configuration that is set. They name no address of an endpoint. */
-export const kitCommands: readonly Command[] = FILES.map(({ name, what, text }) => ({
+/** `kit`: prints deployment files for the current configuration. They contain no endpoint address. */
+export const kitCommands: readonly Command[] = FILES.map(({ name, what, createText }) => ({
   name: `kit ${name}`,
   summary: `Print ${what}`,
   json: 'the file as { "file" }',
   async run(args, io) {
-    const file = text(kitSettings(io.config()), () => crypto.randomUUID().replaceAll('-', ''))
+    const file = createText(kitSettings(io.config()), () => crypto.randomUUID().replaceAll('-', ''))
     print({ file }, { args, io, text: file.trimEnd() })
   },
 }))

@@ -1,12 +1,12 @@
 import type { KitSettings } from './settings.ts'
 
-/** A secret, a deployment of two processes that migrates before each starts, a service and a disruption budget. */
+/** Creates a secret, a deployment of two processes, each migrating first, a service and a disruption budget. */
 export function kubernetesManifests({ port, operatorPort, drainSec, stopSec, variables }: KitSettings): string {
-  const { ALLOWED_HOSTS = 'walletscope', ...others } = variables
-  const plain = Object.entries({ ...others, ALLOWED_HOSTS }).map(
+  const { ALLOWED_HOSTS = 'walletscope', ...otherVariables } = variables
+  const plainLines = Object.entries({ ...otherVariables, ALLOWED_HOSTS }).map(
     ([name, value]) => `            - { name: ${name}, value: '${value}' }`,
   )
-  return `# Fill in the secret and the image. A further secret is a key here and a variable below: RPC_URL_1 and
+  return `# Fill in the secret and the image. An additional secret is a key here and a variable below: RPC_URL_1 and
 # { name: RPC_URL_1_FILE, value: /etc/walletscope/RPC_URL_1 }.
 apiVersion: v1
 kind: Secret
@@ -51,7 +51,7 @@ spec:
             - { name: OPERATOR_PORT, value: '${operatorPort}' }
             - { name: DRAIN_SECONDS, value: '${drainSec}' }
             - { name: DATABASE_URL_FILE, value: /etc/walletscope/DATABASE_URL }
-${plain.join('\n')}
+${plainLines.join('\n')}
           securityContext: &contained
             allowPrivilegeEscalation: false
             readOnlyRootFilesystem: true
@@ -87,7 +87,7 @@ ${plain.join('\n')}
       volumes:
         - name: secret
           secret: { secretName: walletscope, defaultMode: 0440 }
-        # The journal of charges to take back: it survives a crash of the container.
+        # The journal of charges to void: it survives a crash of the container.
         - name: data
           emptyDir: {}
 ---

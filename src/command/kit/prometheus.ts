@@ -1,34 +1,34 @@
 interface Alert {
   readonly name: string
   readonly expr: string
-  /** How long it must hold. */
+  /** How long the condition must hold. */
   readonly for: string
   readonly severity: 'page' | 'ticket'
-  readonly says: string
+  readonly summary: string
 }
 
-/** What somebody should know, by the metrics of `/metrics`. */
+/** Alert rules on the metrics of `/metrics`. */
 const ALERTS: readonly Alert[] = [
   {
     name: 'WalletscopeDown',
     expr: 'up{job="walletscope"} == 0',
     for: '1m',
     severity: 'page',
-    says: '{{ $labels.instance }} cannot be scraped.',
+    summary: '{{ $labels.instance }} cannot be scraped.',
   },
   {
     name: 'WalletscopeDatabaseDown',
     expr: 'walletscope_database_up == 0',
     for: '30s',
     severity: 'page',
-    says: '{{ $labels.instance }} does not reach its database: nothing is answered.',
+    summary: '{{ $labels.instance }} cannot reach its database: all requests fail.',
   },
   {
     name: 'WalletscopeDatabaseWaits',
     expr: 'sum by (instance, lane) (rate(walletscope_database_wait_seconds_total[5m])) > 1',
     for: '10m',
     severity: 'ticket',
-    says: 'More than one statement of lane {{ $labels.lane }} waits for a connection all the time.',
+    summary: 'More than one statement of lane {{ $labels.lane }} is always waiting for a connection.',
   },
   {
     name: 'WalletscopeAnswersFail',
@@ -37,7 +37,7 @@ const ALERTS: readonly Alert[] = [
       '/ sum by (instance) (rate(walletscope_http_requests_total{route=~".+ /v1/.+"}[5m])) > 0.05',
     for: '5m',
     severity: 'page',
-    says: 'More than 5 % of the requests are answered 5xx.',
+    summary: 'More than 5 % of the requests are answered 5xx.',
   },
   {
     name: 'WalletscopeChainStands',
@@ -46,54 +46,55 @@ const ALERTS: readonly Alert[] = [
       'and on (instance, chain_id) sum by (instance, chain_id) (rate(walletscope_rpc_requests_total[5m])) > 0',
     for: '5m',
     severity: 'page',
-    says: 'The newest block of chain {{ $labels.chain_id }} is {{ $value | humanizeDuration }} old, though it is asked for.',
+    summary:
+      'The newest block of chain {{ $labels.chain_id }} is {{ $value | humanizeDuration }} old, although the chain gets requests.',
   },
   {
     name: 'WalletscopeEndpointFails',
     expr: 'walletscope_rpc_endpoint_up == 0',
     for: '15m',
     severity: 'ticket',
-    says: 'Endpoint {{ $labels.endpoint }} of chain {{ $labels.chain_id }} fails: "walletscope doctor" says why.',
+    summary: 'Endpoint {{ $labels.endpoint }} of chain {{ $labels.chain_id }} fails: "walletscope doctor" shows why.',
   },
   {
     name: 'WalletscopeJournalNotDurable',
     expr: 'walletscope_gate_journal_durable == 0',
     for: '1m',
     severity: 'page',
-    says: 'The disk of {{ $labels.instance }} takes no charges to take back: a crash now would lose them.',
+    summary: '{{ $labels.instance }} cannot write its journal: a crash now would lose charges to void.',
   },
   {
     name: 'WalletscopeVoidsWait',
     expr: 'walletscope_gate_voids_waiting > 0',
     for: '10m',
     severity: 'ticket',
-    says: '{{ $value }} charges with an unknown outcome wait for the database.',
+    summary: '{{ $value }} charges with an unknown outcome wait for the database.',
   },
   {
     name: 'WalletscopeMidnightMissing',
     expr: 'time() - walletscope_midnight_timestamp_seconds > 2 * 86400',
     for: '1h',
     severity: 'ticket',
-    says: 'Chain {{ $labels.chain_id }} has no block for the last midnight: daily series end there.',
+    summary: 'Chain {{ $labels.chain_id }} has no block for the last midnight: daily series end there.',
   },
   {
     name: 'WalletscopeCreditsLow',
     expr: 'max(walletscope_organizations_low_on_credits) > 0',
     for: '5m',
     severity: 'ticket',
-    says: '{{ $value }} organizations have less credits left than they spent since yesterday.',
+    summary: '{{ $value }} organizations have fewer credits left than they spent since yesterday.',
   },
 ]
 
-/** Alert rules for Prometheus, whose job for this service is called `walletscope`. */
+/** Creates alert rules for Prometheus, whose job for this service must be called `walletscope`. */
 export function prometheusRules(): string {
   const rules = ALERTS.map(
-    ({ name, expr, severity, says, ...alert }) => `      - alert: ${name}
+    ({ name, expr, severity, summary, ...alert }) => `      - alert: ${name}
         expr: ${JSON.stringify(expr)}
         for: ${alert.for}
         labels: { severity: ${severity} }
         annotations:
-          summary: ${JSON.stringify(says)}`,
+          summary: ${JSON.stringify(summary)}`,
   )
   return `# For scrape_configs: { job_name: walletscope, static_configs: [{ targets: ['…:8081'] }] }
 groups:

@@ -1,13 +1,13 @@
 import { listServedChainIds } from '../../service/config/chains.ts'
 import type { Config } from '../../service/config/config.ts'
 
-/** What the files need of a configuration. Values that may be secret are not among them. */
+/** The part of a configuration that the files need, without values that may be secret. */
 export interface KitSettings {
   readonly port: number
   readonly operatorPort: number
   /** Seconds between unready and closing. */
   readonly drainSec: number
-  /** Seconds from the request to stop until a supervisor may kill. */
+  /** Seconds from the stop signal until a supervisor may kill the process. */
   readonly stopSec: number
   /** Plain variables that are set and are not secrets, by name. */
   readonly variables: Readonly<Record<string, string>>
@@ -16,10 +16,10 @@ export interface KitSettings {
 }
 
 const OPERATOR_PORT = 8081
-/** What the process takes at most to stop after its drain, and some more. */
+/** Upper bound of the stop time after the drain, with a margin. */
 const STOP_SEC = 15
 
-/** What a configuration says for the files. Absent ports and times are chosen for a service that others reach. */
+/** Derives the files' settings from a configuration. Defaults for absent ports and times suit a public service. */
 export function kitSettings({
   port,
   operatorPort,
@@ -32,7 +32,7 @@ export function kitSettings({
 }: Config): KitSettings {
   const ids = chains.map(({ id }) => id)
   const hasSolana = solana.rpcUrls.length > 0
-  // A balancer that asks every five seconds, as those of Kubernetes and compose do, has noticed by then.
+  // Ten seconds suffice for a balancer that probes every five seconds, as in Kubernetes and compose.
   const drainSec = Math.max(10, Math.ceil(drainMs / 1_000))
   return {
     port: port === 0 ? 8_080 : port,
@@ -42,7 +42,7 @@ export function kitSettings({
     variables: {
       CHAINS: listServedChainIds({ chains, solana }).join(','),
       ...(workers === 1 ? {} : { WORKERS: String(workers) }),
-      // Which these two marks would end or expand in one file or the other.
+      // Escape the two characters that would end or expand the value in one of the files.
       ...(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl.replaceAll("'", '%27').replaceAll('$', '%24') }),
       ...(allowedHosts.length === 0 ? {} : { ALLOWED_HOSTS: allowedHosts.join(',') }),
     },

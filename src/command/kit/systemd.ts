@@ -1,6 +1,6 @@
 import type { KitSettings } from './settings.ts'
 
-/** A unit for `/usr/local/bin/walletscope` and a user `walletscope`, which may write to its own directory only. */
+/** Creates a unit for `/usr/local/bin/walletscope`; its user `walletscope` can write only to its own directory. */
 export function systemdUnit({ port, operatorPort, drainSec, stopSec, variables }: KitSettings): string {
   const environment = Object.entries(variables).map(
     ([name, value]) => `Environment=${name}=${value.replaceAll('%', '%%')}`,
@@ -26,7 +26,7 @@ ${environment.join('\n')}
 ExecStart=/usr/local/bin/walletscope serve
 Restart=always
 RestartSec=1
-# The service alone is asked to stop, and stops its PostgreSQL itself.
+# Only the service gets the stop signal; it stops its PostgreSQL itself.
 KillMode=mixed
 TimeoutStopSec=${stopSec}
 StateDirectory=walletscope

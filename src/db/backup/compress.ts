@@ -5,7 +5,7 @@ import type { Database } from '../database.ts'
 import type { Append } from './file.ts'
 import { type WriteOptions, type WriteResult, writeBackup } from './write.ts'
 
-/** Takes a third of the default level's time; the file is a tenth larger. */
+/** Level 3 takes a third of the default level's time; the file is a tenth larger. */
 const GZIP_LEVEL = 3
 
 /**
@@ -16,12 +16,12 @@ export async function compressBackup(
   session: Database,
   { append, ...options }: WriteOptions & { readonly append: Append },
 ): Promise<WriteResult & { readonly bytes: number }> {
-  let written: WriteResult | undefined
+  let result: WriteResult | undefined
   let bytes = 0
   await pipeline(
     Readable.from(
       (async function* () {
-        written = yield* writeBackup(session, options)
+        result = yield* writeBackup(session, options)
       })(),
       { objectMode: false },
     ),
@@ -34,6 +34,6 @@ export async function compressBackup(
     },
     { signal: options.stop },
   )
-  if (written === undefined) throw new Error('Cannot write the backup: it ended without its last line')
-  return { ...written, bytes }
+  if (result === undefined) throw new Error('Cannot write the backup: it ended without its last line')
+  return { ...result, bytes }
 }

@@ -7,11 +7,11 @@ export type Append = (bytes: Uint8Array) => Promise<void>
 
 /**
  * Writes a new file that only its owner may read. Until all of it is on the disk, its name has `.unfinished`; a failure
- * removes it, and no file is ever overwritten. Throws an `Error` that says what the system refused, and what `write`
+ * removes it, and no file is ever overwritten. Throws an `Error` that names what the system refused, and what `write`
  * throws.
  */
 export async function writeNewFile<T>(path: string, write: (append: Append) => Promise<T>): Promise<T> {
-  if (await lstat(path).catch(() => undefined)) throw taken(path)
+  if (await lstat(path).catch(() => undefined)) throw alreadyExistsError(path)
   const directory = dirname(path)
   const unfinished = join(directory, `${basename(path)}.unfinished-${randomBytes(4).toString('hex')}`)
   try {
@@ -28,17 +28,17 @@ export async function writeNewFile<T>(path: string, write: (append: Append) => P
     return result
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => undefined)
-    throw writeFailure(error, path)
+    throw toWriteError(error, path)
   }
 }
 
-/** By a link, which fails if the name is taken; a rename would overwrite. Not every file system has links. */
+/** Links the file, because a link fails if the name is taken; file systems without links get a rename. */
 async function moveIntoPlace(unfinished: string, path: string): Promise<void> {
   try {
     await link(unfinished, path)
   } catch (error) {
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(getErrnoCode(error))) throw error
-    if (await lstat(path).catch(() => undefined)) throw taken(path)
+    if (await lstat(path).catch(() => undefined)) throw alreadyExistsError(path)
     return rename(unfinished, path)
   }
   await rm(unfinished, { force: true })
@@ -50,10 +50,10 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {
-  EEXIST: 'it exists already',
+  EEXIST: 'it already exists',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk is full',
-  EFBIG: 'the file system takes no file so large',
+  EFBIG: 'the file is too large for the file system',
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
   EROFS: 'it is on a file system that cannot be written',
@@ -61,11 +61,11 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ENOTDIR: 'its directory is missing',
 }
 
-function writeFailure(error: unknown, path: string): unknown {
+function toWriteError(error: unknown, path: string): unknown {
   const meaning = MEANINGS[getErrnoCode(error)]
   return meaning === undefined ? error : new Error(`Cannot write "${path}": ${meaning}`, { cause: error })
 }
 
-function taken(path: string): Error {
-  return new Error(`Cannot write "${path}": it exists already`)
+function alreadyExistsError(path: string): Error {
+  return new Error(`Cannot write "${path}": it already exists`)
 }

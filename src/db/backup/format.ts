@@ -3,20 +3,20 @@ import * as v from 'valibot'
 /*
  * A backup, step by step:
  *
- * 1. `command/backup.ts` opens a connection of its own; `file.ts` opens a new file under an unfinished name.
+ * 1. `command/backup/backup.ts` opens a connection of its own; `file.ts` opens a new file under an unfinished name.
  * 2. `write.ts` begins one read-only transaction and checks inside it that the schema is this program's (`tables.ts`).
- * 3. It writes the header, then each table's rows by a cursor, then counts, sequences and sums of credits (`ledger.ts`).
- * 4. It commits, and the last line is the SHA-256 of all lines before it. `pack.ts` compresses on the way.
+ * 3. It writes the header, each table's rows by a cursor, then counts, sequences and sums of credits (`ledger.ts`).
+ * 4. It commits, and the last line is the SHA-256 of all lines before it. `compress.ts` compresses on the way.
  * 5. Once the file is on the disk, it gets its name.
  *
  * A restore:
  *
- * 1. `command/backup/restore.ts` reads the whole file once and checks it to its last byte (`read.ts`); a pipe is checked while
- *    it is loaded.
+ * 1. `command/backup/restore.ts` reads the whole file once and checks it to its last byte (`read.ts`); a pipe is
+ *    checked while it is loaded.
  * 2. `target.ts` checks that the backup is not newer than this program, and that the database has no rows.
- * 3. `restore.ts` leaves a mark, on which no process serves, and begins the one transaction of all that follows.
+ * 3. `restore.ts` creates a marker table, which keeps every process from serving, and begins one transaction.
  * 4. It brings the tables to the backup's version, locks them, loads every row, counts them and sets the sequences.
- * 5. It migrates to this program's version, compares the sums of credits, removes the mark and commits.
+ * 5. It migrates to this program's version, compares the sums of credits, drops the marker and commits.
  */
 
 /**
@@ -26,12 +26,12 @@ import * as v from 'valibot'
  *     {"table":"organization"}                          the rows of this table follow
  *     ["org_1","Acme","5",null,…]                       a row: PostgreSQL's text of each column, in the header's order
  *     {"end":{…}}                                       number of rows of each table, and sums of credits
- *     {"sha256":"…"}                                    of every byte before this line
+ *     {"sha256":"…"}                                    hash of every byte before this line
  */
 export const FORMAT = 'walletscope backup'
 /** Raised if an older program could not read a newer file. */
 export const FORMAT_VERSION = 1
-/** Longest line, bytes. Our rows have a few hundred. */
+/** Longest line, bytes. Our rows have a few hundred bytes. */
 export const LINE_MAX = 64 * 1024 * 1024
 
 const digits = v.pipe(v.string(), v.regex(/^-?\d{1,40}$/))
@@ -57,21 +57,25 @@ const HeaderSchema = v.object({
 /** First line of a backup. */
 export type BackupHeader = v.InferOutput<typeof HeaderSchema>
 
-const EndSchema = v.object({
+const TrailerSchema = v.object({
   rows: v.record(v.string(), count),
-  /** Last numbers of sequences that were used. */
+  /** Last numbers of the used sequences. */
   sequences: v.array(v.object({ table: v.string(), column: v.string(), reached: digits })),
-  /** Credits over all organizations. The log charged `charged`; in `odd` of them granted is not balance plus charged. */
+  /** Credits of all organizations. `charged`: sum of the log. `odd`: organizations with granted ≠ balance + charged. */
   ledger: v.object({ organizations: count, granted: digits, balance: digits, charged: digits, odd: count }),
 })
 
 /** Totals of a backup, written after its tables. */
-export type BackupTrailer = v.InferOutput<typeof EndSchema>
+export type BackupTrailer = v.InferOutput<typeof TrailerSchema>
 
-const MarkSchema = v.union([v.object({ table: v.string() }), v.object({ end: EndSchema }), v.object({ sha256 })])
+const MarkerLineSchema = v.union([
+  v.object({ table: v.string() }),
+  v.object({ end: TrailerSchema }),
+  v.object({ sha256 }),
+])
 
 /** Any line after the header that is not a row. */
-export type MarkerLine = v.InferOutput<typeof MarkSchema>
+export type MarkerLine = v.InferOutput<typeof MarkerLineSchema>
 
 /** The file cannot be used: it is not a backup, is cut short or altered, or does not fit this program or database. */
 export class BackupError extends Error {
@@ -81,20 +85,20 @@ export class BackupError extends Error {
 /** Parses the first line. Throws `BackupError`. */
 export function parseHeader(line: string): BackupHeader {
   const value = parseJson(line)
-  const named = v.safeParse(v.object({ format: v.literal(FORMAT), version: count }), value)
-  if (!named.success) throw new BackupError('Cannot read the backup: this is not a backup of walletscope')
-  if (named.output.version !== FORMAT_VERSION) {
+  const prelude = v.safeParse(v.object({ format: v.literal(FORMAT), version: count }), value)
+  if (!prelude.success) throw new BackupError('Cannot read the backup: this is not a backup of walletscope')
+  if (prelude.output.version !== FORMAT_VERSION) {
     throw new BackupError(
-      `Cannot read the backup: its format is version ${named.output.version}, this program reads ${FORMAT_VERSION}; ` +
+      `Cannot read the backup: its format is version ${prelude.output.version}, this program reads ${FORMAT_VERSION}; ` +
         'run the newer program',
     )
   }
-  return checked(HeaderSchema, value)
+  return parseWithSchema(HeaderSchema, value)
 }
 
 /** Parses a `MarkerLine`. Throws `BackupError`. */
 export function parseMarkerLine(line: string): MarkerLine {
-  return checked(MarkSchema, parseJson(line))
+  return parseWithSchema(MarkerLineSchema, parseJson(line))
 }
 
 /** The error for content that `writeBackup` never writes. */
@@ -102,7 +106,7 @@ export function malformedBackupError(): BackupError {
   return new BackupError('Cannot read the backup: it is malformed')
 }
 
-function checked<T extends v.GenericSchema>(schema: T, value: unknown): v.InferOutput<T> {
+function parseWithSchema<T extends v.GenericSchema>(schema: T, value: unknown): v.InferOutput<T> {
   const { success, output } = v.safeParse(schema, value)
   if (!success) throw malformedBackupError()
   return output

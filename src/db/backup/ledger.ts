@@ -2,12 +2,12 @@ import { ledgerSum } from '../../../sql/queries.ts'
 import type { Database } from '../database.ts'
 import type { BackupTrailer } from './format.ts'
 
-/** The whole log is read. */
+/** Reads the whole log, hence the long deadline. */
 const DEADLINE_MS = 600_000
 
-/** Credits over all organizations. */
+/** Sums the credits of all organizations. */
 export async function readLedger(db: Database): Promise<BackupTrailer['ledger']> {
   const [ledger] = await ledgerSum(db, {}, { deadlineMs: DEADLINE_MS })
-  if (ledger === undefined) throw new Error('Cannot add up the ledger: the database answered no row')
+  if (ledger === undefined) throw new Error('Cannot add up the ledger: the database returned no row')
   return ledger
 }

@@ -21,19 +21,19 @@ export type BackupPart =
   /** Comes last, once the checksum and the number of rows are verified. */
   | { readonly kind: 'end'; readonly end: BackupTrailer }
 
-/** Bytes of rows in one part, about. */
+/** Approximate bytes of rows in one part. */
 const PART_SIZE = 500_000
 const NEWLINE = 10
 const BRACKET = 91
 
 /**
- * Reads a backup from the bytes of its file. Rows come before the checksum is verified, so whatever is done with them
- * must be undone if no end comes. Throws `BackupError` if the file is not a backup, is cut short, altered or of a newer
- * program, and what `source` throws.
+ * Reads a backup from the bytes of its file. Rows are yielded before the checksum is verified: roll back if the
+ * trailer is missing. Throws `BackupError` if the file is not a backup, is truncated, altered or of a newer program,
+ * and what `source` throws.
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupPart> {
   const reader = createReader()
-  for await (const line of lines(source)) yield* reader.take(line)
+  for await (const line of splitLines(source)) yield* reader.acceptLine(line)
   reader.finish()
 }
 
@@ -51,7 +51,7 @@ export async function checkBackup(
   return { header, end }
 }
 
-/** Takes lines without their newlines and yields the parts that they complete. */
+/** Creates a parser that accepts lines without their newlines and yields the parts they complete. */
 function createReader() {
   const sha256 = createHash('sha256')
   const rows = new Map<string, number>()
@@ -60,7 +60,7 @@ function createReader() {
   let pending: Buffer[] = []
   let size = 0
   let end: BackupTrailer | undefined
-  let proved = false
+  let isVerified = false
 
   function* flush(): Generator<BackupPart> {
     if (pending.length === 0 || table === undefined) return
@@ -71,31 +71,31 @@ function createReader() {
     size = 0
   }
 
-  function* takeMark(mark: MarkerLine): Generator<BackupPart> {
-    if ('sha256' in mark) {
+  function* acceptMarker(marker: MarkerLine): Generator<BackupPart> {
+    if ('sha256' in marker) {
       if (end === undefined) throw malformedBackupError()
-      if (mark.sha256 !== sha256.digest('hex')) {
-        throw new BackupError('Cannot read the backup: it was altered, for its checksum does not fit')
+      if (marker.sha256 !== sha256.digest('hex')) {
+        throw new BackupError('Cannot read the backup: it was altered: its checksum does not match')
       }
-      proved = true
+      isVerified = true
       yield { kind: 'end', end }
     } else if (end !== undefined) throw malformedBackupError()
-    else if ('end' in mark) {
+    else if ('end' in marker) {
       yield* flush()
-      checkCounts(mark.end, rows)
-      end = mark.end
+      checkCounts(marker.end, rows)
+      end = marker.end
     } else {
       yield* flush()
-      const known = header?.tables.some(({ name }) => name === mark.table)
-      if (!known || rows.has(mark.table)) throw malformedBackupError()
-      table = mark.table
+      const isKnownTable = header?.tables.some(({ name }) => name === marker.table)
+      if (!isKnownTable || rows.has(marker.table)) throw malformedBackupError()
+      table = marker.table
       rows.set(table, 0)
     }
   }
 
   return {
-    *take(line: Buffer): Generator<BackupPart> {
-      if (proved) throw malformedBackupError()
+    *acceptLine(line: Buffer): Generator<BackupPart> {
+      if (isVerified) throw malformedBackupError()
       if (header === undefined) {
         header = parseHeader(line.toString())
         yield { kind: 'header', header }
@@ -105,47 +105,47 @@ function createReader() {
         size += line.length
         if (size >= PART_SIZE) yield* flush()
       } else {
-        yield* takeMark(parseMarkerLine(line.toString()))
-        if (proved) return
+        yield* acceptMarker(parseMarkerLine(line.toString()))
+        if (isVerified) return
       }
       sha256.update(line).update('\n')
     },
     finish() {
-      if (!proved) throw cutShort()
+      if (!isVerified) throw truncatedError()
     },
   }
 }
 
 function checkCounts(end: BackupTrailer, rows: ReadonlyMap<string, number>): void {
-  const counted = Object.entries(end.rows)
-  if (counted.length !== rows.size || counted.some(([table, count]) => rows.get(table) !== count))
+  const counts = Object.entries(end.rows)
+  if (counts.length !== rows.size || counts.some(([table, count]) => rows.get(table) !== count))
     throw malformedBackupError()
 }
 
-/** Lines of the decompressed bytes. Only lines that span two chunks are copied. */
-async function* lines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
-  let rest: Buffer[] = []
+/** Splits the decompressed bytes into lines. Copies only lines that span two chunks. */
+async function* splitLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let partial: Buffer[] = []
   let length = 0
-  for await (const chunk of decompressed(source)) {
-    let from = 0
-    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
-      const part = chunk.subarray(from, at)
-      yield rest.length === 0 ? part : Buffer.concat([...rest, part])
-      rest = []
+  for await (const chunk of decompress(source)) {
+    let start = 0
+    for (let newlineIndex = chunk.indexOf(NEWLINE); newlineIndex >= 0; newlineIndex = chunk.indexOf(NEWLINE, start)) {
+      const part = chunk.subarray(start, newlineIndex)
+      yield partial.length === 0 ? part : Buffer.concat([...partial, part])
+      partial = []
       length = 0
-      from = at + 1
+      start = newlineIndex + 1
     }
-    if (from < chunk.length) rest.push(chunk.subarray(from))
-    length += chunk.length - from
+    if (start < chunk.length) partial.push(chunk.subarray(start))
+    length += chunk.length - start
     if (length > LINE_MAX) throw malformedBackupError()
   }
-  if (rest.length > 0) throw cutShort()
+  if (partial.length > 0) throw truncatedError()
 }
 
-async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let failure: unknown
-  // An error of the source is reported as it is, not as the failure of decompression that follows from it.
-  const watched = async function* () {
+  // Reports an error of the source as it is, not as the decompression failure that follows from it.
+  const trackedSource = async function* () {
     try {
       yield* source
     } catch (error) {
@@ -155,13 +155,13 @@ async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<
   }
   const gunzip = createGunzip()
   // Errors are thrown by the loop below; without a callback they would be thrown twice.
-  pipeline(Readable.from(watched(), { objectMode: false }), gunzip, () => undefined)
+  pipeline(Readable.from(trackedSource(), { objectMode: false }), gunzip, () => undefined)
   try {
     for await (const chunk of gunzip) yield chunk
   } catch (error) {
     if (failure !== undefined) throw failure
     const code = getErrnoCode(error)
-    if (code === 'Z_BUF_ERROR') throw cutShort(error)
+    if (code === 'Z_BUF_ERROR') throw truncatedError(error)
     if (code.startsWith('Z_')) {
       throw new BackupError('Cannot read the backup: it was altered, or is not a backup of walletscope', {
         cause: error,
@@ -171,6 +171,6 @@ async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<
   }
 }
 
-function cutShort(cause?: unknown): BackupError {
-  return new BackupError('Cannot read the backup: it is cut short', { cause })
+function truncatedError(cause?: unknown): BackupError {
+  return new BackupError('Cannot read the backup: it is truncated', { cause })
 }

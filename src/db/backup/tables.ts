@@ -3,8 +3,8 @@ import { groupBy } from '../../lib/group_by.ts'
 import type { Database } from '../database.ts'
 
 /**
- * Tables of a backup, each after those that it refers to. Partitions are read and written through their table, and one
- * that others inherit stands for those. A table that is not among them fails `test/db/backup/tables_test.ts`.
+ * Tables of a backup, each after the tables it refers to. Partitions are read and written through their table, and
+ * inheriting tables through their parent. A table missing here fails `test/db/backup/tables_test.ts`.
  */
 export const BACKUP_TABLES: readonly string[] = [
   'ledger',
@@ -47,30 +47,30 @@ export const BACKUP_TABLES: readonly string[] = [
   'midnight_row',
 ]
 
-/** Tables with a row that the migrations make: a restore replaces it by the backup's. */
+/** Tables that the migrations fill with a row: a restore replaces it by the backup's. */
 export const REPLACED_TABLES: readonly string[] = ['ledger', 'request_path']
 
 /**
- * A table as the catalogue has it, without generated columns: of each the type, such as `integer[]`, the sequence that
- * numbers its rows, if any, quoted if needed, and the last number of that; null if it was never used.
+ * A table from the catalogue, without generated columns. Each column has its type, such as `integer[]`, the sequence
+ * that numbers its rows, if any, quoted if needed, and the sequence's last number, null if it was never used.
  */
 export interface BackupTable {
   readonly name: string
   readonly columns: Awaited<ReturnType<typeof tableColumnList>>
 }
 
-/** Those of these tables that exist, in the given order; tables that inherit one of them take its place. */
+/** Lists the existing tables among `names`, in that order; inheriting tables replace their parent. */
 export async function readTables(db: Database, names: readonly string[]): Promise<readonly BackupTable[]> {
   const rows = await tableColumnList(db, { tables: names })
   return [...groupBy(rows, ({ table_name }) => table_name)].map(([name, columns]) => ({ name, columns }))
 }
 
-/** Names of tables, in their order. */
+/** Returns the names of tables, in their order. */
 export function getTableNames(tables: readonly { readonly name: string }[]): readonly string[] {
   return tables.map(({ name }) => name)
 }
 
-/** A quoted identifier of SQL. */
+/** Quotes an SQL identifier. */
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -3,17 +3,17 @@ import { compareMigrations, listAppliedMigrations, type Migration } from '../sch
 import { BackupError, type BackupHeader } from './format.ts'
 import { type BackupTable, getTableNames, quoteIdentifier, REPLACED_TABLES, readTables } from './tables.ts'
 
-/** Throws `BackupError` unless the backup was made by this program or an older one. */
-export function checkBackupVersion({ migrations }: BackupHeader, known: readonly Migration[]): void {
-  const { other, isNewer } = compareMigrations(migrations, known)
+/** Throws `BackupError` unless this program or an older one wrote the backup. */
+export function checkBackupVersion({ migrations }: BackupHeader, knownMigrations: readonly Migration[]): void {
+  const { firstDifference, isNewer } = compareMigrations(migrations, knownMigrations)
   if (isNewer) {
     throw new BackupError(
-      `Cannot restore the backup: its tables are of version ${migrations.length}, this program knows ${known.length}; ` +
+      `Cannot restore the backup: its tables are at version ${migrations.length}, this program knows ${knownMigrations.length}; ` +
         'run the newer program',
     )
   }
-  if (migrations.length > 0 && other === undefined) return
-  throw new BackupError('Cannot restore the backup: its tables are not those of any version of this program')
+  if (migrations.length > 0 && firstDifference === undefined) return
+  throw new BackupError('Cannot restore the backup: its tables match no version of this program')
 }
 
 /**
@@ -26,46 +26,46 @@ export async function checkTarget(
 ): Promise<void> {
   checkBackupVersion(header, migrations)
   await checkEmpty(db, await readTables(db, getTableNames(header.tables)))
-  const { length: present } = await listAppliedMigrations(db)
-  if (present <= header.migrations.length) return
+  const { length: appliedCount } = await listAppliedMigrations(db)
+  if (appliedCount <= header.migrations.length) return
   throw new BackupError(
-    `Cannot restore the backup: its tables are of version ${header.migrations.length}, those of the database already of ` +
-      `version ${present}; restore into a database without tables, which are then migrated`,
+    `Cannot restore the backup: its tables are at version ${header.migrations.length}, the database's already at ` +
+      `version ${appliedCount}; restore into a database without tables, the restore migrates it`,
   )
 }
 
-/** The backup's tables, as the database has them. Throws `BackupError` if they differ. */
+/** Returns the database's counterparts of the backup's tables. Throws `BackupError` if they differ. */
 export async function matchBackupTables(db: Database, header: BackupHeader): Promise<readonly BackupTable[]> {
   const tables = await readTables(db, getTableNames(header.tables))
   for (const { name, columns } of header.tables) {
-    const found = tables
+    const actual = tables
       .find((table) => table.name === name)
-      ?.columns.map(columnText)
+      ?.columns.map(formatColumn)
       .toSorted()
-    const expected = columns.map(columnText).toSorted()
-    if (found?.join() === expected.join()) continue
-    throw new BackupError(`Cannot restore the backup: its table "${name}" is not that of the database`)
+    const expected = columns.map(formatColumn).toSorted()
+    if (actual?.join() === expected.join()) continue
+    throw new BackupError(`Cannot restore the backup: its table "${name}" differs from the database's`)
   }
   return tables
 }
 
-/** The database has rows already. */
+/** The database already has rows. */
 export class NotEmptyError extends BackupError {}
 
-/** Throws `NotEmptyError` if a table has a row that no migration made. */
+/** Throws `NotEmptyError` if a table has a row that no migration inserted. */
 export async function checkEmpty(db: Database, tables: readonly BackupTable[]): Promise<void> {
   for (const { name } of tables.filter((table) => !REPLACED_TABLES.includes(table.name))) {
-    const [found] = await db.run<{ filled: boolean }>(
+    const [row] = await db.run<{ filled: boolean }>(
       `select exists (select from ${quoteIdentifier(name)}) as filled`,
       [],
     )
-    if (!found?.filled) continue
+    if (!row?.filled) continue
     throw new NotEmptyError(
       `Cannot restore the backup: expected an empty database, and its table "${name}" has rows; nothing was changed`,
     )
   }
 }
 
-function columnText({ name, type }: { readonly name: string; readonly type: string }): string {
+function formatColumn({ name, type }: { readonly name: string; readonly type: string }): string {
   return JSON.stringify([name, type])
 }

@@ -1,4 +1,4 @@
-/** Why there is no connection, by the code of the system, of TLS, of the driver or of `generation.ts`. */
+/** Reasons for a failed connection, by the code of the system, TLS, the driver or `pooled_connection.ts`. */
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused, nothing listens there',
   ECONNRESET: 'the server reset the connection',
@@ -20,10 +20,10 @@ const WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate of the server is for another host',
 }
 
-/** Words of TLS that say what is wrong with a certificate: they name no host. */
+/** TLS errors about a certificate: their messages name no host. */
 const TLS_CODE = /^(?:CERT_|DEPTH_|SELF_SIGNED_|UNABLE_TO_|ERR_SSL_|ERR_TLS_)/
 
-/** Why there is no connection, in words that name no address, and the code. */
+/** Describes a failed connection, without an address, with its code. */
 export function describeConnectionFailure(code: string, message: string): string {
   const words = WORDS[code] ?? (TLS_CODE.test(code) && message !== '' ? message : undefined)
   return words === undefined ? code : `${words} (${code})`

@@ -5,13 +5,13 @@ import type { DatabaseAddress } from '../address.ts'
 import { classifyFailure, createCircuitBreaker, loggedUnavailableError, unavailableError } from './failure.ts'
 import { createPooledConnection, type PooledConnection } from './pooled_connection.ts'
 
-/** How a lane does. */
+/** State of a lane, for metrics. */
 export interface LaneReport {
-  /** False since a statement failed because the database was away, until one succeeds. */
-  readonly reached: boolean
+  /** False after a statement failed because the database was unreachable, until one succeeds. */
+  readonly isReachable: boolean
   readonly running: number
   readonly waiting: number
-  /** Time that statements have waited for a connection so far, milliseconds. */
+  /** Total time that statements have waited for a connection, milliseconds. */
   readonly waitedMs: number
 }
 
@@ -21,11 +21,11 @@ interface LaneOptions {
   readonly clock: Clock
   readonly log: Log
   readonly connectionsMax: number
-  /** The server's own limit, above every deadline of this lane: it ends statements that were given up. */
+  /** The server's own limit, above every deadline of this lane: it ends abandoned statements. */
   readonly statementTimeoutMs: number
-  /** What all lanes of a pool have learned about the server. */
+  /** Facts about the server, shared by all lanes of a pool. */
   readonly server: {
-    /** True once a pooler was found before it. */
+    /** True once a pooler was detected. */
     pooled: boolean
   }
 }
@@ -33,46 +33,45 @@ interface LaneOptions {
 const LOST = 'database lost'
 
 const STATEMENTS_MAX = 1_000
-/** Longer than any deadline of the gate: what a slow server has begun for a connection is not begun anew. */
+/** Longer than any deadline of the gate, so that a slow server can finish opening a connection. */
 const CONNECT_TIMEOUT_MS = 3_000
-/** With the first answer. */
+/** Time limit for opening a connection, including its first result. */
 const OPEN_MS = 4_000
 const OPENING = 'select 1'
 
-/** A place for one connection, which is replaced when it is lost. One statement uses it at a time. */
+/** Holds one connection and replaces it when it is lost. One statement uses it at a time. */
 interface Slot {
   busy: boolean
-  generation: PooledConnection | undefined
-  /** The listener that it was opened to. */
+  connection: PooledConnection | undefined
+  /** Index of the listener the connection was opened to. */
   listenerIndex: number
-  /** Whether it was opened as behind a pooler. */
+  /** True if the connection was opened for use behind a pooler. */
   pooled: boolean
 }
 
 /** The victim of a deadlock may be sent again: a statement is a transaction and was rolled back whole. */
 const ATTEMPTS_MAX = 3
 
-/** A statement that waits for an open connection. */
+/** A statement waiting for an open connection. */
 interface QueuedStatement {
   resolve(slot: Slot): void
   reject(error: Error): void
 }
 
-/** True if its connection has answered, and is not lost. */
-const isOpen = ({ generation }: Slot): boolean => generation?.usable === true && generation.worked
+/** True if the slot's connection has answered and is not lost. */
+const isOpen = ({ connection }: Slot): boolean => connection?.isUsable === true && connection.hasAnswered
 
 /**
- * Makes a lane: statements of one kind, with connections that no others use. A statement takes an open connection that is
- * free, or waits for one until its deadline. While statements wait, connections are opened, one after another, and each to
- * its end, whoever has given up meanwhile: a slow server that had to open many at once, for statements that give up, would
- * open them for ever and answer nobody.
+ * Creates a lane: statements of one kind, with connections of their own. A statement takes a free open connection, or
+ * waits for one until its deadline. While statements wait, open connections one at a time and finish each even if its
+ * waiter timed out; a slow server would otherwise never complete one.
  */
 export function createLane(options: LaneOptions) {
   const { address, clock, log, server } = options
   const breaker = createCircuitBreaker(() => clock.monotonicMs())
   const slots: Slot[] = []
   const waiting = new Set<QueuedStatement>()
-  const generations = new Set<PooledConnection>()
+  const connections = new Set<PooledConnection>()
   const idle = createIdleWaiter(() => statements === 0)
   let isOpening = false
   let listenerIndex = 0
@@ -81,15 +80,15 @@ export function createLane(options: LaneOptions) {
   let awayReason = ''
   let waitedMs = 0
 
-  function generationOf(slot: Slot): PooledConnection {
-    const { generation } = slot
-    if (generation?.usable) return generation
-    // Several connections may fail at one listener: only the first of them turns to the next listener.
+  function getConnection(slot: Slot): PooledConnection {
+    const { connection } = slot
+    if (connection?.isUsable) return connection
+    // Several connections may fail at one listener: only the first failure moves on to the next listener.
     const isSame = slot.listenerIndex === listenerIndex && slot.pooled === server.pooled
-    if (generation !== undefined && !generation.worked && isSame) listenerIndex++
+    if (connection !== undefined && !connection.hasAnswered && isSame) listenerIndex++
     const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
-    for (const old of generations) if (!old.usable) generations.delete(old)
-    const made = createPooledConnection({
+    for (const old of connections) if (!old.isUsable) connections.delete(old)
+    const replacement = createPooledConnection({
       address,
       listener,
       ca: options.ca,
@@ -98,47 +97,47 @@ export function createLane(options: LaneOptions) {
       applicationName: 'walletscope',
       pooled: server.pooled,
     })
-    generations.add(made)
-    slot.generation = made
+    connections.add(replacement)
+    slot.connection = replacement
     slot.listenerIndex = listenerIndex
     slot.pooled = server.pooled
-    return made
+    return replacement
   }
 
-  /** An open connection for one statement, released by `release`. Throws if none can be opened, or if none is free by the deadline. */
-  function openSlot(deadlineMs: number): Promise<Slot> {
-    const free = slots.find((slot) => !slot.busy && isOpen(slot))
-    if (free !== undefined) {
-      free.busy = true
-      return Promise.resolve(free)
+  /** Resolves with an open slot; `release` frees it. Rejects if none opens or becomes free by the deadline. */
+  function acquireSlot(deadlineMs: number): Promise<Slot> {
+    const freeSlot = slots.find((slot) => !slot.busy && isOpen(slot))
+    if (freeSlot !== undefined) {
+      freeSlot.busy = true
+      return Promise.resolve(freeSlot)
     }
     const startedMs = clock.monotonicMs()
     return new Promise((resolve, reject) => {
-      const settled = () => {
+      const settle = () => {
         clearTimeout(timer)
         waiting.delete(waiter)
         waitedMs += clock.monotonicMs() - startedMs
       }
       const waiter: QueuedStatement = {
         resolve(slot) {
-          settled()
+          settle()
           resolve(slot)
         },
         reject(error) {
-          settled()
+          settle()
           reject(error)
         },
       }
-      const timer = setTimeout(() => waiter.reject(late()), deadlineMs)
+      const timer = setTimeout(() => waiter.reject(timeoutError()), deadlineMs)
       waiting.add(waiter)
-      openMore()
+      openSlots()
     })
   }
 
-  /** What a statement is told that no connection became free for. */
-  function late(): Error {
+  /** The error for a statement for which no connection became free. */
+  function timeoutError(): Error {
     if (slots.some(isOpen)) return unavailableError('Too many requests wait for the database', 'no free connection')
-    return lost('no answer by the deadline')
+    return recordLoss('no answer by the deadline')
   }
 
   function release(slot: Slot): void {
@@ -149,43 +148,43 @@ export function createLane(options: LaneOptions) {
     next.resolve(slot)
   }
 
-  /** Opens connections while statements wait, unless that is under way or all are open. */
-  function openMore(): void {
+  /** Opens connections while statements wait, unless one is being opened or all are open. */
+  function openSlots(): void {
     if (isOpening || waiting.size === 0) return
-    const slot = slots.find((each) => !each.busy) ?? added()
+    const slot = slots.find((each) => !each.busy) ?? addSlot()
     if (slot === undefined) return
     isOpening = true
     slot.busy = true
     void connect(slot).then((failure) => {
       isOpening = false
       release(slot)
-      if (failure === undefined) openMore()
-      // Those that are open may be all that the server allows.
+      if (failure === undefined) openSlots()
+      // The open connections may be all that the server allows.
       else if (!slots.some(isOpen)) {
-        const error = typeof failure === 'string' ? lost(failure) : failure
+        const error = typeof failure === 'string' ? recordLoss(failure) : failure
         for (const each of waiting) each.reject(error)
       }
     })
   }
 
-  function added(): Slot | undefined {
+  function addSlot(): Slot | undefined {
     if (slots.length === options.connectionsMax) return undefined
-    const slot = { busy: false, generation: undefined, listenerIndex, pooled: server.pooled }
+    const slot = { busy: false, connection: undefined, listenerIndex, pooled: server.pooled }
     slots.push(slot)
     return slot
   }
 
-  /** Undefined once the slot's connection has answered; otherwise why it does not, an error if the server says so. */
+  /** Opens the slot's connection. Returns undefined on success, else the reason, an error if the server refused. */
   async function connect(slot: Slot): Promise<string | Error | undefined> {
     let listenersLeft = address.listeners.length - 1
     for (;;) {
       const outcome = await attempt(slot, OPENING, [], OPEN_MS)
       if (!('kind' in outcome)) {
-        reached()
+        recordReachable()
         return undefined
       }
       if (outcome.kind === 'pooler') {
-        foundPooler()
+        recordPooler()
         continue
       }
       // The next listener may be the primary now.
@@ -195,14 +194,14 @@ export function createLane(options: LaneOptions) {
   }
 
   async function attempt(slot: Slot, text: string, params: readonly (string | null)[], deadlineMs: number) {
-    const mine = generationOf(slot)
-    const { rows, done } = mine.send(text, params)
+    const connection = getConnection(slot)
+    const { rows, done } = connection.send(text, params)
     try {
       return await withTimeout(deadlineMs, rows)
     } catch (error) {
       const failure = classifyFailure(error)
-      if (failure.kind === 'away' || failure.kind === 'pooler') mine.retire()
-      // Known by now, and it still refuses: a parameter of the URL, which must not be left out.
+      if (failure.kind === 'away' || failure.kind === 'pooler') connection.retire()
+      // The pooler still refuses although it is known: the URL has a parameter, which must not be left out.
       return failure.kind === 'pooler' && slot.pooled ? { ...failure, kind: 'away' as const } : failure
     } finally {
       done()
@@ -210,48 +209,48 @@ export function createLane(options: LaneOptions) {
   }
 
   async function runAdmitted(text: string, params: readonly (string | null)[], deadlineMs: number) {
-    const giveUpMs = clock.monotonicMs() + deadlineMs
-    const slot = await openSlot(deadlineMs)
+    const deadlineAtMs = clock.monotonicMs() + deadlineMs
+    const slot = await acquireSlot(deadlineMs)
     let reason = ''
     try {
       for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
-        const outcome = await attempt(slot, text, params, Math.max(1, giveUpMs - clock.monotonicMs()))
-        if ('kind' in outcome && outcome.kind === 'away') throw lost(outcome.reason)
-        reached()
+        const outcome = await attempt(slot, text, params, Math.max(1, deadlineAtMs - clock.monotonicMs()))
+        if ('kind' in outcome && outcome.kind === 'away') throw recordLoss(outcome.reason)
+        recordReachable()
         if (!('kind' in outcome)) return outcome
         if (outcome.kind === 'refused') throw outcome.error
         reason = outcome.reason
       }
     } finally {
       release(slot)
-      openMore()
+      openSlots()
     }
     throw unavailableError('The database is too busy to answer', reason)
   }
 
-  function foundPooler(): void {
+  function recordPooler(): void {
     if (server.pooled) return
     server.pooled = true
-    log.info({ msg: 'Found a pooler before the database: statements are not kept prepared' })
+    log.info({ msg: 'A connection pooler is in use: prepared statements are off' })
   }
 
-  /** Notes that the database is away; what statements are told. */
-  function lost(reason: string): Error {
-    breaker.failed()
+  /** Records that the database is unreachable and returns the error for the statement. */
+  function recordLoss(reason: string): Error {
+    breaker.recordFailure()
     awaySinceMs ??= clock.monotonicMs()
     awayReason = reason
-    // One line a minute for all lanes, also if it comes and goes.
-    logThrottled(log, { level: 'warn', kind: LOST }, { msg: 'Lost the database', reason })
+    // One line a minute for all lanes, even if the database flaps.
+    logThrottled(log, { level: 'warn', kind: LOST }, { msg: 'The database is unreachable', reason })
     return loggedUnavailableError(reason)
   }
 
-  function reached(): void {
-    breaker.succeeded()
+  function recordReachable(): void {
+    breaker.recordSuccess()
     if (awaySinceMs === undefined) return
     const afterMs = Math.round(clock.monotonicMs() - awaySinceMs)
     awaySinceMs = undefined
     resetThrottled(log, LOST)
-    logThrottled(log, { level: 'info', kind: 'database reached' }, { msg: 'Reached the database again', afterMs })
+    logThrottled(log, { level: 'info', kind: 'database reached' }, { msg: 'The database is reachable again', afterMs })
   }
 
   return {
@@ -267,7 +266,7 @@ export function createLane(options: LaneOptions) {
       }
     },
     report: (): LaneReport => ({
-      reached: awaySinceMs === undefined,
+      isReachable: awaySinceMs === undefined,
       running: statements - waiting.size,
       waiting: waiting.size,
       waitedMs,
@@ -275,7 +274,7 @@ export function createLane(options: LaneOptions) {
     /** Resolves when nothing is in flight; never rejects. */
     idle: idle.wait,
     destroy(): void {
-      for (const each of generations) each.destroy()
+      for (const each of connections) each.destroy()
     },
   }
 }

@@ -15,7 +15,7 @@ interface DatabaseOptions {
   readonly tls?: DatabaseTls
   readonly clock: Clock
   readonly log: Log
-  /** Most connections of each lane. @default 8 of `gate`, 4 of `read`, 3 of `background` */
+  /** Maximum connections of each lane. @default 8 for `gate`, 4 for `read`, 3 for `background` */
   readonly max?: number
 }
 
@@ -25,7 +25,7 @@ export interface DatabasePool extends Database {
 
 export const DEADLINE_DEFAULT_MS = 1_500
 
-/** The lanes of one server, on which copies are read as everything else is. */
+/** The lanes of one server: without a standby, `copy` uses `read`. */
 type OwnLane = Exclude<LaneName, 'copy'>
 
 /** Connections are opened as needed; `deadlineMaxMs` is the longest deadline of a statement. */
@@ -35,10 +35,10 @@ const LANES: Readonly<Record<OwnLane, { readonly connections: number; readonly d
   background: { connections: 3, deadlineMaxMs: 600_000 },
 }
 
-/** Most connections that one process opens. */
+/** Maximum connections that one process opens. */
 export const CONNECTIONS_MAX = Object.values(LANES).reduce((sum, { connections }) => sum + connections, 0)
 
-/** The server stops a statement this long after our deadline. */
+/** The server ends a statement this long after our deadline. */
 const GRACE_MS = 500
 const CLOSE_MS = 1_500
 
@@ -52,7 +52,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readCaCertificates(address.caFile)
   const server = { pooled: false }
-  const lane = (name: OwnLane) =>
+  const openLane = (name: OwnLane) =>
     createLane({
       address,
       ca,
@@ -62,34 +62,34 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       statementTimeoutMs: LANES[name].deadlineMaxMs + GRACE_MS,
       server,
     })
-  const lanes = { gate: lane('gate'), read: lane('read'), background: lane('background') }
-  const all = Object.values(lanes)
-  let closed = false
+  const lanes = { gate: openLane('gate'), read: openLane('read'), background: openLane('background') }
+  const allLanes = Object.values(lanes)
+  let isClosed = false
 
   return {
     async run<Row extends object>(
       text: string,
       params: Parameters<Database['run']>[1],
-      { lane: named = 'read', deadlineMs = DEADLINE_DEFAULT_MS }: Parameters<Database['run']>[2] = {},
+      { lane: requestedLane = 'read', deadlineMs = DEADLINE_DEFAULT_MS }: Parameters<Database['run']>[2] = {},
     ): Promise<readonly Row[]> {
-      const lane = named === 'copy' ? 'read' : named
+      const lane = requestedLane === 'copy' ? 'read' : requestedLane
       const { deadlineMaxMs } = LANES[lane]
       if (!(deadlineMs > 0 && deadlineMs <= deadlineMaxMs)) {
         throw new RangeError(`Cannot run a statement in lane ${lane}: expected a deadline up to ${deadlineMaxMs} ms`)
       }
-      if (closed) throw unavailableError('The database is closed', 'closed')
+      if (isClosed) throw unavailableError('The database is closed', 'closed')
       return (await lanes[lane].run(text, params.map(encodeParam), deadlineMs)) as readonly Row[]
     },
     report: () => Object.entries(lanes).map(([name, each]) => ({ name, ...each.report() })),
     async close() {
-      closed = true
-      await withTimeout(CLOSE_MS, Promise.all(all.map((each) => each.idle()))).catch(() => {})
-      for (const each of all) each.destroy()
+      isClosed = true
+      await withTimeout(CLOSE_MS, Promise.all(allLanes.map((each) => each.idle()))).catch(() => {})
+      for (const each of allLanes) each.destroy()
     },
   }
 }
 
-/** Text of the file that `sslrootcert` names. Throws an `Error` if it cannot be read. */
+/** Reads the file that `sslrootcert` names. Throws an `Error` if it cannot be read. */
 export function readCaCertificates(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -7,7 +7,7 @@ import { CLIENT_CONNECTION_CHECK } from './failure.ts'
 
 export type PooledConnection = ReturnType<typeof createPooledConnection>
 
-interface GenerationOptions {
+interface PooledConnectionOptions {
   readonly address: DatabaseAddress
   readonly listener: Listener
   /** Certificates of authorities to trust instead of the system's. */
@@ -16,105 +16,105 @@ interface GenerationOptions {
   readonly statementTimeoutMs: number
   readonly applicationName: string
   /**
-   * True: behind a pooler, which may give every statement another session of the server. Statements are then not kept
-   * prepared, and only what poolers keep for each client is set. @default false
+   * True: a pooler may run every statement in another server session. Statements are then not kept prepared, and only
+   * settings that poolers keep for each client are sent. @default false
    */
   readonly pooled?: boolean
-  /** True: never connects again, so that no statement of a transaction runs outside it. */
+  /** True: never reconnects, so that no statement of a transaction runs outside it. */
   readonly connectsOnce?: boolean
 }
 
-/** How long a connection may take to close before its socket is destroyed. */
-const FAREWELL_MS = 200
-/** How soon the server notices that the client of a statement is gone. */
-const ABANDONED_CHECK_MS = 250
+/** How long a connection may take to close before its socket is destroyed, milliseconds. */
+const CLOSE_GRACE_MS = 200
+/** Interval at which the server checks that a statement's client is still there, milliseconds. */
+const CLIENT_CHECK_MS = 250
 
 /**
- * Makes a generation, one connection, which connects with the first statement. After a loss the driver cannot be trusted
- * (it sends stale buffers to the next connection, promises never settle), so a generation that lost its connection takes
- * no more statements, and a new one replaces it.
+ * Creates one connection, which connects with the first statement. After a loss the driver cannot be trusted (it sends
+ * stale buffers to the next connection, promises never settle), so a lost connection takes no more statements, and the
+ * caller creates a new one.
  */
-export function createPooledConnection(options: GenerationOptions) {
+export function createPooledConnection(options: PooledConnectionOptions) {
   const { pooled = false } = options
   const sockets = new Set<Socket>()
-  let usable = true
+  let isUsable = true
   let isStandby = false
-  let worked = false
+  let hasAnswered = false
   let inFlight = 0
-  let destroyed = false
-  let connected = false
+  let isDestroyed = false
+  let hasConnected = false
 
   const sql = postgres({
     ...driverOptions(options),
     onparameter: (name: string, value: string) => {
       if (name === 'in_hot_standby') isStandby = value === 'on'
     },
-    // The driver uses our sockets, so that all can be destroyed here.
+    // The driver uses our sockets, so that `destroy()` reaches all of them.
     socket: () => {
       const socket = connect(options.listener, { tls: options.address.tls })
       sockets.add(socket)
-      // At the first sign: what is sent between the end of a socket and its close, the driver forgets.
-      for (const sign of ['end', 'error', 'close']) socket.once(sign, () => generation.retire())
+      // Retire at the first sign: the driver drops statements sent between the end of a socket and its close.
+      for (const sign of ['end', 'error', 'close']) socket.once(sign, () => connection.retire())
       socket.once('close', () => sockets.delete(socket))
-      if (options.connectsOnce && connected) generation.destroy()
-      if (destroyed) setImmediate(() => socket.destroy())
-      connected = true
+      if (options.connectsOnce && hasConnected) connection.destroy()
+      if (isDestroyed) setImmediate(() => socket.destroy())
+      hasConnected = true
       return socket
     },
   } as unknown as postgres.Options<Record<string, postgres.PostgresType>>)
 
-  /** The driver leaves a standby before it sends anything, and says only that the connection is gone. */
-  function toldOf(error: unknown): never {
-    const leftStandby = isStandby && !worked && options.address.listeners.length > 1
-    throw leftStandby ? Object.assign(new Error('The server is a standby'), { code: 'STANDBY' }) : error
+  /** Names the standby: the driver leaves one before it sends anything, and reports only a closed connection. */
+  function throwDriverError(error: unknown): never {
+    const hasLeftStandby = isStandby && !hasAnswered && options.address.listeners.length > 1
+    throw hasLeftStandby ? Object.assign(new Error('The server is a standby'), { code: 'STANDBY' }) : error
   }
 
-  const generation = {
+  const connection = {
     /** False after a loss, `retire()` or `destroy()`: send nothing more. */
-    get usable(): boolean {
-      return usable
+    get isUsable(): boolean {
+      return isUsable
     },
-    get worked(): boolean {
-      return worked
+    get hasAnswered(): boolean {
+      return hasAnswered
     },
     /** Sends one statement. May never settle: the caller must have a deadline and must call `done` exactly once. */
     send(text: string, params: readonly (string | null)[]) {
       inFlight++
       const statement = sql.unsafe(text, [...params], { prepare: !pooled, simple: false } as { prepare: boolean })
       // The driver never frees the `strings` of a failed statement; one array per text bounds that.
-      Object.assign(statement, { strings: stringsOf(text) })
+      Object.assign(statement, { strings: getStrings(text) })
       const rows: Promise<readonly object[]> = statement.then((result) => {
-        worked = true
+        hasAnswered = true
         return [...result] as object[]
-      }, toldOf)
+      }, throwDriverError)
       return {
         rows,
         done(): void {
           inFlight--
-          if (inFlight === 0 && !usable) generation.destroy()
+          if (inFlight === 0 && !isUsable) connection.destroy()
         },
       }
     },
     /** Lets statements in flight finish, then closes; never waits. */
     retire(): void {
-      usable = false
-      if (inFlight === 0) generation.destroy()
+      isUsable = false
+      if (inFlight === 0) connection.destroy()
     },
     destroy(): void {
-      usable = false
-      if (destroyed) return
-      destroyed = true
-      // Its promise may never settle, so it is not awaited.
+      isUsable = false
+      if (isDestroyed) return
+      isDestroyed = true
+      // The promise may never settle, so it is not awaited.
       sql.end({ timeout: 0 }).catch(() => {})
       setTimeout(() => {
         for (const socket of sockets) socket.destroy()
-      }, FAREWELL_MS)
+      }, CLOSE_GRACE_MS)
     },
   }
-  return generation
+  return connection
 }
 
-function driverOptions({ address, listener, ...options }: GenerationOptions) {
+function driverOptions({ address, listener, ...options }: PooledConnectionOptions) {
   const host = 'host' in listener ? listener.host : undefined
   return {
     host: host ?? 'localhost',
@@ -122,7 +122,7 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
     user: address.user,
     password: address.password,
     ssl: address.tls && host !== undefined ? tlsOptions(host, { ca: options.ca, verified: address.verified }) : false,
-    // A standby may be behind, so of several listeners the primary is wanted.
+    // A standby may lag, so with several listeners only the primary is used.
     target_session_attrs: address.listeners.length > 1 ? 'primary' : undefined,
     max: 1,
     max_pipeline: 0,
@@ -144,18 +144,18 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
   }
 }
 
-/** Settings that a pooler does not keep for each client. */
+/** Session settings that a pooler does not keep for each client. */
 function sessionSettings(statementTimeoutMs: number) {
   return {
     plan_cache_mode: 'force_generic_plan',
-    // A statement that waited for a lock must see what the other wrote; the database's default may differ.
+    // A statement that waited for a lock must see the other transaction's writes; the database's default may differ.
     default_transaction_isolation: 'read committed',
     statement_timeout: statementTimeoutMs,
-    [CLIENT_CONNECTION_CHECK]: ABANDONED_CHECK_MS,
+    [CLIENT_CONNECTION_CHECK]: CLIENT_CHECK_MS,
   }
 }
 
-/** The driver's own `ssl: 'require'` accepts any certificate; this accepts only one for the host, if it is `verified`. */
+/** Accepts only a certificate for the host if `verified`; the driver's own `ssl: 'require'` accepts any. */
 function tlsOptions(host: string, { ca, verified }: { readonly ca: string | undefined; readonly verified: boolean }) {
   return {
     rejectUnauthorized: verified,
@@ -165,12 +165,12 @@ function tlsOptions(host: string, { ca, verified }: { readonly ca: string | unde
   }
 }
 
-/** PostgreSQL's answer to a client that asks for TLS: it has none. */
+/** PostgreSQL's reply to a TLS request if it has no TLS. */
 const NO_TLS = 'N'.charCodeAt(0)
 
 function connect(listener: Listener, { tls }: { readonly tls: boolean }): Socket {
   const socket = new Socket()
-  // The driver would start TLS in any case, and the server's reset would say nothing.
+  // The driver would start TLS in any case, and the server's reset would give no reason.
   if (tls && 'host' in listener) {
     socket.once('data', ([first]) => {
       if (first === NO_TLS) socket.destroy(Object.assign(new Error('The server has no TLS'), { code: 'NO_TLS' }))
@@ -188,4 +188,4 @@ function connect(listener: Listener, { tls }: { readonly tls: boolean }): Socket
 }
 
 const TEXTS_CHARS_MAX = 4_000_000
-const stringsOf = memoizeText((text: string): readonly string[] => [text], TEXTS_CHARS_MAX)
+const getStrings = memoizeText((text: string): readonly string[] => [text], TEXTS_CHARS_MAX)

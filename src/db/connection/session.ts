@@ -7,32 +7,31 @@ import { readCaCertificates } from './pool.ts'
 import { createPooledConnection } from './pooled_connection.ts'
 
 interface SessionOptions {
-  /** As for `openDatabase`. A secret. */
+  /** Same as for `openDatabase`. A secret. */
   readonly url: string
   /** @default 'verify' */
   readonly tls?: DatabaseTls
-  /** Its name in `pg_stat_activity`. */
+  /** Name of the session in `pg_stat_activity`. */
   readonly applicationName: string
 }
 
 const DEADLINE_DEFAULT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5_000
 const DEADLINE_MAX_MS = 600_000
-/** The server stops a statement this long after our deadline. */
+/** The server ends a statement this long after our deadline. */
 const GRACE_MS = 500
 
 /**
- * Opens the one connection that a backup reads from and a restore writes to: several statements in one transaction,
- * with `begin` and `commit` as plain statements. It never connects again, so statements after a loss fail; the driver's
- * own transactions would commit them alone. Statements are sent one after the other. Throws `UnavailableError` if no
- * listener answers.
+ * Opens the single connection of a backup or a restore: several statements in one transaction, with `begin` and
+ * `commit` as plain statements, sent one after the other. It never reconnects, so statements after a loss fail; the
+ * driver's own transactions would commit them alone. Throws `UnavailableError` if no listener answers.
  */
 export async function openSession(options: SessionOptions): Promise<Database> {
   const address = parseDatabaseUrl(options.url, options.tls)
   let failure: unknown
   for (const listener of address.listeners) {
     for (const pooled of [false, true]) {
-      const session = sessionOn(listener, { ...options, address, pooled })
+      const session = createSession(listener, { ...options, address, pooled })
       try {
         await session.run('select 1', [])
         return session
@@ -47,7 +46,7 @@ export async function openSession(options: SessionOptions): Promise<Database> {
   throw failure
 }
 
-function sessionOn(
+function createSession(
   listener: Listener,
   {
     address,
@@ -55,7 +54,7 @@ function sessionOn(
     pooled,
   }: SessionOptions & { readonly address: DatabaseAddress; readonly pooled: boolean },
 ): Database {
-  const generation = createPooledConnection({
+  const connection = createPooledConnection({
     address,
     listener,
     ca: address.caFile === undefined ? undefined : readCaCertificates(address.caFile),
@@ -71,14 +70,14 @@ function sessionOn(
       params: Parameters<Database['run']>[1],
       { deadlineMs = DEADLINE_DEFAULT_MS }: { readonly deadlineMs?: number } = {},
     ): Promise<readonly Row[]> {
-      if (!generation.usable) throw unavailableError('The connection to the database was lost', 'connection lost')
-      const { rows, done } = generation.send(text, params.map(encodeParam))
+      if (!connection.isUsable) throw unavailableError('The connection to the database was lost', 'connection lost')
+      const { rows, done } = connection.send(text, params.map(encodeParam))
       try {
         return (await withTimeout(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
       } catch (error) {
         const failure = classifyFailure(error)
         if (failure.kind === 'refused') throw failure.error
-        generation.retire()
+        connection.retire()
         // The first failure ends a transaction, so the server's message matters more than whether it may be retried.
         if (isServerError(error)) throw new SqlError(error.message, { code: error.code, cause: error })
         throw unavailableError('The database does not answer', failure.reason)
@@ -87,7 +86,7 @@ function sessionOn(
       }
     },
     async close() {
-      generation.destroy()
+      connection.destroy()
     },
   }
 }

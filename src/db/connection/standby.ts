@@ -7,55 +7,55 @@ import { type DatabasePool, DEADLINE_DEFAULT_MS } from './pool.ts'
 
 export type StandbyPool = ReturnType<typeof withStandby>
 
-/** Longest wait for each question to either server. */
-const ASK_MS = 250
-/** How long a statement waits for the standby to catch up; after that the primary is asked. */
+/** Deadline of each position query to either server. */
+const QUERY_TIMEOUT_MS = 250
+/** How long a statement waits for the standby to catch up before it goes to the primary. */
 const CATCH_UP_MS = 100
-const LOOK_MS = 5
-/** How long a standby that failed is left alone. */
-const AGAIN_MS = 1_000
+const POLL_MS = 5
+/** How long a failed standby is not used. */
+const RETRY_AFTER_MS = 1_000
 const AWAY = { answers: false, lag_bytes: null, lag_seconds: null }
 
 /**
- * Sends statements of lane `copy` to a standby, and all others to the primary. The standby is asked once it has replayed
- * all that the primary had written when the statement came, so that nobody reads less than he was shown before. If it is
- * away, too far behind, or ends the statement, the primary answers within what is left of the deadline, half at least.
+ * Sends statements of lane `copy` to a standby, and all others to the primary. Wait until the standby has replayed the
+ * primary's position at arrival, so reads never go backwards. If the standby is unreachable, lags too far, or cancels
+ * the statement, the primary runs it within the rest of the deadline, at least half of it.
  */
 export function withStandby(
   { primary, standby }: { readonly primary: DatabasePool; readonly standby: DatabasePool },
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ) {
-  let againMs = Number.NEGATIVE_INFINITY
+  let retryAtMs = Number.NEGATIVE_INFINITY
 
-  /** How far the standby is behind what the primary has written by now; undefined if it is none of that primary. */
-  async function progress() {
-    const [fence] = await standbyFence(primary, {}, { deadlineMs: ASK_MS })
+  /** Reads how far the standby is behind the primary's current position; undefined if it is not its standby. */
+  async function readProgress() {
+    const [fence] = await standbyFence(primary, {}, { deadlineMs: QUERY_TIMEOUT_MS })
     if (fence === undefined) return undefined
     const look = async () => {
-      const [row] = await standbyProgress(standby, fence, { deadlineMs: ASK_MS })
+      const [row] = await standbyProgress(standby, fence, { deadlineMs: QUERY_TIMEOUT_MS })
       return row?.is_copy ? row : undefined
     }
     return { look, first: await look() }
   }
 
-  function leave(reason: string): void {
-    againMs = clock.monotonicMs() + AGAIN_MS
-    logThrottled(log, { level: 'warn', kind: 'standby lost' }, { msg: 'Left the standby to itself', reason })
+  function suspendStandby(reason: string): void {
+    retryAtMs = clock.monotonicMs() + RETRY_AFTER_MS
+    logThrottled(log, { level: 'warn', kind: 'standby lost' }, { msg: 'Stopped reading from the standby', reason })
   }
 
-  /** True once the standby has all that the primary had at the call. */
-  async function caughtUp(): Promise<boolean> {
+  /** True once the standby has replayed the primary's position at the call. */
+  async function waitUntilCaughtUp(): Promise<boolean> {
     const untilMs = clock.monotonicMs() + CATCH_UP_MS
-    const found = await progress()
-    for (let at = found?.first; at !== undefined; at = await found?.look()) {
-      if (at.behind_bytes <= 0) return true
+    const progress = await readProgress()
+    for (let row = progress?.first; row !== undefined; row = await progress?.look()) {
+      if (row.behind_bytes <= 0) return true
       if (clock.monotonicMs() >= untilMs) {
-        leave('it is too far behind')
+        suspendStandby('it is too far behind')
         return false
       }
-      await pause(LOOK_MS)
+      await pause(POLL_MS)
     }
-    leave('it is not a standby of this primary')
+    suspendStandby('it is not a standby of this primary')
     return false
   }
 
@@ -65,17 +65,17 @@ export function withStandby(
     options: NonNullable<Parameters<Database['run']>[2]> = {},
   ): Promise<readonly Row[]> {
     const { lane, deadlineMs = DEADLINE_DEFAULT_MS } = options
-    if (lane !== 'copy' || clock.monotonicMs() < againMs) return primary.run<Row>(text, params, options)
+    if (lane !== 'copy' || clock.monotonicMs() < retryAtMs) return primary.run<Row>(text, params, options)
     const sentMs = clock.monotonicMs()
     const leftMs = () => Math.max(1, deadlineMs - (clock.monotonicMs() - sentMs))
     try {
-      if (await caughtUp()) {
+      if (await waitUntilCaughtUp()) {
         const half = Math.max(1, leftMs() - deadlineMs / 2)
         return await standby.run<Row>(text, params, { lane, deadlineMs: half })
       }
     } catch (error) {
-      // The primary may be what is away; it then says so itself.
-      leave(error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error))
+      // If the primary is the unreachable one, its own error follows.
+      suspendStandby(error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error))
     }
     return primary.run<Row>(text, params, { lane, deadlineMs: leftMs() })
   }
@@ -83,12 +83,12 @@ export function withStandby(
   return {
     run,
     report: primary.report,
-    /** How the standby does: what it has yet to replay, and since when. It is away if it is none of the primary any more. */
+    /** The standby's lag in bytes and seconds; `answers` is false if it is unreachable or no longer of this primary. */
     async state() {
       try {
-        const found = await progress()
-        if (found?.first === undefined) return AWAY
-        const { behind_bytes: bytes, replayed_sec: seconds } = found.first
+        const progress = await readProgress()
+        if (progress?.first === undefined) return AWAY
+        const { behind_bytes: bytes, replayed_sec: seconds } = progress.first
         return { answers: true, lag_bytes: Math.max(0, bytes), lag_seconds: bytes <= 0 ? 0 : seconds }
       } catch {
         return AWAY

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { EMBEDDED_USER } from './socket.ts'
 import type { SystemUser } from './user.ts'
 
-/** Rules of who may connect. They are outside the cluster, because PostgreSQL's user must not be able to write them. */
+/** File of the access rules. It is outside the cluster, because PostgreSQL's user must not be able to write it. */
 const RULES = 'access.conf'
 const USERS = 'access_users.conf'
 const MAP = 'walletscope'
 
 /**
- * Writes who may connect to the server: these users of the system, over the socket, as the kernel identifies them.
- * Rules in the cluster are ignored.
+ * Writes the access rules: only these system users may connect, over the socket, identified by the kernel. PostgreSQL
+ * ignores the rules in the cluster.
  */
 export async function writeAccess(
   home: string,
@@ -19,12 +19,12 @@ export async function writeAccess(
   const rules = ['all', 'replication'].map((database) => `local ${database} ${EMBEDDED_USER} peer map=${MAP}\n`)
   await write(join(home, RULES), { text: rules.join(''), reader })
   await write(join(home, USERS), {
-    text: users.map((user) => `${MAP} ${quoted(user)} ${EMBEDDED_USER}\n`).join(''),
+    text: users.map((user) => `${MAP} ${quoteUser(user)} ${EMBEDDED_USER}\n`).join(''),
     reader,
   })
 }
 
-/** Settings that name the files of `writeAccess`, by the home's path as the server sees it. */
+/** Returns the settings that name the files of `writeAccess`, below the home's path as the server sees it. */
 export function accessSettings(serverHome: string): Readonly<Record<string, string>> {
   return { hba_file: join(serverHome, RULES), ident_file: join(serverHome, USERS) }
 }
@@ -43,8 +43,8 @@ async function write(
   await rename(unfinished, path)
 }
 
-/** PostgreSQL takes a name that begins with a slash for a pattern. */
-function quoted(name: string): string {
+/** Quotes a user name. Rejects a leading slash, because PostgreSQL would read the name as a pattern. */
+function quoteUser(name: string): string {
   if (/^\/|["\n\r]/.test(name)) throw new Error(`Cannot let the user "${name}" connect: the name is not usable`)
   return `"${name}"`
 }

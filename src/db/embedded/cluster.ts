@@ -17,12 +17,12 @@ const LEFTOVER_WAIT_MS = 10_000
 const LEFTOVER_POLL_MS = 20
 const INITDB_MAX_MS = 120_000
 
-/** Environment of the server's programs. Ours is not passed on: it holds secrets. */
+/** Environment of the server's programs. Ours is not passed on, because it holds secrets. */
 export const SERVER_ENVIRONMENT: Readonly<Record<string, string>> = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 
 /** True if a data directory holds a cluster of any version. Throws if this user may not read it. */
 export async function hasCluster(dataDir: string): Promise<boolean> {
-  return (await clustersOf(dataDir)).length > 0
+  return (await listClusters(dataDir)).length > 0
 }
 
 /**
@@ -30,21 +30,21 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
  * an empty database beside it.
  */
 export async function checkOtherClusters(dataDir: string): Promise<void> {
-  const other = (await clustersOf(dataDir)).find((name) => name !== CLUSTER)
+  const other = (await listClusters(dataDir)).find((name) => name !== CLUSTER)
   if (other === undefined) return
   const path = join(dataDir, 'postgres', other)
   const major = /^cluster-(\d+)$/.exec(other)?.[1]
   if (major === undefined) {
-    throw new Error(`Cannot start the embedded database: "${path}" stands beside its data; move it elsewhere`)
+    throw new Error(`Cannot start the embedded database: "${path}" is not data of this version; move it elsewhere`)
   }
   throw new Error(
     `Cannot start the embedded database: "${path}" holds data of PostgreSQL ${major}, this version runs ` +
-      `${POSTGRES_MAJOR}: run "walletscope backup --to FILE" with the version that made it, move ` +
+      `${POSTGRES_MAJOR}: run "walletscope backup --to FILE" with the version that created it, move ` +
       `"${join(dataDir, 'postgres')}" away, then run "walletscope restore --from FILE" with this one`,
   )
 }
 
-async function clustersOf(dataDir: string): Promise<readonly string[]> {
+async function listClusters(dataDir: string): Promise<readonly string[]> {
   try {
     return (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster-')).sort()
   } catch (error) {
@@ -53,23 +53,23 @@ async function clustersOf(dataDir: string): Promise<readonly string[]> {
   }
 }
 
-/** How a cluster is made. */
-interface Creation {
+/** Options of `initdb`. */
+interface InitdbOptions {
   readonly program: string
   readonly durable: boolean
   readonly creator: SystemUser | undefined
 }
 
 /**
- * Makes the cluster at the first start: `initdb` in a directory of its own, then a rename, so that a start which breaks
- * off leaves nothing half-made. Throws an `Error` with what `initdb` said.
+ * Creates the cluster at the first start: `initdb` in a temporary directory, then a rename, so that an interrupted
+ * start leaves no partial cluster. Throws an `Error` with the messages of `initdb`.
  */
 export async function createCluster(
   home: Home,
-  options: Omit<Creation, 'creator'> & { readonly onCreate: () => void },
+  options: Omit<InitdbOptions, 'creator'> & { readonly onCreate: () => void },
 ): Promise<void> {
   for (const name of await readdir(home.path)) {
-    // An `initdb` whose service was killed may still write there for a moment: then it stays until the next start.
+    // An `initdb` of a killed service may still write there; the directory then stays until the next start.
     if (name.startsWith(CREATING)) await rm(join(home.path, name), { recursive: true, force: true }).catch(() => {})
   }
   if (existsSync(clusterPath(home.path))) return checkOwner(home)
@@ -79,7 +79,7 @@ export async function createCluster(
   options.onCreate()
   const creating = await mkdtemp(join(home.path, CREATING))
   try {
-    await createIn(creating, { ...options, home, creator: await initdbUser() })
+    await createClusterTree(creating, { ...options, home, creator: await initdbUser() })
     await rename(join(creating, CLUSTER), clusterPath(home.path))
   } finally {
     await rm(creating, { recursive: true, force: true })
@@ -89,10 +89,10 @@ export async function createCluster(
 }
 
 /**
- * Only `creator` and root can enter `creating`, and `creator` has a group of its own: once `initdb` has ended, no other
- * process can change the tree during the hand-over.
+ * Creates the cluster in `creating`, which only `creator` and root can enter. `creator` has a group of its own, so no
+ * other process can change the tree while its ownership changes.
  */
-async function createIn(creating: string, options: Creation & { readonly home: Home }): Promise<void> {
+async function createClusterTree(creating: string, options: InitdbOptions & { readonly home: Home }): Promise<void> {
   const { home, creator } = options
   const path = join(creating, CLUSTER)
   await mkdir(path, { mode: 0o700 })
@@ -110,7 +110,7 @@ async function createIn(creating: string, options: Creation & { readonly home: H
   if (creator !== undefined && home.user !== undefined) await chownTree(path, { from: creator, to: home.user })
 }
 
-async function initdb(options: Creation & { readonly path: string; readonly fd?: number }): Promise<void> {
+async function initdb(options: InitdbOptions & { readonly path: string; readonly fd?: number }): Promise<void> {
   const child = spawn(
     join(options.program, 'bin', 'initdb'),
     [
@@ -126,26 +126,26 @@ async function initdb(options: Creation & { readonly path: string; readonly fd?:
       ...options.creator,
     },
   )
-  let said = ''
+  let stderr = ''
   child.stderr?.on('data', (chunk) => {
-    said = `${said}${chunk}`.slice(-2_000)
+    stderr = `${stderr}${chunk}`.slice(-2_000)
   })
-  const status = await new Promise<number | string | null>((done, reject) => {
+  const status = await new Promise<number | string | null>((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', (code, signal) => done(code ?? signal))
+    child.once('close', (code, signal) => resolve(code ?? signal))
   })
   if (status === 0) return
-  if (said.includes('could not look up effective user ID')) {
+  if (stderr.includes('could not look up effective user ID')) {
     const uid = options.creator?.uid ?? process.getuid?.()
     throw new Error(
       `Cannot create the embedded database: uid ${uid} has no entry in /etc/passwd, which initdb needs; ` +
         'add one, run as another user, or set DATABASE_URL',
     )
   }
-  if (said.includes('No space left on device')) {
+  if (stderr.includes('No space left on device')) {
     throw new Error('Cannot create the embedded database: the disk is full (ENOSPC)')
   }
-  throw new Error(`Cannot create the embedded database: initdb failed (${status}): ${said.trim()}`)
+  throw new Error(`Cannot create the embedded database: initdb failed (${status}): ${stderr.trim()}`)
 }
 
 async function checkOwner(home: Home): Promise<void> {
@@ -156,31 +156,31 @@ async function checkOwner(home: Home): Promise<void> {
   if (uid === expected) return
   throw new Error(
     `Cannot use "${path}": it belongs to uid ${uid}, not to uid ${expected}, which PostgreSQL runs as here; ` +
-      `hand it over with chown -hR ${expected}:${gid} if you trust it`,
+      `run chown -hR ${expected}:${gid} on it if you trust it`,
   )
 }
 
 /**
- * Clears what a killed server left: waits until its last process is gone, then removes its pid file and socket. The pid
- * file would keep a new server from starting if the old one is a zombie or another process has its pid now. Throws
+ * Removes the files of a killed server: waits until its last process has ended, then removes its pid file and socket.
+ * The pid file would keep a new server from starting if the old one is a zombie or its pid was reused. Throws
  * `AbortedError` if `signal` fires meanwhile.
  */
 export async function removeStaleFiles(home: Home, clock: Clock, signal: AbortSignal): Promise<void> {
-  const giveUp = clock.monotonicMs() + LEFTOVER_WAIT_MS
+  const deadlineMs = clock.monotonicMs() + LEFTOVER_WAIT_MS
   for (;;) {
     const [pid] = (await findServerProcesses(home)).pids
     if (pid === undefined) break
-    if (clock.monotonicMs() > giveUp) {
+    if (clock.monotonicMs() > deadlineMs) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)
     }
     await delay(LEFTOVER_POLL_MS, signal)
   }
   const names = [SOCKET_NAME, `${SOCKET_NAME}.lock`].map((name) => join(home.socketDir, name))
-  for (const path of [join(clusterPath(home.path), 'postmaster.pid'), ...names]) await removeName(path)
+  for (const path of [join(clusterPath(home.path), 'postmaster.pid'), ...names]) await unlinkIfPresent(path)
 }
 
-/** Removes a link itself, and never a directory. */
-async function removeName(path: string): Promise<void> {
+/** Removes a file or a link itself, never a directory; ignores a missing one. */
+async function unlinkIfPresent(path: string): Promise<void> {
   await unlink(path).catch((error) => {
     if (getErrnoCode(error) !== 'ENOENT') throw error
   })

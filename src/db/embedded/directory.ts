@@ -4,35 +4,35 @@ import { dirname, join } from 'node:path'
 import { getErrnoCode } from '../../lib/error.ts'
 import { isRoot, type SystemUser } from './user.ts'
 
-/** SQLite, which holds the lock, takes paths of 512 bytes, its own suffixes included. */
+/** SQLite, which holds the lock, accepts paths of 512 bytes, including its own suffixes. */
 const DATA_DIR_MAX = 400
 
 /**
- * Makes `DATA_DIR` and returns its path without links. Root uses only paths that no other user can change: a user who
- * could replace a directory by a link would decide what root makes, hands over and removes.
+ * Creates `DATA_DIR` and returns its path without links. Root uses only paths that no other user can change: a user who
+ * could replace a directory by a link would control what root creates, gives away and removes.
  */
 export async function makeDataDirectory(dataDir: string): Promise<string> {
   if (Buffer.byteLength(dataDir) > DATA_DIR_MAX) {
     throw new Error(`Cannot use data directory "${dataDir}": expected a path of at most ${DATA_DIR_MAX} bytes`)
   }
-  await checkWay(await nearestExisting(dataDir), dataDir)
+  await checkPath(await nearestExisting(dataDir), dataDir)
   await mkdir(dataDir, { recursive: true, mode: 0o755 })
   const path = await realpath(dataDir)
   await checkOnlyRootWrites(path, dataDir)
   return path
 }
 
-/** As root, throws if another user can write to a directory or replace it. `shown` is the path for the message. */
-export async function checkOnlyRootWrites(path: string, shown: string = path): Promise<void> {
+/** As root, throws if another user can write to a directory or replace it. The message shows `displayPath`. */
+export async function checkOnlyRootWrites(path: string, displayPath: string = path): Promise<void> {
   if (!isRoot()) return
-  await checkWay(path, shown)
+  await checkPath(path, displayPath)
   const { mode } = await lstat(path)
-  if ((mode & 0o022) !== 0) throw unsafe(shown, `"${path}" can be written by others (chmod go-w mends that)`)
+  if ((mode & 0o022) !== 0) throw unsafePathError(displayPath, `"${path}" is writable by others (run chmod go-w)`)
 }
 
 /**
- * Makes a directory of this process, or of `owner`, and opens it. Throws if its name is taken, even by a link, or if it
- * belongs to a third user; `remedy` ends that message.
+ * Creates a directory of this process, or of `owner`, and opens it. Throws if its name is taken, even by a link, or if
+ * it belongs to a third user; `remedy` ends that message.
  */
 export async function makeDirectory(
   path: string,
@@ -44,9 +44,9 @@ export async function makeDirectory(
   const handle = await openDirectory(path)
   try {
     const { uid } = await handle.stat()
-    const own = process.geteuid?.() ?? uid
-    if (uid !== own && uid !== options.owner?.uid)
-      throw new Error(`${notOurs(path, { uid, own })}${options.remedy ?? ''}`)
+    const ownUid = process.geteuid?.() ?? uid
+    if (uid !== ownUid && uid !== options.owner?.uid)
+      throw new Error(`${describeForeignOwner(path, { uid, own: ownUid })}${options.remedy ?? ''}`)
     if (options.owner !== undefined) await chownTo(handle, { path, owner: options.owner })
     await handle.chmod(options.mode)
     return handle
@@ -82,8 +82,8 @@ export async function openDirectory(path: string): Promise<FileHandle> {
 }
 
 /**
- * Hands over all files and directories of a tree that no process can change meanwhile. Throws on anything that `initdb`
- * does not make: links, special files, files with a second name, files of other users.
+ * Changes the owner of all files and directories of a tree that no process can change meanwhile. Throws on entries that
+ * `initdb` never creates: links, special files, files with a second name, files of other users.
  */
 export async function chownTree(
   tree: string,
@@ -121,37 +121,37 @@ async function handOverFile(
   }
 }
 
-/** The directory at `path`, or its nearest ancestor that exists, without links. */
+/** Finds the directory at `path`, or its nearest existing ancestor, without links. */
 async function nearestExisting(path: string): Promise<string> {
-  for (let at = path; ; at = dirname(at)) {
+  for (let directory = path; ; directory = dirname(directory)) {
     try {
-      return await realpath(at)
+      return await realpath(directory)
     } catch (error) {
-      if (getErrnoCode(error) !== 'ENOENT' || at === dirname(at)) throw error
+      if (getErrnoCode(error) !== 'ENOENT' || directory === dirname(directory)) throw error
     }
   }
 }
 
-/** A sticky directory such as /tmp is safe: others may write to it, but not replace what root made. */
-async function checkWay(path: string, shown: string): Promise<void> {
+/** As root, checks every ancestor. A sticky directory such as /tmp is safe: others cannot replace root's entries. */
+async function checkPath(path: string, displayPath: string): Promise<void> {
   if (!isRoot()) return
-  for (let at = path; ; at = dirname(at)) {
-    const { uid, mode } = await lstat(at)
-    if (uid !== 0) throw unsafe(shown, `"${at}" belongs to uid ${uid}`)
+  for (let directory = path; ; directory = dirname(directory)) {
+    const { uid, mode } = await lstat(directory)
+    if (uid !== 0) throw unsafePathError(displayPath, `"${directory}" belongs to uid ${uid}`)
     if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0) {
-      throw unsafe(shown, `"${at}" can be written by others (chmod go-w mends that)`)
+      throw unsafePathError(displayPath, `"${directory}" is writable by others (run chmod go-w)`)
     }
-    if (at === dirname(at)) return
+    if (directory === dirname(directory)) return
   }
 }
 
-function unsafe(shown: string, reason: string): Error {
+function unsafePathError(displayPath: string, reason: string): Error {
   return new Error(
-    `Cannot use "${shown}" as root: ${reason}, who could have root write elsewhere; ` +
-      'set DATA_DIR to a place that only root can write, such as /var/lib/walletscope, or run as another user',
+    `Cannot use "${displayPath}" as root: ${reason}, so another user could redirect root's writes; ` +
+      'set DATA_DIR to a directory that only root can write, such as /var/lib/walletscope, or run as another user',
   )
 }
 
-function notOurs(path: string, { uid, own }: { readonly uid: number; readonly own: number }): string {
+function describeForeignOwner(path: string, { uid, own }: { readonly uid: number; readonly own: number }): string {
   return `Cannot use "${path}": it belongs to uid ${uid}, not to uid ${own}, which runs walletscope`
 }

@@ -3,22 +3,22 @@ import { chmod, lstat, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getErrnoCode } from '../../lib/error.ts'
 
-/** Proof that this process alone uses a data directory. */
+/** An exclusive lock on a data directory. */
 export interface DirectoryLock {
   release(): void
 }
 
-/** Held locks: without a reference, a lock would be collected and released. */
-const held = new Set<object>()
+/** Held locks: without a reference, the garbage collector would release a lock. */
+const heldLocks = new Set<object>()
 
 /**
- * Takes the data directory for this process until `release()` or the process's end: an operating-system lock on
+ * Locks the data directory for this process until `release()` or the process's end: an operating-system lock on
  * `owner.lock`, held through SQLite because neither Bun nor Node offers such locks directly. Throws if another process
- * holds it; `shown` is the directory's path for the message.
+ * holds it; the message shows `displayPath`.
  */
 export async function lockDirectory(
   dataDir: string,
-  { shown = dataDir }: { readonly shown?: string } = {},
+  { displayPath = dataDir }: { readonly displayPath?: string } = {},
 ): Promise<DirectoryLock> {
   const lockFile = join(dataDir, 'owner.lock')
   const pidFile = join(dataDir, 'owner.pid')
@@ -31,11 +31,11 @@ export async function lockDirectory(
     lock.close()
     if (getErrnoCode(error) !== 'SQLITE_BUSY') throw error
     const pid = (await readFile(pidFile, 'utf8').catch(() => '')).trim()
-    throw new Error(`Cannot use data directory "${shown}": another walletscope (pid ${pid || 'unknown'}) owns it`)
+    throw new Error(`Cannot use data directory "${displayPath}": another walletscope (pid ${pid || 'unknown'}) owns it`)
   }
-  held.add(lock)
+  heldLocks.add(lock)
   const release = () => {
-    held.delete(lock)
+    heldLocks.delete(lock)
     lock.close()
   }
   try {
@@ -47,19 +47,19 @@ export async function lockDirectory(
   return { release }
 }
 
-/** A user who can open the file can lock it and keep the service from starting, so only its owner may. */
+/** Creates the lock file for its owner alone: a user who can open it can lock it and keep the service from starting. */
 async function makeLockFile(path: string): Promise<void> {
   try {
     await (await open(path, 'wx', 0o600)).close()
   } catch (error) {
     if (getErrnoCode(error) !== 'EEXIST') throw error
-    // Not opened: this process may hold the lock already, and closing any descriptor of a file releases its locks.
+    // Do not open it: this process may hold the lock, and closing any descriptor of a file releases its locks.
     if (!(await lstat(path)).isFile()) throw new Error(`Cannot use "${path}": expected a plain file`, { cause: error })
     await chmod(path, 0o600)
   }
 }
 
-/** Never through a link. */
+/** Writes the pid, never through a link. */
 async function writePid(path: string): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants
   const file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644)

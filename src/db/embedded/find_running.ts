@@ -5,8 +5,8 @@ import type { EmbeddedDatabase } from './embedded.ts'
 import { embeddedUrl, isListening, resolveSocketDirectory } from './socket.ts'
 
 /**
- * The embedded server that another process runs on this data directory; undefined if there is none, or this user may
- * not reach it. Its URL is valid until `close()`, which does not stop it. Lets commands work beside a running service.
+ * Finds the embedded server that another process runs on this data directory; undefined if there is none, or this user
+ * may not reach it. Its URL is valid until `close()`, which does not stop it. Lets commands work beside a service.
  */
 export async function findRunningEmbedded(
   dataDir: string,

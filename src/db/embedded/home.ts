@@ -14,47 +14,50 @@ import { type SystemUser, serverUser, sessionUsers } from './user.ts'
 export interface Home {
   /** `DATA_DIR/postgres` as this process sees it, without links. */
   readonly path: string
-  /** The same as the server sees it: on Linux the open directory, so that the path may be long. */
+  /** The directory's path for the server: on Linux the open directory, so that the path may be long. */
   readonly serverPath: string
-  /** The open directory, for the server's file descriptor 3; undefined if the server takes the path. */
+  /** The open directory, for the server's file descriptor 3; undefined if the server uses the path. */
   readonly fd: number | undefined
   readonly programParent: string
   /** Directory of the socket, for this process and for the server. */
   readonly socketDir: string
   readonly serverSocketDir: string
-  /** The user that PostgreSQL runs as; undefined: the same as this process. */
+  /** The user that PostgreSQL runs as; undefined: this process's user. */
   readonly user: SystemUser | undefined
   close(): Promise<void>
 }
 
-/** For program files, if this process is root and other users cannot reach its data directory. */
+/** Directory for program files, if this process is root and other users cannot reach its data directory. */
 const REACHABLE_PARENT = '/var/lib/walletscope'
-/** Path of whatever a process has open as file descriptor 3. */
+/** Path of a process's file descriptor 3. */
 const OPEN_HOME = '/proc/self/fd/3'
 
 export const CLUSTER = `cluster-${POSTGRES_MAJOR}`
 
-/** Path of the cluster below the home. */
+/** Returns the path of the cluster below the home. */
 export function clusterPath(home: string): string {
   return join(home, CLUSTER)
 }
 
-/** Makes `DATA_DIR/postgres` and a directory for the socket. `dataDir` comes from `makeDataDirectory`. */
+/** Creates `DATA_DIR/postgres` and a directory for the socket. `dataDir` comes from `makeDataDirectory`. */
 export async function openHome(dataDir: string): Promise<Home> {
   const user = serverUser()
   const path = join(dataDir, 'postgres')
-  const linux = process.platform === 'linux'
+  const isLinux = process.platform === 'linux'
   const users = await sessionUsers()
-  const closed = user === undefined ? undefined : await firstClosed(dataDir)
-  if (closed !== undefined && !linux) {
+  const closedDirectory = user === undefined ? undefined : await findClosedDirectory(dataDir)
+  if (closedDirectory !== undefined && !isLinux) {
     throw new Error(
-      `Cannot use data directory "${dataDir}": "${closed}" is closed to uid ${user?.uid}, which PostgreSQL runs as ` +
+      `Cannot use data directory "${dataDir}": "${closedDirectory}" is closed to uid ${user?.uid}, which PostgreSQL runs as ` +
         'when walletscope is root; choose another DATA_DIR or run as an ordinary user',
     )
   }
-  // The server, which is not root, must pass through to its own directories, and needs not list this one.
+  // The server, which is not root, must traverse this directory to its own ones, and need not list it.
   const mode = user === undefined ? 0o700 : 0o711
-  const directory = await makeDirectory(path, { mode, remedy: user === undefined ? '' : adoption(path, user) })
+  const directory = await makeDirectory(path, {
+    mode,
+    remedy: user === undefined ? '' : formatAdoptionHint(path, user),
+  })
   try {
     const { uid } = await directory.stat()
     const { base, socketDir } = resolveSocketDirectory(path, { uid, fd: directory.fd })
@@ -63,16 +66,16 @@ export async function openHome(dataDir: string): Promise<Home> {
     await writeAccess(path, { users, reader: user })
     return {
       path,
-      serverPath: linux ? OPEN_HOME : path,
-      fd: linux ? directory.fd : undefined,
-      programParent: closed === undefined ? path : REACHABLE_PARENT,
+      serverPath: isLinux ? OPEN_HOME : path,
+      fd: isLinux ? directory.fd : undefined,
+      programParent: closedDirectory === undefined ? path : REACHABLE_PARENT,
       socketDir,
-      serverSocketDir: linux ? join(OPEN_HOME, 'socket') : socketDir,
+      serverSocketDir: isLinux ? join(OPEN_HOME, 'socket') : socketDir,
       user,
       async close() {
         await directory.close()
         if (base === path) return
-        // A killed server leaves its socket; then the directory stays until the next start.
+        // A killed server leaves its socket, so the directory stays until the next start.
         await rmdir(socketDir).catch(() => undefined)
         await rmdir(base).catch(() => undefined)
       },
@@ -83,21 +86,21 @@ export async function openHome(dataDir: string): Promise<Home> {
   }
 }
 
-/** How to take over a home of another user: only the operator can tell whether to trust it. */
-function adoption(path: string, { uid, gid }: SystemUser): string {
+/** Explains how to take over another user's home, because only the operator can decide whether to trust it. */
+function formatAdoptionHint(path: string, { uid, gid }: SystemUser): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
-  const chown = (owner: string, what: string) => `chown -hR ${owner} ${quoted(what)}`
+  const chown = (owner: string, target: string) => `chown -hR ${owner} ${quoted(target)}`
   return (
-    '; if you trust what is in it, stop what uses it and run: ' +
+    '; if you trust its content, stop the processes that use it and run: ' +
     `${chown('0:0', path)} && ${chown(`${uid}:${gid}`, clusterPath(path))}`
   )
 }
 
-/** The nearest directory on the path that others cannot pass through. */
-async function firstClosed(path: string): Promise<string | undefined> {
-  for (let at = path; ; at = dirname(at)) {
-    const { mode } = await stat(at)
-    if ((mode & 0o001) === 0) return at
-    if (at === dirname(at)) return undefined
+/** Finds the nearest directory on the path that others cannot traverse. */
+async function findClosedDirectory(path: string): Promise<string | undefined> {
+  for (let directory = path; ; directory = dirname(directory)) {
+    const { mode } = await stat(directory)
+    if ((mode & 0o001) === 0) return directory
+    if (directory === dirname(directory)) return undefined
   }
 }

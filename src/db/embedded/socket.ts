@@ -12,50 +12,48 @@ const PATH_MAX = process.platform === 'linux' ? 107 : 103
 const ANSWER_MAX_MS = 1_000
 const REFUSED = 'C28000\0'
 
-/** URL of the embedded database behind a socket, for `openDatabase`. */
+/** Returns the URL of the embedded database behind a socket, for `openDatabase`. */
 export function embeddedUrl(socketDir: string): string {
   return `postgres://${EMBEDDED_USER}@localhost/postgres?host=${encodeURIComponent(socketDir)}`
 }
 
 /**
- * Where the directory `socket` of a home is: in the home, unless the path is too long or has characters that socket
- * names cannot have. Then Linux goes through the open home `fd`, and other systems use a directory in /tmp, named by
- * the home's path and its owner `uid`.
+ * Resolves the directory `socket` of a home: in the home, unless the path is too long or has characters that socket
+ * names cannot have. Then Linux uses the open home `fd`, and other systems a directory in /tmp, named by the home's
+ * path and its owner `uid`.
  */
 export function resolveSocketDirectory(
   home: string,
   { uid, fd, platform = process.platform }: { readonly uid: number; readonly fd: number; readonly platform?: string },
 ): { readonly base: string; readonly socketDir: string } {
-  const plain = join(home, 'socket')
+  const plainPath = join(home, 'socket')
   // Commas and colons separate sockets in URLs; PostgreSQL trims and unquotes names.
-  if (Buffer.byteLength(join(plain, SOCKET_NAME)) <= PATH_MAX && !/[,:"]/.test(plain)) {
-    return { base: home, socketDir: plain }
+  if (Buffer.byteLength(join(plainPath, SOCKET_NAME)) <= PATH_MAX && !/[,:"]/.test(plainPath)) {
+    return { base: home, socketDir: plainPath }
   }
   if (platform === 'linux') return { base: home, socketDir: `/proc/${process.pid}/fd/${fd}/socket` }
   const base = `/tmp/walletscope-${uid}-${hash('sha256', home).slice(0, 16)}`
   return { base, socketDir: join(base, 'socket') }
 }
 
-/** True if something listens on the socket in a directory. */
+/** True if a process listens on the socket in a directory. */
 export async function isListening(socketDir: string): Promise<boolean> {
-  return (await ask(socketDir, undefined)) === 'connected'
+  return (await exchange(socketDir, undefined)) === 'connected'
 }
 
-/**
- * Whether a session could be opened: `ready`; `refused` if this process's user may not; `away` if no server answers.
- */
-export async function sessionState(socketDir: string): Promise<'ready' | 'refused' | 'away'> {
+/** Tests whether a session opens: `ready`; `refused` if this process's user may not; `away` if no server answers. */
+export async function probeSession(socketDir: string): Promise<'ready' | 'refused' | 'away'> {
   const body = Buffer.from(`user\0${EMBEDDED_USER}\0database\0postgres\0\0`)
   const head = Buffer.alloc(8)
   head.writeInt32BE(head.length + body.length, 0)
   head.writeInt32BE(196_608, 4)
-  const answer = await ask(socketDir, Buffer.concat([head, body]))
+  const answer = await exchange(socketDir, Buffer.concat([head, body]))
   if (answer.startsWith('R')) return 'ready'
   return answer.startsWith('E') && answer.includes(REFUSED) ? 'refused' : 'away'
 }
 
-/** First bytes of the answer to `message`, or `connected` without a message. Empty if there is no answer. */
-function ask(socketDir: string, message: Buffer | undefined): Promise<string> {
+/** Sends `message` and returns the first bytes of the reply, empty if none; `connected` without a message. */
+function exchange(socketDir: string, message: Buffer | undefined): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(join(socketDir, SOCKET_NAME))
     const finish = (answer: string) => {

@@ -2,16 +2,16 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
-/** A user of the system, and the one group of its processes. */
+/** A system user and the single group of its processes. */
 export interface SystemUser {
   readonly uid: number
   readonly gid: number
 }
 
 /**
- * Runs PostgreSQL if this process is root, as which PostgreSQL refuses to run. Not `nobody`, which other programs
- * share. Neither distributions nor systemd assign numbers between 60578 and 61183, and containers that map only 65,536
- * users have them.
+ * Runs PostgreSQL if this process is root, because PostgreSQL refuses to run as root. Not `nobody`, which other
+ * programs share. Neither distributions nor systemd assign numbers between 60578 and 61183, and containers that map
+ * only 65,536 users have them.
  */
 const SERVER_USER: SystemUser = { uid: 60_873, gid: 60_873 }
 /** Group of `initdb` while it runs as `nobody`; it keeps other processes of `nobody` out. */
@@ -19,19 +19,19 @@ const CREATOR_GID = 60_874
 const NOBODY_UID = 65_534
 const ID_MAX_MS = 5_000
 
-/** True if this process is root, and must therefore not trust files of other users. */
+/** True if this process is root and must not trust files of other users. */
 export function isRoot(): boolean {
   return process.geteuid?.() === 0
 }
 
-/** The user that PostgreSQL runs as; undefined if it is this process's. */
+/** Returns the user that PostgreSQL runs as; undefined: this process's user. */
 export function serverUser(): SystemUser | undefined {
   return isRoot() ? SERVER_USER : undefined
 }
 
 /**
- * The user that `initdb` runs as; undefined if it is this process's. `initdb` demands a user with a name, which
- * `serverUser()` lacks; the cluster is handed over to that user afterwards.
+ * Returns the user that `initdb` runs as; undefined: this process's user. `initdb` requires a user with a name, which
+ * `serverUser()` lacks; the cluster's owner is changed to that user afterwards.
  */
 export async function initdbUser(): Promise<SystemUser | undefined> {
   if (!isRoot()) return undefined
@@ -40,27 +40,27 @@ export async function initdbUser(): Promise<SystemUser | undefined> {
 }
 
 /**
- * Names of the users who may open a session: root and this process's. Throws if the latter has no name, by which
- * PostgreSQL identifies it.
+ * Lists the names of the users that may open a session: root and this process's user. Throws if the latter has no name,
+ * because PostgreSQL identifies it by name.
  */
 export async function sessionUsers(): Promise<readonly string[]> {
   const uid = process.geteuid?.() ?? 0
   const entries = await passwdEntries()
-  const nameOf = (wanted: number) => entries.find((entry) => entry.uid === wanted)?.name
-  const root = nameOf(0) ?? 'root'
-  // Not by `userInfo()`, which Bun takes from the environment.
-  const own = nameOf(uid) ?? (await ownName())
-  if (own === undefined) {
+  const findName = (id: number) => entries.find((entry) => entry.uid === id)?.name
+  const root = findName(0) ?? 'root'
+  // Not `userInfo()`, because Bun takes it from the environment.
+  const ownName = findName(uid) ?? (await readOwnName())
+  if (ownName === undefined) {
     throw new Error(
       `Cannot start the embedded database: uid ${uid} has no entry in /etc/passwd, which PostgreSQL needs; ` +
         'add one, run as another user, or set DATABASE_URL',
     )
   }
-  return [...new Set([root, own])]
+  return [...new Set([root, ownName])]
 }
 
-/** Users of macOS, and of directories such as LDAP, are not in /etc/passwd. */
-async function ownName(): Promise<string | undefined> {
+/** Asks `id`: users of macOS, and of directories such as LDAP, are not in /etc/passwd. */
+async function readOwnName(): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('id', ['-un'], { timeout: ID_MAX_MS })
     return stdout.trim() || undefined
@@ -69,7 +69,7 @@ async function ownName(): Promise<string | undefined> {
   }
 }
 
-/** The first entry of a uid decides its name, as it does for the system. */
+/** Reads /etc/passwd. The first entry of a uid gives its name, as for the system. */
 async function passwdEntries(): Promise<readonly { readonly name: string; readonly uid: number }[]> {
   const text = await readFile('/etc/passwd', 'utf8').catch(() => '')
   return text.split('\n').flatMap((line) => {

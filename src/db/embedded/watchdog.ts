@@ -2,8 +2,8 @@
  * The server is the child of a watchdog that reads our pipe: when this process ends, even by `kill -9`, the pipe closes
  * and the watchdog stops the server. Signals to our terminal, such as Ctrl-C, do not reach it. A shell starts
  * background processes with SIGINT ignored, and one sent before the server has its handler is lost, so it is repeated
- * until the server has ended. An image without `sleep` has `cat`, which takes a moment too. What waits for our pipe has
- * none of the server's: a `cat` that outlives it would look like a server whose messages have not ended.
+ * until the server has ended. An image without `sleep` has `cat`, which takes a moment too. The process that waits for
+ * our pipe must not hold the server's pipes: a `cat` that outlives it would look like a server that still writes.
  */
 export const WATCHDOG_SH = `trap '' INT TERM HUP
 exec 4<&0
@@ -13,7 +13,7 @@ wait $p; s=$?
 kill -9 $w 2>/dev/null
 exit $s`
 
-/** The same without a shell: this executable runs the script as Bun. */
+/** The watchdog for images without a shell: this executable runs the script as Bun. */
 export const WATCHDOG_JS = `const { argv: [, program, ...args], env } = process
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 const extra = env.WALLETSCOPE_HOME_FD ? [3] : []

@@ -3,22 +3,22 @@ import type { HoldingsReader } from '../holding.ts'
 import { getMarketTokens, toHoldings } from './present/holdings.ts'
 import type { LendingReader } from './read/read.ts'
 
-/** Reads all that a wallet supplies and owes as rows of a portfolio. */
-export function createHoldingsReader(reader: Pick<LendingReader, 'places' | 'past' | 'askNamed'>): HoldingsReader {
+/** Creates the reader of a wallet's supplies and debts as rows of a portfolio. */
+export function createHoldingsReader(reader: Pick<LendingReader, 'targets' | 'past' | 'askNamed'>): HoldingsReader {
   return {
-    chainIds: new Set(reader.places.keys()),
+    chainIds: new Set(reader.targets.keys()),
     async open(wallet, { client, block }, signal) {
-      const known = reader.places.get(client.chain.id)
-      if (known === undefined) return undefined
-      const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
+      const configured = reader.targets.get(client.chain.id)
+      if (configured === undefined) return undefined
+      const deployments = await reader.past.filterDeployed({ ...configured, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
       return async ({ endpoint, block: at }, within) => {
-        const place = { client, deployments, ...(at && { block: at }) }
-        const read = await reader.askNamed(endpoint, { ...place, wallet }, within)
+        const target = { client, deployments, ...(at && { block: at }) }
+        const read = await reader.askNamed(endpoint, { ...target, wallet }, within)
         const [broken] = read.broken
         if (broken !== undefined) {
           const market = deployments[broken.market]?.market
-          throw new ContractUnresponsiveError(`market "${market}" does not tell the wallet's ${broken.part}`)
+          throw new ContractUnresponsiveError(`market "${market}" does not return the wallet's ${broken.part}`)
         }
         return {
           block: read.block,

@@ -41,8 +41,8 @@ export const AAVE_V3 = defineFamily({
     ),
   },
   builtIn: AAVE_V3_DEPLOYMENTS,
-  settingOf: ({ aaveV3 }) => aaveV3,
-  mistakesOf: (markets, chainId) =>
+  getSetting: ({ aaveV3 }) => aaveV3,
+  findMistakes: (markets, chainId) =>
     findDuplicates(markets.map(({ market }) => market)).map(
       (market) => `market "${market}" of chain ${chainId} is described twice`,
     ),
@@ -51,8 +51,8 @@ export const AAVE_V3 = defineFamily({
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))
     const series = once(() => {
       const services = connect()
-      const parts = { ...snapshotParts(services), recheck: createRecheck(services.clock), clock: services.clock }
-      return createSnapshotSeries({ ...parts, beginningOf: createSeriesStartFinder(parts) })
+      const parts = { ...createSnapshotParts(services), recheck: createRecheck(services.clock), clock: services.clock }
+      return createSnapshotSeries({ ...parts, findSeriesStart: createSeriesStartFinder(parts) })
     })
     const history = once(() => createMarketReader(connect().clock))
     const events = once(() => createEventReader({ ...connect(), stream: createLendingStream(connect()) }))
@@ -80,17 +80,18 @@ export const AAVE_V3 = defineFamily({
         async complete(reader, signal) {
           const client = clients.get(chainId)
           if (client === undefined) return
-          const { place } = await markets.read(client, deployment, signal)
-          await reader.complete({ stream, place }, signal)
+          const { target } = await markets.read(client, deployment, signal)
+          await reader.complete({ stream, target }, signal)
         },
       })),
     )
   },
   contracts({ settings, ...setup }) {
     const reader = createLendingReader({ ...setup, deployments: settings })
-    return [...reader.places.values()].flatMap((place) =>
-      place.deployments.map((deployment) => ({
-        read: (wallet, signal) => reader.read([wallet], { places: [{ ...place, deployments: [deployment] }], signal }),
+    return [...reader.targets.values()].flatMap((target) =>
+      target.deployments.map((deployment) => ({
+        read: (wallet, signal) =>
+          reader.read([wallet], { targets: [{ ...target, deployments: [deployment] }], signal }),
       })),
     )
   },
@@ -100,17 +101,17 @@ export const AAVE_V3 = defineFamily({
       const services = connect()
       const { clock, log } = services
       const reader = createLendingReader({ ...services, deployments: settings })
-      const markets = [...reader.places.values()].flatMap((place) =>
-        place.deployments.map((deployment) => snapshotMarket(reader, { ...place, deployments: [deployment] })),
+      const markets = [...reader.targets.values()].flatMap((target) =>
+        target.deployments.map((deployment) => snapshotMarket(reader, { ...target, deployments: [deployment] })),
       )
-      const parts = { ...snapshotParts(services), places: markets, clock, log }
+      const parts = { ...createSnapshotParts(services), targets: markets, clock, log }
       return (signal) => takeDailySnapshots(parts, signal)
     },
   },
 })
 
-/** What taking snapshots needs: the stored midnights and snapshots, and who reads new ones. */
-function snapshotParts({ db, clock, holder }: FamilyServices) {
+/** Parts for taking snapshots: the stored midnights and snapshots, and the reader of new ones. */
+function createSnapshotParts({ db, clock, holder }: FamilyServices) {
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
   return { midnights, store, taker: createSnapshotTaker({ midnights, store }) }

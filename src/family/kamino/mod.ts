@@ -11,10 +11,10 @@ import { obligationRoutes } from './routes/obligation.ts'
 import { WATCHABLE } from './routes/watch.ts'
 import { mergeMarkets } from './table/markets.ts'
 
-const BUILT_IN = settingFrom({})
+const BUILT_IN = toSetting({})
 
 /**
- * Kamino Lend: obligations of wallets, yield and risk of one. Without Solana its routes answer
+ * Kamino Lend: obligations of wallets, and yield and risk of one obligation. Without Solana its routes answer
  * `API_ENDPOINT_NOT_CONFIGURED`.
  */
 export const KAMINO = defineFamily({
@@ -23,29 +23,29 @@ export const KAMINO = defineFamily({
   network: 'solana',
   entries: kaminoEntries,
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
-  settingOf: settingFrom,
-  accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
+  getSetting: toSetting,
+  accountHoldings: ({ settings, connect }) => createReader(settings, connect())?.holdings,
   watch: ({ settings, connect }) => ({
     ...WATCHABLE,
     accountWatcher() {
       const services = connect()
-      const reader = readerOf(settings, services)
+      const reader = createReader(settings, services)
       return reader && services.solana && createWatcher(reader, services.solana)
     },
   }),
   routes({ settings, connect }) {
-    const reader = once(() => requireReader(readerOf(settings, connect()), 'Kamino'))
+    const reader = once(() => requireReader(createReader(settings, connect()), 'Kamino'))
     return [...listRoutes(reader), ...obligationRoutes(reader)]
   },
 })
 
-/** What readers are made with besides services. */
-function settingFrom(row: PriceMarketRow) {
+/** Converts a row of the chains file to the reader's settings: program, markets to search, market for prices. */
+function toSetting(row: PriceMarketRow) {
   const { market, kamino } = createPriceMarket(row)
   return { program: kamino, rows: mergeMarkets(row.kaminoMarkets ?? []), market }
 }
 
-function readerOf(settings: ReadonlyMap<number, typeof BUILT_IN>, { solana, clock, log }: FamilyServices) {
+function createReader(settings: ReadonlyMap<number, typeof BUILT_IN>, { solana, clock, log }: FamilyServices) {
   const setting = settings.get(SOLANA_CHAIN_ID)
   return solana === undefined || setting === undefined
     ? undefined

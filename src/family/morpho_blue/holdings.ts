@@ -5,9 +5,9 @@ import type { EnteredMarketsReader, PendingMarkets } from './read/entered_market
 import type { PositionReader } from './read/read.ts'
 
 /**
- * Reads all that a wallet has in markets as rows of a portfolio. At the newest block those that are stored are read
- * while history goes on to its end, and once more if that has others. A market that is first entered in the blocks that
- * come meanwhile is in the next answer.
+ * Creates the reader of a wallet's positions as rows of a portfolio. At the newest block it reads the stored markets
+ * while history catches up, and reads again if history then has other markets. A market first entered in blocks that
+ * arrive meanwhile is in the next answer.
  */
 export function createHoldingsReader(options: {
   readonly reader: PositionReader
@@ -15,44 +15,44 @@ export function createHoldingsReader(options: {
 }): HoldingsReader {
   const { reader, entered } = options
   return {
-    chainIds: new Set(reader.places.keys()),
+    chainIds: new Set(reader.targets.keys()),
     async open(wallet, { client, block }, signal) {
-      const known = reader.places.get(client.chain.id)
-      if (known === undefined) return undefined
-      const place = { ...known, ...(block && { block }) }
-      const deployments = await reader.past.standing(place, signal)
+      const configured = reader.targets.get(client.chain.id)
+      if (configured === undefined) return undefined
+      const target = { ...configured, ...(block && { block }) }
+      const deployments = await reader.past.filterDeployed(target, signal)
       if (deployments.length === 0) return undefined
-      const begun: PendingMarkets =
+      const pending: PendingMarkets =
         block === undefined
-          ? await entered.foresee(place, wallet, signal)
-          : { stored: undefined, all: entered.markets(place, wallet, signal) }
-      let best = begun.stored ?? (await begun.all).marketIds
+          ? await entered.prefetch(target, wallet, signal)
+          : { stored: undefined, all: entered.markets(target, wallet, signal) }
+      let latestIds = pending.stored ?? (await pending.all).marketIds
       const spamTokens = new Set<string>(client.chain.spamTokens)
-      const ask = async (
+      const readMarkets = async (
         marketIds: readonly Hex[],
         { endpoint, block: at, positionsMax }: HoldingsRequest,
         within: AbortSignal,
       ) => {
         const isTooLong = marketIds.length > positionsMax
-        const asked = { wallet, marketIds: isTooLong ? [] : marketIds }
-        const read = await reader.ask(endpoint, { client, deployments, asked, ...(at && { block: at }) }, within)
-        const held = read.markets.flatMap((each) => {
+        const walletQuery = { wallet, marketIds: isTooLong ? [] : marketIds }
+        const read = await reader.ask(endpoint, { client, deployments, walletQuery, ...(at && { block: at }) }, within)
+        const heldMarkets = read.markets.flatMap((each) => {
           if (each.kind === 'absent') return []
           return each.kind === 'position' ? each.position : each.held
         })
         return {
           block: read.block,
-          rows: held.flatMap((each) => toHoldings(each, spamTokens)),
-          positions: isTooLong ? marketIds.length : held.length,
+          rows: heldMarkets.flatMap((each) => toHoldings(each, spamTokens)),
+          positions: isTooLong ? marketIds.length : heldMarkets.length,
           ownTokens: [],
           notRead: [],
         }
       }
       return async (request, within) => {
-        const asked = best
-        const [held, { marketIds }] = await Promise.all([ask(asked, request, within), begun.all])
-        best = marketIds
-        return marketIds.join() === asked.join() ? held : await ask(marketIds, request, within)
+        const requestedIds = latestIds
+        const [holdings, { marketIds }] = await Promise.all([readMarkets(requestedIds, request, within), pending.all])
+        latestIds = marketIds
+        return marketIds.join() === requestedIds.join() ? holdings : await readMarkets(marketIds, request, within)
       }
     },
   }

@@ -13,19 +13,19 @@ import { WATCHABLE } from './routes/watch.ts'
 import { yieldRoute } from './routes/yield.ts'
 import { MORPHO_BLUE_DEPLOYMENTS } from './table/morphos.ts'
 
-/** Morpho Blue: what wallets have in its isolated markets. */
+/** Morpho Blue: wallets' positions in its isolated markets. */
 export const MORPHO_BLUE = defineFamily({
   name: 'morpho-blue',
   aliases: ['lending_b', 'morpho'],
   network: 'evm',
   entries: { morphoBlue: v.optional(v.strictObject({ morpho: address, startBlock })) },
   builtIn: MORPHO_BLUE_DEPLOYMENTS,
-  settingOf: ({ morphoBlue }) => morphoBlue,
+  getSetting: ({ morphoBlue }) => morphoBlue,
   contracts({ settings, ...setup }) {
     const reader = createPositionReader({ ...setup, deployments: settings })
-    return [...reader.places.values()].map((place) => ({
-      // A market that nobody made: Morpho itself answers all the same.
-      read: (wallet, signal) => reader.read(place, { marketIds: [zeroHash], wallet }, signal),
+    return [...reader.targets.values()].map((target) => ({
+      // The market does not exist, but Morpho answers for it.
+      read: (wallet, signal) => reader.read(target, { marketIds: [zeroHash], wallet }, signal),
     }))
   },
   routes({ chainIds, settings, connect }) {
@@ -47,7 +47,7 @@ export const MORPHO_BLUE = defineFamily({
       chainId,
       title: 'morpho-blue markets',
       complete: (reader, signal) =>
-        reader.complete({ stream: MARKET_STREAM, place: toStreamTarget(chainId, deployment) }, signal),
+        reader.complete({ stream: MARKET_STREAM, target: toStreamTarget(chainId, deployment) }, signal),
     }))
   },
 })

@@ -10,7 +10,7 @@ import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
 import { WHIRLPOOL_PROGRAMS } from './table/programs.ts'
 
-/** Where positions are, and where prices come from. */
+/** Built-in settings: the programs that hold positions, and the sources of prices. */
 const BUILT_IN = { programs: WHIRLPOOL_PROGRAMS, ...createPriceMarket() }
 
 /** Orca: liquidity positions of a wallet on Solana. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
@@ -20,18 +20,18 @@ export const ORCA_WHIRLPOOL = defineFamily({
   network: 'solana',
   entries: { whirlpoolPrograms: v.optional(v.array(program)), ...kaminoEntries },
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
-  settingOf: ({ whirlpoolPrograms = [], ...row }) => ({
+  getSetting: ({ whirlpoolPrograms = [], ...row }) => ({
     programs: [...new Set([...WHIRLPOOL_PROGRAMS, ...whirlpoolPrograms])],
     ...createPriceMarket(row),
   }),
-  accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
+  accountHoldings: ({ settings, connect }) => createReader(settings, connect())?.holdings,
   routes({ settings, connect }) {
-    const reader = once(() => requireReader(readerOf(settings, connect()), 'Orca'))
+    const reader = once(() => requireReader(createReader(settings, connect()), 'Orca'))
     return [listRoute(reader), positionRoute(reader)]
   },
 })
 
-function readerOf(settings: ReadonlyMap<number, typeof BUILT_IN>, { solana, clock }: FamilyServices) {
+function createReader(settings: ReadonlyMap<number, typeof BUILT_IN>, { solana, clock }: FamilyServices) {
   const setting = settings.get(SOLANA_CHAIN_ID)
   return solana === undefined || setting === undefined ? undefined : createOrcaReader({ solana, ...setting, clock })
 }

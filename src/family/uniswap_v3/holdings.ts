@@ -6,33 +6,33 @@ import { toHoldings } from './present/holdings.ts'
 import { LENS, readHeld } from './read/queries.ts'
 import type { PositionReader } from './read/read.ts'
 
-/** Reads all positions of a wallet as rows of a portfolio. */
+/** Creates a reader of a wallet's positions as rows of a portfolio. */
 export function createHoldingsReader(options: {
-  readonly reader: Pick<PositionReader, 'places' | 'past'>
+  readonly reader: Pick<PositionReader, 'targets' | 'past'>
   readonly clock: Clock
 }): HoldingsReader {
   const { reader, clock } = options
-  const { judge } = createSpamFilter()
+  const { classify: classifyToken } = createSpamFilter()
   return {
-    chainIds: new Set(reader.places.keys()),
+    chainIds: new Set(reader.targets.keys()),
     async open(wallet, { client, block }, signal) {
-      const known = reader.places.get(client.chain.id)
-      if (known === undefined) return undefined
-      const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
+      const target = reader.targets.get(client.chain.id)
+      if (target === undefined) return undefined
+      const deployments = await reader.past.filterDeployed({ ...target, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
       return async ({ endpoint, block: at, positionsMax }, within) => {
-        const question = { wallet, wholeMax: positionsMax }
-        const asked = { place: { client, deployments }, judge, isPriced: true }
+        const query = { wallet, wholeMax: positionsMax }
+        const context = { target: { client, deployments }, classifyToken, isPriced: true }
         const lens = { ...LENS, chainId: client.chain.id, at, clock }
-        const ask = (access: LensAccess) => readHeld(access, question, asked)
-        const { count, read } = await readByLens(endpoint, { ...lens, read: ask }, within)
+        const readPositions = (access: LensAccess) => readHeld(access, query, context)
+        const { count, read } = await readByLens(endpoint, { ...lens, read: readPositions }, within)
         const { positions, unreadable } = read
         return {
           block: read.block,
           rows: toHoldings(positions),
           positions: count,
           ownTokens: [],
-          notRead: unreadable.map(({ manager, tokenId, because }) => `position ${tokenId} of ${manager}: ${because}`),
+          notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
         }
       }
     },

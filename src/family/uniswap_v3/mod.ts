@@ -13,7 +13,7 @@ import { createUniswapV3Histories, positionHistoryRoutes } from './routes/positi
 import { createWatchable } from './routes/watch.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
-/** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
+/** Positions of Uniswap V3 and its forks. A manager configured twice would be charged twice. */
 export const UNISWAP_V3 = defineFamily({
   name: 'uniswap-v3',
   aliases: ['amm_a'],
@@ -32,8 +32,8 @@ export const UNISWAP_V3 = defineFamily({
     ),
   },
   builtIn: UNISWAP_V3_DEPLOYMENTS,
-  settingOf: ({ uniswapV3 }) => uniswapV3,
-  mistakesOf: (deployments, chainId) =>
+  getSetting: ({ uniswapV3 }) => uniswapV3,
+  findMistakes: (deployments, chainId) =>
     findDuplicates(deployments.map(({ manager }) => manager)).map(
       (manager) => `manager ${manager} of chain ${chainId} is described twice`,
     ),
@@ -45,18 +45,18 @@ export const UNISWAP_V3 = defineFamily({
         chainId,
         title: `uniswap-v3 ${code}`,
         complete(reader, signal) {
-          const place = { chainId, contract: toLowerHex(manager), startBlock }
-          return reader.complete({ stream, place }, signal)
+          const target = { chainId, contract: toLowerHex(manager), startBlock }
+          return reader.complete({ stream, target }, signal)
         },
       })),
     )
   },
   contracts({ settings, ...setup }) {
     const reader = createPositionReader({ ...setup, deployments: settings })
-    return [...reader.places.values()].flatMap((place) =>
-      place.deployments.map((deployment) => ({
+    return [...reader.targets.values()].flatMap((target) =>
+      target.deployments.map((deployment) => ({
         read: (wallet, signal) =>
-          reader.readWallet(wallet, { places: [{ ...place, deployments: [deployment] }], signal }),
+          reader.readWallet(wallet, { targets: [{ ...target, deployments: [deployment] }], signal }),
       })),
     )
   },
@@ -71,8 +71,8 @@ export const UNISWAP_V3 = defineFamily({
   }),
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    const lives = once(() => createUniswapV3Histories({ ...connect(), reader: reader() }))
-    const options = { chainIds, reader, lives }
+    const histories = once(() => createUniswapV3Histories({ ...connect(), reader: reader() }))
+    const options = { chainIds, reader, histories }
     return [listRoute(options), positionRoute(options), ...positionHistoryRoutes(options)]
   },
 })

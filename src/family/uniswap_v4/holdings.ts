@@ -13,48 +13,48 @@ import { readCompleteWithdrawals } from './read/withdrawals.ts'
 /** Positions that are decoded in one step. */
 const STEP_POSITIONS = 200
 
-/** Reads all positions of a wallet as rows of a portfolio. */
+/** Creates a reader of all positions of a wallet as rows of a portfolio. */
 export function createHoldingsReader(options: {
-  readonly reader: Pick<PositionReader, 'places' | 'past' | 'readAllOwned'>
+  readonly reader: Pick<PositionReader, 'targets' | 'past' | 'readAllOwned'>
   readonly clock: Clock
 }): HoldingsReader {
   const { reader, clock } = options
-  const { judge } = createSpamFilter()
+  const { classify: classifyToken } = createSpamFilter()
   return {
-    chainIds: new Set(reader.places.keys()),
+    chainIds: new Set(reader.targets.keys()),
     async open(wallet, { client, block }, signal) {
-      const known = reader.places.get(client.chain.id)
-      if (known === undefined) return undefined
-      const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
+      const target = reader.targets.get(client.chain.id)
+      if (target === undefined) return undefined
+      const deployments = await reader.past.filterDeployed({ ...target, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
       const { chain } = client
-      const deployment = getDeployment(known)
+      const deployment = getDeployment(target)
       return async ({ endpoint, block: at, positionsMax }, within) => {
-        const asked = { chain, deployment, judge, spam: 'included' } as const
+        const lensContext = { chain, deployment, classifyToken, spam: 'included' } as const
         const read = (ids: readonly bigint[], pinned: PinnedBlock | undefined) => {
-          const question = { wallet, ids, positionsMax }
+          const query = { wallet, ids, positionsMax }
           const lens = { ...LENS, chainId: chain.id, at: pinned, clock }
-          return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, question, asked) }, within)
+          return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, query, lensContext) }, within)
         }
         const pin = () => readLatestBlock(endpoint, chain.id, within)
-        const { balance, read: found } = await reader.readAllOwned(
+        const { balance, read: list } = await reader.readAllOwned(
           { wallet, client, deployment, positionsMax },
           { block: at, read, pin },
           within,
         )
         const isTooLarge = balance > BigInt(positionsMax)
-        const listed = isTooLarge ? [] : found.positions
+        const listed = isTooLarge ? [] : list.positions
         const positions = await mapCooperatively(listed, STEP_POSITIONS, (each) => each.whole())
-        const where = { endpoint, chainId: chain.id, clock, block: found.block, known: new Map() }
-        const withdrawals = await readCompleteWithdrawals(positions, where, within)
+        const withdrawalContext = { endpoint, chainId: chain.id, clock, block: list.block, known: new Map() }
+        const withdrawals = await readCompleteWithdrawals(positions, withdrawalContext, within)
         return {
-          block: found.block,
+          block: list.block,
           rows: positions.flatMap((position) => toHoldings(position, withdrawals.get(position))),
           positions: Number(balance),
           ownTokens: [],
           notRead: isTooLarge
             ? []
-            : found.unreadable.map(({ manager, tokenId, because }) => `position ${tokenId} of ${manager}: ${because}`),
+            : list.unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
         }
       }
     },

@@ -13,7 +13,7 @@ import { createUniswapV4Histories, positionHistoryRoutes } from './routes/positi
 import type { UniswapV4Deployment } from './table/deployments.ts'
 import { UNISWAP_V4_DEPLOYMENTS } from './table/managers.ts'
 
-/** Positions of Uniswap V4, whose manager does not list them. */
+/** The family of Uniswap V4, whose manager does not list the positions of a wallet. */
 export const UNISWAP_V4 = defineFamily({
   name: 'uniswap-v4',
   aliases: ['amm_b'],
@@ -22,44 +22,44 @@ export const UNISWAP_V4 = defineFamily({
     uniswapV4: v.optional(v.strictObject({ positionManager: address, poolManager: address, startBlock })),
   },
   builtIn: UNISWAP_V4_DEPLOYMENTS,
-  settingOf: ({ uniswapV4 }) => uniswapV4,
+  getSetting: ({ uniswapV4 }) => uniswapV4,
   histories({ settings }) {
     return [...settings].flatMap(([chainId, deployment]) => {
-      const place = toChangeTarget(chainId, deployment)
+      const target = toChangeTarget(chainId, deployment)
       return [
         {
           chainId,
           title: 'uniswap-v4 transfers',
-          complete: (reader, signal) => reader.complete({ stream: TRANSFER_STREAM, place }, signal),
+          complete: (reader, signal) => reader.complete({ stream: TRANSFER_STREAM, target }, signal),
         },
         {
           chainId,
           title: 'uniswap-v4 changes',
-          complete: (reader, signal) => reader.complete({ stream: CHANGE_STREAM, place }, signal),
+          complete: (reader, signal) => reader.complete({ stream: CHANGE_STREAM, target }, signal),
         },
       ]
     })
   },
   contracts({ settings, ...setup }) {
-    // The wallet owns nothing, so nothing is looked for.
+    // The wallet owns nothing, so there is nothing to find.
     const find = async () => []
     const reader = createPositionReader({ ...setup, deployments: settings, find })
-    return [...reader.places.values()].map((place) => ({
-      read: (wallet, signal) => reader.readWallet(wallet, { places: [place], signal }),
+    return [...reader.targets.values()].map((target) => ({
+      read: (wallet, signal) => reader.readWallet(wallet, { targets: [target], signal }),
     }))
   },
   holdings({ settings, connect }) {
     const services = connect()
-    return createHoldingsReader({ reader: readerOf(services, settings), clock: services.clock })
+    return createHoldingsReader({ reader: createReader(services, settings), clock: services.clock })
   },
   routes({ chainIds, settings, connect }) {
-    const reader = once(() => readerOf(connect(), settings))
-    const lives = once(() => createUniswapV4Histories({ ...connect(), reader: reader() }))
-    const options = { chainIds, reader, lives }
+    const reader = once(() => createReader(connect(), settings))
+    const histories = once(() => createUniswapV4Histories({ ...connect(), reader: reader() }))
+    const options = { chainIds, reader, histories }
     return [listRoute(options), positionRoute(options), ...positionHistoryRoutes(options)]
   },
 })
 
-function readerOf(services: FamilyServices, deployments: ReadonlyMap<number, UniswapV4Deployment>) {
+function createReader(services: FamilyServices, deployments: ReadonlyMap<number, UniswapV4Deployment>) {
   return createPositionReader({ ...services, deployments, find: createOwnedFinder(services) })
 }

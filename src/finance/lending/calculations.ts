@@ -22,7 +22,7 @@ import {
   weightedApy,
 } from '../math/lending.ts'
 
-/** Schema of what a list calculates of one position; `safe…` say in words what those figures count in the family. */
+/** Builds the schema of a position's calculations in a list; `safe…` describe these figures in the family. */
 export function calculationsSchema(safe: { readonly safeBorrow: string; readonly safeWithdraw: string }) {
   return v.strictObject({
     targetHealthFactor: v.number(),
@@ -41,39 +41,39 @@ export function calculationsSchema(safe: { readonly safeBorrow: string; readonly
   })
 }
 
-/** Schema of those that a batch calculates. */
+/** Schema of a position's calculations in a batch. */
 export const reducedCalculations = v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() })
 
-/** How a position is shown: `target` is a health factor to aim at, in decimal digits. */
+/** Inputs of the calculations; `target` is the health factor to aim at, in decimal digits. */
 interface CalculationInput {
   readonly target: string
   readonly healthFactor: string
 }
 
-/** How a family counts what is safe until the health factor falls to the target, US dollars. */
+/** A family's amounts that bring the health factor down to the target, US dollars. */
 interface SafeAmounts {
   safeBorrow(target: Rational): Rational
   safeWithdraw(target: Rational): Rational
 }
 
-/** What a list calculates of a position. */
+/** Presents a position's calculations in a list. */
 export function presentCalculations(
   position: LendingPosition,
   { target, healthFactor, safeBorrow, safeWithdraw }: CalculationInput & SafeAmounts,
 ) {
-  const aim = parseTargetHealthFactor(target)
+  const targetRatio = parseTargetHealthFactor(target)
   const { interest, ratios } = presentCommon(position)
   return {
     targetHealthFactor: Number(target),
     healthFactor,
     ...interest,
-    safeBorrowAmountUSD: formatUsd(safeBorrow(aim)),
-    safeWithdrawAmountUSD: formatUsd(safeWithdraw(aim)),
+    safeBorrowAmountUSD: formatUsd(safeBorrow(targetRatio)),
+    safeWithdrawAmountUSD: formatUsd(safeWithdraw(targetRatio)),
     ...ratios,
   }
 }
 
-/** What a batch calculates of a position. */
+/** Presents a position's calculations in a batch. */
 export function presentReducedCalculations(
   { totals, ...legs }: LendingPosition,
   { target, healthFactor }: CalculationInput,
@@ -81,14 +81,14 @@ export function presentReducedCalculations(
   return { healthFactor, netAPY: formatRatio(netApy(totals, legs)), targetHealthFactor: Number(target) }
 }
 
-/** A health factor to aim at. Throws `RangeError` for a text that is not a decimal number. */
+/** Parses a target health factor. Throws `RangeError` for a text that is not a decimal number. */
 export function parseTargetHealthFactor(text: string): Rational {
   const target = parseRational(text)
   if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
   return target
 }
 
-/** What a position has and owes in all. */
+/** Presents the totals of a position. */
 export function presentTotals({ perUsd, collateral, supplied, debt }: LendingTotals) {
   return {
     totalCollateralUSD: formatUsd(rational(collateral, perUsd)),
@@ -97,7 +97,7 @@ export function presentTotals({ perUsd, collateral, supplied, debt }: LendingTot
   }
 }
 
-/** What does not depend on the target: positions of one block serve many answers, which differ only by that. */
+/** Calculations that do not depend on the target; memoized, because many answers share the positions of a block. */
 const presentCommon = memoize(({ totals, ...legs }: LendingPosition) => {
   const interest = dailyInterest(totals, legs)
   return {

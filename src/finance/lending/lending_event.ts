@@ -4,27 +4,27 @@ import { lendingEventList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
 import {
   hexFromBytes,
-  nameParams,
-  partParams,
   STORE_DEADLINE_MS,
   storeInChunks,
   toHexDigits,
+  toNameParams,
+  toPartParams,
 } from '../../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../../history/stream.ts'
 
-/** Rows that are read from the database at once, and at most in all: more than any wallet has. */
+/** Rows of one read from the database, and most rows in all, more than any wallet has. */
 const PAGE_ROWS = 5_000
 const ROWS_MAX = 200_000
 
-/** What a wallet did in a lending market, as answers show it. */
+/** Types of events of a wallet in a lending market that answers show. */
 export const LENDING_EVENT_TYPES = ['supply', 'borrow', 'withdraw', 'repay', 'liquidation'] as const
 
 /** Type of an event that answers show. */
 export type LendingEventType = (typeof LENDING_EVENT_TYPES)[number]
 
 /**
- * Any change of a wallet's balances. Those besides the events that answers show: supply tokens that were sent or
- * received, and supply or debt that changed for another reason, such as a debt that was written off.
+ * Kinds of changes of a wallet's balances. Besides the events that answers show: supply tokens sent or received, and
+ * supply or debt that changed for another reason, such as a debt written off.
  */
 const LENDING_EVENT_KINDS = [
   ...LENDING_EVENT_TYPES,
@@ -37,76 +37,76 @@ export type LendingEventKind = (typeof LENDING_EVENT_KINDS)[number]
 /** One change of a wallet's balances in a lending market. Addresses and hashes are lower case. */
 export interface LendingEvent {
   readonly wallet: Hex
-  /** Which market of the place; null if the place is one market. */
+  /** The market within the target; null if the target is one market. */
   readonly market: Hex | null
   readonly block: number
   readonly logIndex: number
-  /** 0; of a liquidation 0 for the debt repaid and 1 for the collateral taken; 1 for what was received. */
+  /** 1 for the collateral of a liquidation and for received tokens; otherwise 0, also for a liquidation's debt. */
   readonly leg: 0 | 1
   readonly kind: LendingEventKind
   readonly asset: Hex
-  /** In units of the asset; scaled by the index for what was sent or received. */
+  /** Raw units of the asset; scaled by the index for tokens sent or received. */
   readonly amount: bigint
   readonly counterparty: Hex | null
   readonly transactionHash: Hex
   /** Unix seconds; null if no endpoint gave it with the log. */
   readonly timestampSec: number | null
-  /** The reserve's index that the balance was written down with, in ray; null if it had none. */
+  /** The reserve's index at which the balance was scaled, in ray; null if there is none. */
   readonly indexRay: bigint | null
 }
 
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
-  subjectOf: ({ wallet }) => wallet,
+  toSubject: ({ wallet }) => wallet,
   store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
       wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
-      markets: rows.map(({ market }) => digitsOf(market)),
+      markets: rows.map(({ market }) => toDigitsOrEmpty(market)),
       blocks: rows.map(({ block }) => block),
       logIndexes: rows.map(({ logIndex }) => logIndex),
       legs: rows.map(({ leg }) => leg),
       kinds: rows.map(({ kind }) => kind),
       assets: rows.map(({ asset }) => toHexDigits(asset)),
       amounts: rows.map(({ amount }) => String(amount)),
-      counterparties: rows.map(({ counterparty }) => digitsOf(counterparty)),
+      counterparties: rows.map(({ counterparty }) => toDigitsOrEmpty(counterparty)),
       txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
       times: rows.map(({ timestampSec }) => timestampSec ?? -1),
       indexes: rows.map(({ indexRay }) => String(indexRay ?? -1n)),
     }
-    return lendingEventStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
+    return lendingEventStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
   }),
 }
 
-function digitsOf(bytes: Hex | null): string {
+function toDigitsOrEmpty(bytes: Hex | null): string {
   return bytes === null ? '' : toHexDigits(bytes)
 }
 
 /**
- * One page of a wallet's stored events up to a block, newest first: by block, then log index, then the debt of a
- * liquidation before its collateral. Undefined if not all of them are stored, from the place's start on. Throws as
+ * Reads one page of a wallet's stored events up to a block, newest first: by block, then log index, then the debt of a
+ * liquidation before its collateral. Undefined if some since the target's start block are not stored. Throws as
  * `Database.run`.
  */
 export async function readLendingEvents(
   db: Database,
   options: {
-    readonly place: StreamTarget
+    readonly target: StreamTarget
     readonly stream: string
     readonly wallet: Hex
     readonly toBlock: number
     readonly kinds: readonly LendingEventKind[]
-    /** The only one of the place's markets; absent: all. */
+    /** One of the target's markets; absent: all. */
     readonly market?: Hex | undefined
     readonly skip: number
     readonly max: number
   },
 ): Promise<{ readonly total: number; readonly events: readonly LendingEvent[] } | undefined> {
-  const { place, stream, wallet, toBlock, kinds, market, skip, max } = options
+  const { target, stream, wallet, toBlock, kinds, market, skip, max } = options
   const rows = await lendingEventList(db, {
-    ...nameParams({ place, stream }),
+    ...toNameParams({ target, stream }),
     wallet: toHexDigits(wallet),
-    fromBlock: place.startBlock,
-    toBlock: Math.max(place.startBlock, toBlock),
+    fromBlock: target.startBlock,
+    toBlock: Math.max(target.startBlock, toBlock),
     kinds,
     market: market === undefined ? null : toHexDigits(market),
     max,
@@ -120,14 +120,14 @@ export async function readLendingEvents(
         ? []
         : {
             wallet,
-            market: fromNullable(market),
+            market: toHexOrNull(market),
             block: Number(block),
             logIndex: log_index,
             leg: leg === 1 ? (1 as const) : (0 as const),
             kind: kind as LendingEventKind,
             asset: hexFromBytes(asset),
             amount: BigInt(amount),
-            counterparty: fromNullable(counterparty),
+            counterparty: toHexOrNull(counterparty),
             transactionHash: hexFromBytes(tx_hash),
             timestampSec: time === null ? null : Number(time),
             indexRay: index_ray === null ? null : BigInt(index_ray),
@@ -136,14 +136,14 @@ export async function readLendingEvents(
   return { total: Number(first.total), events }
 }
 
-/** All stored rows of a wallet, of whatever kind, as `readLendingEvents`; undefined also if there are too many. */
+/** Reads all stored rows of a wallet, of all kinds, as `readLendingEvents`; undefined also for too many rows. */
 export async function readAllLendingEvents(
   db: Database,
-  of: Pick<Parameters<typeof readLendingEvents>[1], 'place' | 'stream' | 'wallet' | 'toBlock'>,
+  options: Pick<Parameters<typeof readLendingEvents>[1], 'target' | 'stream' | 'wallet' | 'toBlock'>,
 ): Promise<LendingEvent[] | undefined> {
   const rows: LendingEvent[] = []
   for (let skip = 0; skip < ROWS_MAX; skip += PAGE_ROWS) {
-    const page = await readLendingEvents(db, { ...of, kinds: LENDING_EVENT_KINDS, skip, max: PAGE_ROWS })
+    const page = await readLendingEvents(db, { ...options, kinds: LENDING_EVENT_KINDS, skip, max: PAGE_ROWS })
     if (page === undefined) return undefined
     rows.push(...page.events)
     if (rows.length >= page.total) return rows
@@ -151,6 +151,6 @@ export async function readAllLendingEvents(
   return undefined
 }
 
-function fromNullable(bytes: Uint8Array | null): Hex | null {
+function toHexOrNull(bytes: Uint8Array | null): Hex | null {
   return bytes === null ? null : hexFromBytes(bytes)
 }

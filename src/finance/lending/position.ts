@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../figure.ts'
 import { chainId, evmAddress } from '../schema.ts'
 
-/** Schemas of a position's figures in a list, with more fields of each asset. In an answer they come after what names it. */
+/** Schemas of a position's figures in a list, with additional fields of each asset; the naming fields come before. */
 export function positionFiguresWith<const Supplied extends v.ObjectEntries, const Borrowed extends v.ObjectEntries>({
   supplied,
   borrowed,
@@ -30,7 +30,7 @@ export function positionFiguresWith<const Supplied extends v.ObjectEntries, cons
   }
 }
 
-/** A wallet in a place with its positions there, and as many calculations: what lists and batches answer. */
+/** Builds the schema of lists and batches: `place` names a wallet; `positions` and `calculations` have equal length. */
 export function walletPositions<
   const Place extends v.ObjectEntries,
   const Position extends v.GenericSchema,
@@ -39,5 +39,5 @@ export function walletPositions<
   return v.strictObject({ ...place, positions: v.array(position), calculations: v.array(calculations) })
 }
 
-/** A wallet on an EVM chain. */
+/** Fields that name a wallet on an EVM chain. */
 export const walletPlace = { chain_id: chainId, wallet: evmAddress }

@@ -13,11 +13,11 @@ import type { SnapshotFigures } from './series/market.ts'
 
 const DAY_SEC = 86_400
 
-/** An event with all that an answer says about it. */
+/** An event with everything that an answer shows. */
 export interface PricedEvent extends LendingEvent {
   readonly timestampSec: number
   readonly token: TokenFacts
-  /** At the event's block. */
+  /** Price at the event's block. */
   readonly price: UsdPrice
 }
 
@@ -47,7 +47,7 @@ export function presentEvent(event: PricedEvent) {
   }
 }
 
-/** Snapshots as the route answers them; those that could not be valued are left out. */
+/** Presents snapshots, without those that could not be valued. */
 export function presentSnapshots(
   snapshots: readonly StoredSnapshot<SnapshotFigures>[],
 ): v.InferOutput<typeof snapshotsOutput>['data'] {
@@ -63,7 +63,7 @@ export function presentSnapshots(
   })
 }
 
-/** What a snapshot says of a wallet that has nothing in its market. */
+/** The snapshot of a wallet without a position in its market. */
 export const EMPTY_SNAPSHOT: SnapshotFigures = {
   collateralUsd: formatUsd(ZERO),
   debtUsd: formatUsd(ZERO),

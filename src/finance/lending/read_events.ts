@@ -21,22 +21,22 @@ import {
 } from './lending_event.ts'
 import type { PricedEvent } from './present.ts'
 
-/** A price that no source can tell now will hardly be there in a second. */
+/** A missing price rarely appears within seconds. */
 const PRICE_RETRY_SEC = 60
 
-/** Where events are followed, and who prices their assets. */
-export interface EventsPlace<Place extends StreamTarget> {
-  readonly place: Place
-  readonly asker: PriceSource
+/** The target that events are followed on, and the source of their assets' prices. */
+export interface EventsTarget<Target extends StreamTarget> {
+  readonly target: Target
+  readonly source: PriceSource
 }
 
-/** Which events of which wallet. */
-interface EventsQuestion<Place extends StreamTarget> {
+/** A query for one page of a wallet's events. */
+interface EventsQuery<Target extends StreamTarget> {
   readonly client: FinanceClient
-  /** Is read beside the newest block. */
-  readonly from: Promise<EventsPlace<Place>>
+  /** Target that is read along with the newest block. */
+  readonly pendingTarget: Promise<EventsTarget<Target>>
   readonly wallet: Address
-  /** The only one of the place's markets; absent: all. */
+  /** One of the target's markets; absent: all. */
   readonly market?: Hex | undefined
   /** Absent: all. */
   readonly type?: LendingEventType | undefined
@@ -44,7 +44,7 @@ interface EventsQuestion<Place extends StreamTarget> {
   readonly limit: number
 }
 
-/** One page of a wallet's events, newest first, and how many there are in all, as of a block. */
+/** One page of a wallet's events, newest first, and the number of all, as of a block. */
 interface EventsPage {
   readonly events: readonly PricedEvent[]
   readonly total: number
@@ -52,11 +52,11 @@ interface EventsPage {
 }
 
 /** Reads events of wallets in the markets of a family. */
-export type EventReader<Place extends StreamTarget> = ReturnType<typeof createEventReader<Place>>
+export type EventReader<Target extends StreamTarget> = ReturnType<typeof createEventReader<Target>>
 
-/** Makes a reader over the history of the process. */
-export function createEventReader<Place extends StreamTarget>(options: {
-  readonly stream: Stream<LendingEvent, Place>
+/** Creates a reader over the history of the process. */
+export function createEventReader<Target extends StreamTarget>(options: {
+  readonly stream: Stream<LendingEvent, Target>
   readonly history: History
   readonly db: Database
   readonly clock: Clock
@@ -65,10 +65,10 @@ export function createEventReader<Place extends StreamTarget>(options: {
   const tokens = createTokenReader(clock)
   const prices = createPriceReader({ db, clock })
 
-  /** The page from the unfinalized end and, below it, from the database: one statement for coverage, total and rows. */
-  async function pageOf(
-    { client, wallet, market, type, page, limit }: EventsQuestion<Place>,
-    place: Place,
+  /** Reads the page from the unfinalized tail, then the database; one statement returns coverage, total and rows. */
+  async function readPage(
+    { client, wallet, market, type, page, limit }: EventsQuery<Target>,
+    target: Target,
     ensured: CompleteHistory<LendingEvent>,
   ): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
     const kinds: readonly LendingEventKind[] = type === undefined ? LENDING_EVENT_TYPES : [type]
@@ -78,7 +78,7 @@ export function createEventReader<Place extends StreamTarget>(options: {
     const skip = (page - 1) * limit
     const young = tail.slice(skip, skip + limit)
     const stored = await readLendingEvents(db, {
-      place,
+      target,
       stream: stream.name,
       wallet,
       toBlock: ensured.storedTo,
@@ -97,29 +97,29 @@ export function createEventReader<Place extends StreamTarget>(options: {
 
   return {
     /**
-     * Throws `UnavailableError` if the history is not complete yet, with its progress; if a price is missing, naming the
-     * asset and what helps; and if the chain or the database cannot be read.
+     * Reads a page of events. Throws `UnavailableError` with the progress if the history is not complete yet, naming
+     * the asset and the remedy if a price is missing, and if the chain or the database cannot be read.
      */
-    async read(question: EventsQuestion<Place>, signal: AbortSignal): Promise<EventsPage> {
-      const { client, from } = question
-      const subject = question.wallet.toLowerCase() as Hex
-      const unread = { chainId: client.chain.id, read: async () => (await from).place }
-      const [{ place, asker }, ensured] = await Promise.all([
-        from,
-        history.ensure({ stream, place: unread, subject }, signal),
+    async read(query: EventsQuery<Target>, signal: AbortSignal): Promise<EventsPage> {
+      const { client, pendingTarget } = query
+      const subject = query.wallet.toLowerCase() as Hex
+      const deferredTarget = { chainId: client.chain.id, read: async () => (await pendingTarget).target }
+      const [{ target, source }, ensured] = await Promise.all([
+        pendingTarget,
+        history.ensure({ stream, target: deferredTarget, subject }, signal),
       ])
       if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
-      const { rows, total } = await pageOf(question, place, ensured)
-      registerTimeoutError(signal, () => pricesMissing(client))
-      const timed = await withTimes(client, rows, signal)
+      const { rows, total } = await readPage(query, target, ensured)
+      registerTimeoutError(signal, () => pricesPendingError(client))
+      const timed = await addTimes(client, rows, signal)
       const assets = [...new Set(timed.map(({ asset }) => asset))]
-      const [facts, found] = await Promise.all([
-        tokens.facts(client, assets, signal),
+      const [facts, outcomes] = await Promise.all([
+        tokens.readFacts(client, assets, signal),
         prices.pricesAt(
           client,
           {
-            asker,
-            wanted: timed.map(({ asset, block, timestampSec }) => ({
+            source,
+            requests: timed.map(({ asset, block, timestampSec }) => ({
               token: getAddress(asset),
               block: { number: BigInt(block), timestampSec: BigInt(timestampSec) },
               isFinal: block <= ensured.storedTo,
@@ -130,9 +130,9 @@ export function createEventReader<Place extends StreamTarget>(options: {
       ])
       const events = timed.map((event, index): PricedEvent => {
         const token = facts.get(event.asset)
-        const outcome = found[index]
+        const outcome = outcomes[index]
         if (token === undefined || outcome === undefined) throw new Error('Every event has a token and an outcome')
-        if (outcome.kind === 'missing') throw withoutPrice(client, event, { ...token, because: outcome.because })
+        if (outcome.kind === 'missing') throw missingPriceError(client, event, { ...token, reason: outcome.because })
         return { ...event, token, price: outcome.price }
       })
       return { events, total, block: ensured.block }
@@ -140,18 +140,18 @@ export function createEventReader<Place extends StreamTarget>(options: {
   }
 }
 
-/** Newest first; of a liquidation the debt before the collateral. */
+/** Compares newest first; the debt of a liquidation comes before its collateral. */
 function newestFirst(a: LendingEvent, b: LendingEvent): number {
   return b.block - a.block || b.logIndex - a.logIndex || a.leg - b.leg
 }
 
-/** Fills in the times that endpoints did not give with the logs, from the headers of the blocks. */
-async function withTimes(client: ChainClient, rows: readonly LendingEvent[], signal: AbortSignal) {
+/** Adds times that are missing in the logs from the headers of the blocks. */
+async function addTimes(client: ChainClient, rows: readonly LendingEvent[], signal: AbortSignal) {
   const missing = [...new Set(rows.filter(({ timestampSec }) => timestampSec === null).map(({ block }) => block))]
   const headers = await allOrAbort(
     missing.map((number) => (shared: AbortSignal) => {
-      const question = { chainId: client.chain.id, number: BigInt(number) }
-      return client.read((endpoint, within) => readBlock(endpoint, question, within), {
+      const query = { chainId: client.chain.id, number: BigInt(number) }
+      return client.read((endpoint, within) => readBlock(endpoint, query, within), {
         signal: shared,
         past: 'header',
       })
@@ -162,18 +162,18 @@ async function withTimes(client: ChainClient, rows: readonly LendingEvent[], sig
   return rows.map((row) => ({ ...row, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }))
 }
 
-/** Said if the request's time ends when all events are known; what was priced is kept. */
-function pricesMissing({ chain: { id, name } }: ChainClient): PendingError {
+/** The error if the request times out after the events were read; prices read so far are stored. */
+function pricesPendingError({ chain: { id, name } }: ChainClient): PendingError {
   return new PendingError(`The history of chain ${id} (${name}) is read; the prices of its events are being read`)
 }
 
-function withoutPrice(
+function missingPriceError(
   { chain: { id, name } }: ChainClient,
   { asset, block }: LendingEvent,
-  { symbol, because }: { readonly symbol: string; readonly because: string },
+  { symbol, reason }: { readonly symbol: string; readonly reason: string },
 ): UnavailableError {
   return new UnavailableError(
-    `Cannot price ${symbol} (${getAddress(asset)}) at block ${block} of chain ${id} (${name}) because ${because}: ` +
+    `Cannot price ${symbol} (${getAddress(asset)}) at block ${block} of chain ${id} (${name}) because ${reason}: ` +
       `set an endpoint with archive state in RPC_URL_${id}, or a price feed of the token in CHAINS_FILE`,
     { retryAfterSec: PRICE_RETRY_SEC },
   )

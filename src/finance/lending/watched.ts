@@ -2,7 +2,7 @@ import { type Rational, rational } from '../../lib/number/rational.ts'
 import { formatHealthFactor, formatPercentage, formatUsd } from '../figure.ts'
 import { type BoundlessRatio, currentLtv, type LendingTotals } from '../math/lending.ts'
 
-/** What triggers can watch of a lending position: the figures of the lists, each in their unit. */
+/** Figures of a lending position that triggers can watch, with their type; units as in the lists. */
 export const LENDING_FIGURES = {
   health_factor: 'number',
   net_worth_usd: 'number',
@@ -13,15 +13,15 @@ export const LENDING_FIGURES = {
 
 type LendingFigure = keyof typeof LENDING_FIGURES
 
-/** What the figures of a position come from. */
+/** Inputs of a position's watched figures. */
 interface WatchedLending {
-  /** Undefined if nobody can tell it. */
+  /** Undefined if it is unknown. */
   readonly healthFactor: BoundlessRatio | undefined
-  /** Undefined if nobody can tell what it is worth. */
+  /** Undefined if the position cannot be valued. */
   readonly totals: LendingTotals | undefined
 }
 
-/** A wallet that has nothing, as its snapshots show it. */
+/** Figures of a wallet without a position, as its snapshots show it. */
 export const EMPTY_LENDING: WatchedLending = {
   healthFactor: 'max',
   totals: { perUsd: 1n, supplied: 0n, collateral: 0n, debt: 0n, riskDebt: 0n, liquidationLimit: 0n, borrowLimit: 0n },
@@ -33,30 +33,32 @@ const ltv = (totals: LendingTotals): Rational => {
   return { numerator: numerator * 100n, denominator }
 }
 
-const MONEY: Readonly<Record<Exclude<LendingFigure, 'health_factor'>, (totals: LendingTotals) => Rational>> = {
+const MONEY_FIGURES: Readonly<Record<Exclude<LendingFigure, 'health_factor'>, (totals: LendingTotals) => Rational>> = {
   net_worth_usd: (totals) => usd(totals.supplied - totals.debt, totals),
   total_collateral_usd: (totals) => usd(totals.collateral, totals),
   total_debt_usd: (totals) => usd(totals.debt, totals),
   current_ltv_percentage: ltv,
 }
 
-/** A figure before it is rounded; undefined if it cannot be told or is not watched. */
+/** Returns an unrounded figure; undefined if it is unknown or not watched. */
 export function getLendingValue(
   { healthFactor, totals }: WatchedLending,
   figure: string,
 ): Rational | 'MAX' | undefined {
   if (figure === 'health_factor') return healthFactor === 'max' ? 'MAX' : healthFactor
-  return totals === undefined || !isMoney(figure) ? undefined : MONEY[figure](totals)
+  return totals === undefined || !isMoneyFigure(figure) ? undefined : MONEY_FIGURES[figure](totals)
 }
 
-/** The same as a list shows it; null if it cannot be told. */
+/** Formats a figure as lists show it; null if it is unknown. */
 export function formatLendingValue({ healthFactor, totals }: WatchedLending, figure: string): string | null {
   if (figure === 'health_factor') return healthFactor === undefined ? null : formatHealthFactor(healthFactor)
-  if (totals === undefined || !isMoney(figure)) return null
-  return figure === 'current_ltv_percentage' ? formatPercentage(currentLtv(totals)) : formatUsd(MONEY[figure](totals))
+  if (totals === undefined || !isMoneyFigure(figure)) return null
+  return figure === 'current_ltv_percentage'
+    ? formatPercentage(currentLtv(totals))
+    : formatUsd(MONEY_FIGURES[figure](totals))
 }
 
-/** What triggers see of a position; `memo` is what foresees its figures. */
+/** Creates the figures of a position that triggers read; `memo` is the input of their forecast. */
 export function createWatchedLending(figures: WatchedLending, memo?: unknown) {
   return {
     value: (figure: string) => getLendingValue(figures, figure),
@@ -65,9 +67,9 @@ export function createWatchedLending(figures: WatchedLending, memo?: unknown) {
   }
 }
 
-/** The same of a position that nobody can value. */
+/** Figures of a position that cannot be valued. */
 export const WATCHED_UNKNOWN = createWatchedLending({ healthFactor: undefined, totals: undefined })
 
-function isMoney(figure: string): figure is keyof typeof MONEY {
-  return Object.hasOwn(MONEY, figure)
+function isMoneyFigure(figure: string): figure is keyof typeof MONEY_FIGURES {
+  return Object.hasOwn(MONEY_FIGURES, figure)
 }

@@ -10,7 +10,7 @@ import {
   weightedApy,
 } from '../math/lending.ts'
 
-/** Schemas of the yield figures. In an answer they come after the fields that name the position. */
+/** Schemas of the yield figures; the fields that name the position come before them. */
 export const yieldFigures = {
   daily_supply_interest_usd: usdFigure,
   daily_borrow_interest_usd: usdFigure,
@@ -25,7 +25,7 @@ export const yieldFigures = {
   projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
 }
 
-/** The yield figures of a position, as text. A position that is read once serves many answers. */
+/** Presents the yield figures of a position; memoized, because many answers share a read. */
 export const presentYieldFigures = memoize(({ totals, ...legs }: LendingPosition) => {
   const interest = dailyInterest(totals, legs)
   const ahead = projection(interest)

@@ -5,7 +5,7 @@ import {LensPage} from '../../chain/call/page.sol';
 import {Prices, PriceSources} from '../price/prices.sol';
 import {Tokens} from '../token/tokens.sol';
 
-/// What every lens shares that answers liquidity positions. Tokens and pools are numbered in order of appearance, from 0,
+/// Shared by all lenses that answer liquidity positions. Tokens and pools are numbered in order of appearance, from 0,
 /// and appear before their first use:
 ///
 ///   1 token   as in `tokens.sol`, and what is said about its price, as in `prices.sol`

@@ -10,10 +10,10 @@ import type { Pnl, PnlOutcome } from './position_history/pnl.ts'
 import { getAmounts, type ValuedFlow } from './position_history/valued_flows.ts'
 import type { PricedToken } from './priced_token.ts'
 
-/** Fields of a position that rest on the logs of its flows. */
+/** Fields of a position that are computed from the logs of its flows. */
 export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
 
-/** Profit and loss in an answer. */
+/** Presents profit and loss. */
 export function presentPnl(
   { figures, isClosed }: Pnl,
   { tokenId, chainId }: { readonly tokenId: bigint; readonly chainId: number },
@@ -39,9 +39,9 @@ export function presentPnl(
   }
 }
 
-/** Profit and loss of a position of a list, or why it is not there. */
+/** Presents profit and loss of a listed position, or the status that explains its absence. */
 export function presentOutcome(outcome: PnlOutcome, position: Parameters<typeof presentPnl>[1]) {
-  const pnl = outcome.status === 'ready' ? presentPnl(outcome.profit, position) : null
+  const pnl = outcome.status === 'ready' ? presentPnl(outcome.pnl, position) : null
   return { pnl, pnl_status: outcome.status }
 }
 
@@ -55,7 +55,7 @@ interface ManagedPosition extends TickRange {
   readonly token1: PricedToken
 }
 
-/** Its state in an answer; `code` is what answers call its exchange. */
+/** Presents the state of a position; `code` names its exchange. */
 export function presentManaged<Pool extends object, Code extends string>(
   position: ManagedPosition,
   { manager, pool, code }: { readonly manager: Address; readonly pool: Pool; readonly code: Code },
@@ -87,7 +87,7 @@ function presentToken({ address, symbol, decimals, name }: PricedToken) {
   return { id: checksumAddress(address), symbol, decimals, name }
 }
 
-/** Prices of both tokens in an answer, with their sources. */
+/** Presents the prices of both tokens, with their sources. */
 export function presentPrices({ token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken }) {
   return {
     token0_price: formatUsdOrNull(token0.price),
@@ -99,14 +99,14 @@ export function presentPrices({ token0, token1 }: { readonly token0: PricedToken
   }
 }
 
-/** Raw units of both tokens in an answer, and whole tokens. */
+/** Presents amounts of both tokens, in raw units and whole tokens. */
 export function presentAmounts([amount0, amount1]: Pair<bigint>, [token0, token1]: Pair<PnlToken>) {
   return { token0: presentAmount(amount0, token0), token1: presentAmount(amount1, token1) }
 }
 
-/** A flow in an answer. */
+/** Presents a flow. */
 export function presentFlow({ row, timestampSec, prices, paid }: ValuedFlow, tokens: Pair<PnlToken>) {
-  const known = prices === undefined || 'because' in prices ? undefined : prices
+  const pricePair = prices === undefined || 'because' in prices ? undefined : prices
   const amounts = getAmounts(row)
   return {
     type: row.kind,
@@ -119,12 +119,12 @@ export function presentFlow({ row, timestampSec, prices, paid }: ValuedFlow, tok
     ...(paid === undefined
       ? {}
       : { principal: presentAmounts(paid.principal, tokens), fees: presentAmounts(paid.fees, tokens) }),
-    prices: known === undefined ? null : { token0: presentPrice(known[0]), token1: presentPrice(known[1]) },
-    usd_value: known === undefined ? null : formatUsd(worth(amounts, rawPrices(tokens, known))),
+    prices: pricePair === undefined ? null : { token0: presentPrice(pricePair[0]), token1: presentPrice(pricePair[1]) },
+    usd_value: pricePair === undefined ? null : formatUsd(worth(amounts, rawPrices(tokens, pricePair))),
   }
 }
 
-/** Raw units of a token in an answer, and whole tokens. */
+/** Presents an amount of a token, in raw units and whole tokens. */
 export function presentAmount(raw: bigint, { decimals }: { readonly decimals: number }) {
   return { raw: raw.toString(), amount: formatExact(raw, decimals) }
 }
@@ -133,12 +133,12 @@ function presentPrice({ units, scale, source }: FlowPrice) {
   return { usd: formatExact(units, scale), source }
 }
 
-/** US dollars a whole token in an answer; null if there is no price. */
+/** Formats US dollars per whole token; null if there is no price. */
 export function formatUsdOrNull(price: Decimal | undefined): string | null {
   return price === undefined ? null : formatFixed(price.units, { scale: price.scale, digits: 6 })
 }
 
-/** US dollars in an answer; null if they are not known. */
+/** Formats US dollars; null if they are unknown. */
 export function formatUsdE6OrNull(unitsE6: bigint | undefined): string | null {
   return unitsE6 === undefined ? null : formatUsdE6(unitsE6)
 }

@@ -11,7 +11,7 @@ import {
 } from '../price/price.ts'
 import type { Token } from '../token/token.ts'
 
-/** A token whose amounts can be shown. */
+/** A token with known decimals, so that its amounts can be shown. */
 export interface TokenWithDecimals extends Token {
   readonly decimals: number
 }
@@ -19,25 +19,25 @@ export interface TokenWithDecimals extends Token {
 /** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */
 export interface PricedToken extends TokenWithDecimals {
   readonly price: UsdPrice | undefined
-  /** Why it has none. */
+  /** Reason for a missing price. */
   readonly noPrice?: NoPrice
 }
 
-/** What a token is worth, as far as it is known. */
+/** The price of a token, or the reason why it is missing. */
 type PriceOrReason = Pick<PricedToken, 'price' | 'noPrice'>
 
-/** Of a token that was not asked about. */
+/** The price of a token whose price was not read. */
 export const UNPRICED: PriceOrReason = { price: undefined }
 
-/** True if the token says how many decimals it has. */
+/** True if the token's decimals are known. */
 export function hasDecimals(token: Token): token is TokenWithDecimals {
   return token.decimals !== undefined
 }
 
-/** One sentence for all positions of a token, because there may be very many. */
+/** Describes missing decimals; memoized, because a token may have very many positions. */
 export const describeMissingDecimals = memoize(({ address }: Token) => `token ${address} has no usable decimals`)
 
-/** The price of every token of a reading that has one, in their order. */
+/** Computes the price, or the reason for none, of each token of a read, in their order. */
 export function computePrices(
   tokens: readonly { readonly address: Address; readonly usd: UsdAnswers }[],
   { chain, blockTimestampSec }: { readonly chain: FinanceChain; readonly blockTimestampSec: bigint },
@@ -48,7 +48,7 @@ export function computePrices(
   })
 }
 
-/** Its price, or why it is missing. */
+/** Converts a token's price, or the reason for none, to an outcome. */
 export function toPriceOutcome({
   price,
   noPrice = noPriceBecause('nobody prices it'),

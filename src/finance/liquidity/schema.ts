@@ -26,13 +26,13 @@ export const positionToken = v.strictObject({
   name: v.string(),
 })
 
-/** A position that is a token of a manager; `figures` is what `full=true` adds to it. */
+/** Builds the schema of a position that is a token of a manager; `figures` are the fields that `full=true` adds. */
 export function managedPosition<
   const Pool extends v.ObjectEntries,
   Token extends v.GenericSchema,
   Code extends v.GenericSchema,
   const Figures extends v.ObjectEntries,
->(of: { readonly pool: Pool; readonly token0: Token; readonly code: Code; readonly figures: Figures }) {
+>(options: { readonly pool: Pool; readonly token0: Token; readonly code: Code; readonly figures: Figures }) {
   return v.strictObject({
     token_id: unsignedText,
     chain_id: chainId,
@@ -45,13 +45,13 @@ export function managedPosition<
       liquidity: unsignedText,
       tickLower: integerText,
       tickUpper: integerText,
-      token0: of.token0,
+      token0: options.token0,
       token1: positionToken,
-      pool: v.strictObject(of.pool),
+      pool: v.strictObject(options.pool),
       chain: v.strictObject({ id: chainId }),
-      protocol: v.strictObject({ code: of.code }),
+      protocol: v.strictObject({ code: options.code }),
     }),
-    ...of.figures,
+    ...options.figures,
   })
 }
 
@@ -68,7 +68,7 @@ export const tokenPrices = {
 }
 const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
 
-/** What `full=true` adds about a range. */
+/** Fields about a range that `full=true` adds. */
 export const rangeFigures = {
   in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
   prices: withFull(
@@ -77,7 +77,7 @@ export const rangeFigures = {
   ),
 }
 
-/** How many positions there are of each kind; `spam` is one that was left out, with the reason. */
+/** Builds the schema of the number of positions of each kind; `spam` is the schema of a spam position. */
 export function positionCounts<const Spam extends v.GenericSchema>(spam: Spam) {
   return v.strictObject({
     totalActive: nonNegativeInteger,

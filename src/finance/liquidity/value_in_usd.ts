@@ -3,7 +3,7 @@ import type { TokenAmounts } from '../math/liquidity.ts'
 import { usdValue } from '../price/price.ts'
 import type { PricedToken } from './priced_token.ts'
 
-/** Gives the worth of amounts of two tokens in US dollars, exact; undefined if one of them has no price. */
+/** Creates a function that values amounts of two tokens in US dollars, exact; undefined if either has no price. */
 export function createUsdValuer({
   token0,
   token1,

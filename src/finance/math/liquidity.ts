@@ -67,7 +67,7 @@ export interface FeeGrowth {
   readonly growth1: bigint
 }
 
-/** Ticks whose price is remembered, for most ranges end at a few of them; then all are forgotten together. */
+/** Most cached prices of ticks, as most ranges end at a few of them; a full cache is cleared. */
 const ROOTS_MAX = 20_000
 const roots = new Map<number, bigint>()
 
@@ -75,13 +75,13 @@ const roots = new Map<number, bigint>()
 export function sqrtPriceAtTickX96(tick: number): bigint {
   const known = roots.get(tick)
   if (known !== undefined) return known
-  const root = rootAt(tick)
+  const root = computeRoot(tick)
   if (roots.size >= ROOTS_MAX) roots.clear()
   roots.set(tick, root)
   return root
 }
 
-function rootAt(tick: number): bigint {
+function computeRoot(tick: number): bigint {
   if (!Number.isInteger(tick) || tick < TICK_MIN || tick > TICK_MAX) throw new RangeError(`Cannot use tick ${tick}`)
   const distance = Math.abs(tick)
   let ratio = Q128
@@ -103,7 +103,7 @@ function rootAt(tick: number): bigint {
 export function principal(position: LiquidityAt): TokenAmounts {
   const { liquidity } = position
   if (liquidity === 0n) return { amount0: 0n, amount1: 0n }
-  const { lower, upper, here } = rootsOf(position)
+  const { lower, upper, here } = computeRoots(position)
   return {
     amount0: mulDivDown(liquidity * Q96, upper - here, upper) / here,
     amount1: mulDivDown(liquidity, here - lower, Q96),
@@ -119,15 +119,15 @@ export function principal(position: LiquidityAt): TokenAmounts {
  */
 export function deposit(position: LiquidityAt): TokenAmounts {
   const { liquidity } = position
-  const { lower, upper, here } = rootsOf(position)
+  const { lower, upper, here } = computeRoots(position)
   return {
     amount0: mulDivUp(mulDivUp(liquidity * Q96, upper - here, upper), 1n, here),
     amount1: mulDivUp(liquidity, here - lower, Q96),
   }
 }
 
-/** √price at both bounds, and within them where the price is nearest to its own. */
-function rootsOf({ sqrtPriceX96, tickLower, tickUpper }: LiquidityAt) {
+/** Computes √price at both bounds, and the pool's √price clamped to them. */
+function computeRoots({ sqrtPriceX96, tickLower, tickUpper }: LiquidityAt) {
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   return { lower, upper, here: minBigint(maxBigint(sqrtPriceX96, lower), upper) }
 }

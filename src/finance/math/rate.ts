@@ -10,7 +10,7 @@ export const DAYS_PER_YEAR = 365n
 /** Highest rate that is compounded: 10,000 times the capital in a year. A higher one would give thousands of digits. */
 export const APR_RAY_MAX = 10_000n * RAY
 
-/** Results of the functions below that are remembered. */
+/** Most cached results of each function below. */
 const REMEMBERED_MAX = 10_000
 
 /** Fractional bits of intermediate values. After 50 products in a row and a power of 2^26, 190 are still right. */
@@ -27,13 +27,13 @@ const LN2 = 2n * artanh(ONE / 3n)
  */
 export function apyFromApr(aprRay: bigint, periodsPerYear: bigint = SECONDS_PER_YEAR): bigint {
   checkRate(aprRay)
-  return periodsPerYear === SECONDS_PER_YEAR ? bySecond(aprRay) : compounded(aprRay, periodsPerYear)
+  return periodsPerYear === SECONDS_PER_YEAR ? compoundBySecond(aprRay) : compound(aprRay, periodsPerYear)
 }
 
-/** Callers ask for the rates of the same reserves again and again, and one takes longer than decoding its reserve. */
-const bySecond = remembered((aprRay) => compounded(aprRay, SECONDS_PER_YEAR))
+/** Cached: callers repeat the rates of the same reserves, and one takes longer than decoding its reserve. */
+const compoundBySecond = cacheResults((aprRay) => compound(aprRay, SECONDS_PER_YEAR))
 
-function compounded(aprRay: bigint, periodsPerYear: bigint): bigint {
+function compound(aprRay: bigint, periodsPerYear: bigint): bigint {
   const base = ONE + (aprRay << BITS) / (RAY * periodsPerYear)
   return toRay(power(base, periodsPerYear) - ONE)
 }
@@ -41,19 +41,19 @@ function compounded(aprRay: bigint, periodsPerYear: bigint): bigint {
 /** Yearly yield of a rate compounded continuously, both in ray: e^apr − 1. Accuracy and errors as `apyFromApr`. */
 export function apyFromContinuousApr(aprRay: bigint): bigint {
   checkRate(aprRay)
-  return continuously(aprRay)
+  return compoundContinuously(aprRay)
 }
 
-const continuously = remembered((aprRay) => toRay(exp((aprRay << BITS) / RAY) - ONE))
+const compoundContinuously = cacheResults((aprRay) => toRay(exp((aprRay << BITS) / RAY) - ONE))
 
-/** The same function, which remembers its last results. */
-function remembered(calculate: (aprRay: bigint) => bigint): (aprRay: bigint) => bigint {
-  const known = createLru<bigint, bigint>({ entriesMax: REMEMBERED_MAX })
+/** Adds a cache of the last results to a function. */
+function cacheResults(calculate: (aprRay: bigint) => bigint): (aprRay: bigint) => bigint {
+  const results = createLru<bigint, bigint>({ entriesMax: REMEMBERED_MAX })
   return (aprRay) => {
-    const before = known.get(aprRay)
-    if (before !== undefined) return before
+    const cached = results.get(aprRay)
+    if (cached !== undefined) return cached
     const value = calculate(aprRay)
-    known.set(aprRay, value)
+    results.set(aprRay, value)
     return value
   }
 }
@@ -68,7 +68,7 @@ function multiply(a: bigint, b: bigint): bigint {
   return (a * b) >> BITS
 }
 
-/** Rounded down. 2^-64 is added first, far more than the errors so far, so that exact values stay exact. */
+/** Converts to ray, rounded down. 2^-64, far more than the errors so far, is added first: exact values stay exact. */
 function toRay(value: bigint): bigint {
   return (value * RAY + (1n << (BITS - 64n))) >> BITS
 }

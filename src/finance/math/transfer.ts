@@ -1,8 +1,8 @@
 import { minBigint } from '../../lib/number/fixed_point.ts'
 
-/** What a token takes of each transfer. */
+/** The fee that a token charges on each transfer. */
 export interface TransferFee {
-  /** Most that one transfer is charged, base units. */
+  /** Highest fee of one transfer, base units. */
   readonly max: bigint
   /** Hundredths of a percent. */
   readonly bps: bigint

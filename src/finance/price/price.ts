@@ -10,15 +10,15 @@ export interface UsdPrice extends Decimal {
   readonly source: UsdPriceSource
 }
 
-/** A price that a source gives to the token itself. */
+/** A price whose source prices the token itself. */
 export interface DirectPrice extends UsdPrice {
   readonly source: (typeof DIRECT_PRICE_SOURCES)[number]
 }
 
-/** Sources of a price that are asked about the token itself: its USD feed, Aave's oracle, the list of stablecoins. */
+/** Sources that price the token itself: its USD feed, Aave's oracle, the list of stablecoins. */
 export const DIRECT_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
 
-/** How sure a price is by its source, best source first. */
+/** Confidence of a price by its source, best source first. */
 const CONFIDENCES = {
   feed: 'oracle',
   aave_oracle: 'oracle',
@@ -31,19 +31,19 @@ const CONFIDENCES = {
 export type UsdPriceSource = keyof typeof CONFIDENCES
 export type PriceConfidence = (typeof CONFIDENCES)[UsdPriceSource]
 
-/** Possible sources of a price on EVM chains, the first that applies counts; on Solana it is always `scope`. */
+/** Possible sources of a price on EVM chains, in order of precedence; on Solana the source is always `scope`. */
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
 export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as const
 
 /**
- * How sure a price is: told by an oracle, derived from another price by a rate on the chain, assumed, or made by a
- * market.
+ * Returns the confidence of a price: reported by an oracle, derived from another price by a rate on the chain, assumed,
+ * or made by a market.
  */
 export function getConfidence({ source }: UsdPrice): PriceConfidence {
   return CONFIDENCES[source]
 }
 
-/** The price, if a source gave it to the token itself. */
+/** Returns the price if its source prices the token itself. */
 export function asDirectPrice(price: UsdPrice | undefined): DirectPrice | undefined {
   const source = DIRECT_PRICE_SOURCES.find((each) => each === price?.source)
   return price === undefined || source === undefined ? undefined : { ...price, source }
@@ -58,27 +58,27 @@ export interface FeedRound {
   readonly updatedAtSec: bigint
 }
 
-/** An update is a transaction that has to be mined first, so it may be this much later than the heartbeat. */
+/** Allowed delay after the heartbeat: an update is a transaction that must be mined first. */
 const HEARTBEAT_GRACE_SEC = 300
-/** Aggregators have 8 or 18 decimals; far more must be an error. */
+/** Aggregators have 8 or 18 decimals; a much larger number is an error. */
 const FEED_DECIMALS_MAX = 36
 
-/** Answers of the sources that are asked about a token itself, all at one block. */
+/** Answers of the sources that price a token itself, all at one block. */
 export interface DirectAnswers {
   /** Latest round of the token's feed; undefined if the token has no feed or the feed failed. */
   readonly round: FeedRound | undefined
   /**
-   * Undefined if Aave's oracle has no source for the token, or was not asked because of a feed. US dollars with 8
-   * decimals; no price if the source fails.
+   * Price in US dollars with 8 decimals; undefined if the source fails. The whole answer is undefined if Aave's oracle
+   * has no source for the token, or if a feed takes precedence.
    */
   readonly aave: { readonly price: bigint | undefined } | undefined
 }
 
-/** Answers of all of a token's possible sources but its pools, all at one block. */
+/** Answers of all possible sources of a token except its pools, all at one block. */
 export interface UsdAnswers extends DirectAnswers {
   /**
-   * Rates of the wrappers that were opened because nobody prices them, outermost first: how much of what is inside one of
-   * them is worth, both whole; undefined if it does not say. The other answers are about what is in the last one.
+   * Rates of the unpriced wrappers that were opened, outermost first: whole tokens inside per whole wrapper token;
+   * undefined if the wrapper returns no rate. The other answers are about the token inside the last one.
    */
   readonly rates: readonly (Decimal | undefined)[]
 }
@@ -86,11 +86,11 @@ export interface UsdAnswers extends DirectAnswers {
 /** Why a price is missing. */
 export interface NoPrice {
   readonly kind: 'missing'
-  /** `stale`: the token's feed is late. `thin`, `young`, `moved`: its pool tells no price. */
+  /** `stale`: the token's feed is late. `thin`, `young`, `moved`: the token's pool yields no price. */
   readonly reason: 'unpriced' | 'stale' | 'thin' | 'young' | 'moved'
-  /** False if nobody is configured to price the token: only then its pools may be asked. */
+  /** False if no source is configured for the token: only then its pools may price it. */
   readonly hasSource: boolean
-  /** In words that follow "because". */
+  /** Explanation; completes a sentence after "because". */
   readonly because: string
 }
 
@@ -102,8 +102,8 @@ export type UsdPriceOutcome<Price extends UsdPrice = UsdPrice> =
 /** Decimals of every Aave oracle that prices in US dollars. */
 const AAVE_DECIMALS = 8
 
-/** What a lens answered about a token, and when. */
-interface UsdQuestion {
+/** Answers of a lens about a token, and the time of their block. */
+interface UsdPriceQuery {
   readonly chain: FinanceChain
   readonly answers: UsdAnswers
   readonly blockTimestampSec: bigint
@@ -111,21 +111,21 @@ interface UsdQuestion {
 
 /**
  * The price of a token (checksummed; the native token is the zero address) from the first source that is configured for
- * it: its own feed, Aave's oracle, the rate of a wrapper times the price of what is inside, the list of stablecoins. No
- * other source replaces one that fails: for many tokens Aave asks an adapter around the same feed, which hides how old
- * the answer is, and a caller cannot tell whether it does. The list's dollar does not replace a source that failed,
- * because sources often fail just when a stablecoin has lost its peg. A wrapper's price has 18 significant digits.
+ * it: its own feed, Aave's oracle, the rate of a wrapper times the price of the token inside, the list of stablecoins.
+ * No other source replaces a source that fails: for many tokens Aave reads an adapter around the same feed, which hides
+ * the age of the answer, and a caller cannot detect that. The list's dollar does not replace a failed source, because
+ * sources often fail just when a stablecoin has lost its peg. A wrapper's price has 18 significant digits.
  *
  * @figure token0_price, token1_price, price_usd
  * @source Chainlink `latestRoundData`; Aave V3 `AaveOracle.getAssetPrice`; ERC-4626 `convertToAssets`
  * @proof test/finance/price/price_test.ts, test/finance/price/wrappers_test.ts
  */
-export function computeUsdPrice(token: Address, { chain, answers, blockTimestampSec }: UsdQuestion): UsdPriceOutcome {
+export function computeUsdPrice(token: Address, { chain, answers, blockTimestampSec }: UsdPriceQuery): UsdPriceOutcome {
   let inside: Address | undefined = token
   let numerator = 1n
   let scale = 0
   for (const rate of answers.rates) {
-    if (inside !== undefined) inside = insideOf(chain, inside)
+    if (inside !== undefined) inside = getInnerToken(chain, inside)
     if (rate === undefined) return noPriceBecause('its wrapper does not tell its rate')
     numerator *= rate.units
     scale += rate.scale
@@ -139,34 +139,34 @@ export function computeUsdPrice(token: Address, { chain, answers, blockTimestamp
   return { kind: 'price', price: { ...price, source: 'wrapper' } }
 }
 
-/** What a wrapper holds. */
-function insideOf({ nativeCurrency, prices }: FinanceChain, token: Address): Address | undefined {
+/** Returns the token inside a wrapper. */
+function getInnerToken({ nativeCurrency, prices }: FinanceChain, token: Address): Address | undefined {
   return token === zeroAddress ? nativeCurrency?.wrapped : prices.wrappers?.[token]?.of
 }
 
-interface DirectQuestion {
+interface DirectPriceQuery {
   readonly prices: ChainPrices
   readonly answers: DirectAnswers
   readonly blockTimestampSec: bigint
 }
 
-/** The price of a token from the first source that is configured for the token itself. */
+/** Computes the price of a token from the first source that is configured for the token itself. */
 export function computeDirectPrice(
   token: Address,
-  { prices, answers, blockTimestampSec }: DirectQuestion,
+  { prices, answers, blockTimestampSec }: DirectPriceQuery,
 ): UsdPriceOutcome<DirectPrice> {
   const feed = prices.usdFeeds[token]
-  if (feed !== undefined) return feedPrice(feed, answers.round, blockTimestampSec)
-  if (answers.aave !== undefined) return aavePrice(answers.aave.price)
+  if (feed !== undefined) return toFeedPrice(feed, answers.round, blockTimestampSec)
+  if (answers.aave !== undefined) return toAavePrice(answers.aave.price)
   if (prices.stablecoins.includes(token)) return { kind: 'price', price: { units: 1n, scale: 0, source: 'stablecoin' } }
   return { ...noPriceBecause('no source of its price is configured'), hasSource: false }
 }
 
 /**
- * The price in a feed's round, with all its digits. It is refused if it is zero or negative, older than the feed's
- * heartbeat and some grace, or later than the block that it was read at.
+ * Converts a feed's round to a price with all its digits. Rejects an answer of zero or less, an answer older than the
+ * feed's heartbeat plus a grace period, and one later than the block of the read.
  */
-function feedPrice(
+function toFeedPrice(
   feed: UsdFeed,
   round: FeedRound | undefined,
   blockTimestampSec: bigint,
@@ -183,12 +183,12 @@ function feedPrice(
   return { kind: 'price', price: { units: answer, scale: decimals, source: 'feed' } }
 }
 
-/** How old a feed's answer may be. */
+/** Returns the maximum age of a feed's answer, seconds. */
 export function getMaxFeedAgeSec({ heartbeatSec }: UsdFeed): number {
   return heartbeatSec + HEARTBEAT_GRACE_SEC
 }
 
-function aavePrice(price = 0n): UsdPriceOutcome<DirectPrice> {
+function toAavePrice(price = 0n): UsdPriceOutcome<DirectPrice> {
   if (price <= 0n) return noPriceBecause("Aave's oracle has no price for it")
   return { kind: 'price', price: { units: price, scale: AAVE_DECIMALS, source: 'aave_oracle' } }
 }
@@ -217,7 +217,7 @@ export function sumE6(values: readonly Decimal[]): bigint {
   return rescale(units, { from: scale, to: 6, rounding: 'half_away_from_zero' })
 }
 
-/** Their exact sum. */
+/** Computes the exact sum of decimals. */
 export function exactSum(values: readonly Decimal[]): Decimal {
   // Most values have one of few scales.
   const sums = new Map<number, bigint>()
@@ -228,7 +228,7 @@ export function exactSum(values: readonly Decimal[]): Decimal {
   return { units, scale }
 }
 
-/** No price, with the reason in words that follow "because". */
+/** Returns a missing price; `because` completes a sentence after "because". */
 export function noPriceBecause(because: string, reason: NoPrice['reason'] = 'unpriced'): NoPrice {
   return { kind: 'missing', reason, hasSource: true, because }
 }

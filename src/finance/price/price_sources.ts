@@ -1,73 +1,73 @@
 import { type Address, zeroAddress } from 'viem'
 import type { LensCursor } from '../../chain/call/cursor.ts'
-import { encodeBytes, encodeStruct, packedAddress } from '../../chain/call/words.ts'
+import { encodeBytes, encodeStruct, packAddress } from '../../chain/call/words.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { FinanceChain, Wrapper } from '../chain.ts'
 import type { UsdAnswers } from './price.ts'
 import { WRAPPER_KINDS } from './table/wrappers.ts'
 
-/** The contracts that a lens asks for prices of a chain's tokens: `price.ts` says what becomes of their answers. */
+/** The contracts that a lens calls for prices of a chain's tokens; `price.ts` interprets their answers. */
 export interface PriceSources {
   readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
   readonly wrappers: readonly (Pick<Wrapper, 'of'> & {
     readonly token: Address
-    /** `same`: one of it is one of what is inside. */
+    /** `same`: one wrapper token is worth one token inside. */
     readonly kind: Wrapper['kind'] | 'same'
   })[]
   readonly aaveOracle: Address | undefined
 }
 
-/** None at all. */
+/** Sources of a chain without any. */
 export const NO_PRICE_SOURCES: PriceSources = { feeds: [], wrappers: [], aaveOracle: undefined }
 
-/** The contracts that give a chain's prices. The native token, as the zero address, is worth what its wrapper is. */
+/** Returns the price contracts of a chain. The native token, as the zero address, has the price of its wrapper. */
 export const getPriceSources = memoize(
   ({ nativeCurrency, prices: { usdFeeds, wrappers = {}, aaveOracle } }: FinanceChain): PriceSources => {
-    const feeds = entries(usdFeeds).map(([token, { feed }]) => ({ token, feed }))
-    const wrapping = entries(wrappers).map(([token, { kind, of }]) => ({ token, kind, of }))
+    const feeds = toEntries(usdFeeds).map(([token, { feed }]) => ({ token, feed }))
+    const wrapperRows = toEntries(wrappers).map(([token, { kind, of: inner }]) => ({ token, kind, of: inner }))
     const native = nativeCurrency?.wrapped
     const same = native === undefined ? [] : [{ token: zeroAddress, kind: 'same' as const, of: native }]
-    return { feeds, wrappers: [...same, ...wrapping], aaveOracle }
+    return { feeds, wrappers: [...same, ...wrapperRows], aaveOracle }
   },
 )
 
-function entries<T>(rows: Readonly<Record<Address, T>>): [Address, T][] {
+function toEntries<T>(rows: Readonly<Record<Address, T>>): [Address, T][] {
   return Object.entries(rows) as [Address, T][]
 }
 
 /** The struct `PriceSources` of `prices.sol` as an argument of a lens. */
 export const PRICE_SOURCES_ARGUMENT = '(bytes feeds, bytes wrappers, address aaveOracle) prices'
 
-/** Its value. */
+/** Encodes the value of that argument. */
 export const encodePriceSources = memoize(({ feeds, wrappers, aaveOracle = zeroAddress }: PriceSources) => {
-  const feedRows = feeds.map(({ token, feed }) => packedAddress(token) + packedAddress(feed))
+  const feedRows = feeds.map(({ token, feed }) => packAddress(token) + packAddress(feed))
   const wrapperRows = wrappers.map(
-    ({ token, kind, of }) =>
-      packedAddress(token) + WAYS.indexOf(kind).toString(16).padStart(2, '0') + packedAddress(of),
+    ({ token, kind, of: inner }) =>
+      packAddress(token) + KINDS.indexOf(kind).toString(16).padStart(2, '0') + packAddress(inner),
   )
   return encodeStruct(encodeTable(feedRows), encodeTable(wrapperRows), aaveOracle)
 })
 
-/** In the order of the numbers that `prices.sol` gives them. */
-const WAYS: readonly (Wrapper['kind'] | 'same')[] = ['same', ...WRAPPER_KINDS]
+/** Kinds of wrappers, in the order of their numbers in `prices.sol`. */
+const KINDS: readonly (Wrapper['kind'] | 'same')[] = ['same', ...WRAPPER_KINDS]
 
-/** The lens looks a token up by halves, so rows ascend. */
+/** Encodes a table. Rows ascend, because the lens searches tokens by bisection. */
 function encodeTable(rows: readonly string[]) {
   return encodeBytes(rows.toSorted().join(''))
 }
 
-/** Decodes what `writePrice` of `prices.sol` wrote about a token. */
-export function readUsdAnswers(from: LensCursor): UsdAnswers {
-  const rates = Array.from({ length: from.number(1) }, () => {
-    const answered = from.number(1) === 1
-    const rate = { units: from.uint(32), scale: from.number(1) }
-    return answered ? rate : undefined
+/** Decodes a token's answers as written by `writePrice` of `prices.sol`. */
+export function readUsdAnswers(cursor: LensCursor): UsdAnswers {
+  const rates = Array.from({ length: cursor.number(1) }, () => {
+    const isAnswered = cursor.number(1) === 1
+    const rate = { units: cursor.uint(32), scale: cursor.number(1) }
+    return isAnswered ? rate : undefined
   })
-  const feed = from.number(1)
+  const feedTag = cursor.number(1)
   const round =
-    feed === 2
-      ? { answer: BigInt.asIntN(256, from.uint(32)), updatedAtSec: from.uint(8), decimals: from.number(1) }
+    feedTag === 2
+      ? { answer: BigInt.asIntN(256, cursor.uint(32)), updatedAtSec: cursor.uint(8), decimals: cursor.number(1) }
       : undefined
-  const aave = from.number(1)
-  return { rates, round, aave: aave === 0 ? undefined : { price: aave === 2 ? from.uint(32) : undefined } }
+  const aaveTag = cursor.number(1)
+  return { rates, round, aave: aaveTag === 0 ? undefined : { price: aaveTag === 2 ? cursor.uint(32) : undefined } }
 }

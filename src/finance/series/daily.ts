@@ -8,21 +8,21 @@ import type { SnapshotTaker } from './snapshot_taker.ts'
 import type { SnapshotStore } from './store.ts'
 import type { SnapshotTarget } from './target.ts'
 
-/** Wallets that one process takes at a time, and for how long the others leave them alone, seconds. */
+/** Wallets that one process claims at a time, and the lease that keeps other processes off them, seconds. */
 const CLAIM_MAX = 250
 const LEASE_SEC = 30
-/** Pause after a midnight: a few nodes are a second late. */
+/** Pause after a midnight: some nodes are a second late. */
 const AFTER_MIDNIGHT_MS = 1_000
-/** Pauses until the next round: after a failure, while midnights are not final, and else at most. */
+/** Pauses until the next round: after a failure, while midnights are not final, and at most. */
 const AGAIN_MS = 5_000
 const OPEN_MS = 60_000
 const EVERY_MS = 3_600_000
 /** Tries, a second apart, until a chain has a block after midnight. */
 const TRIES_MAX = 20
 
-/** What the job works with. */
+/** Dependencies of the job. */
 export interface DailyParts<Figures> {
-  readonly places: readonly SnapshotTarget<Figures>[]
+  readonly targets: readonly SnapshotTarget<Figures>[]
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
   readonly taker: SnapshotTaker<Figures>
@@ -31,68 +31,72 @@ export interface DailyParts<Figures> {
 }
 
 /**
- * One round: takes the last midnight for wallets that are followed and do not have it yet, then makes final what has
- * become so. Several processes share the wallets. Returns how long to wait for the next round, milliseconds. A chain is
- * asked only if somebody's snapshot is due there or a midnight waits to become final.
+ * Runs one round: takes the last midnight for followed wallets that lack it, then settles midnights that have become
+ * final. Several processes share the wallets. Returns the wait until the next round, milliseconds. A chain is read only
+ * if a snapshot is due there or a midnight waits to become final.
  */
 export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, signal: AbortSignal): Promise<number> {
-  const { places, midnights, clock, log } = parts
+  const { targets, midnights, clock, log } = parts
   const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
   let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
-  const failed = ({ chainId }: SnapshotTarget<Figures>, error: unknown): void => {
+  const onFailure = ({ chainId }: SnapshotTarget<Figures>, error: unknown): void => {
     if (signal.aborted) return
-    // A chain that makes no blocks for a while is not at fault.
+    // A chain without new blocks is not a failure.
     const isFault = !(error instanceof NoBlockError)
     nextMs = Math.min(nextMs, isFault ? AGAIN_MS : OPEN_MS)
-    // Often all fail for one reason, the database, and do so for hours.
-    const line = { msg: 'Could not take snapshots', chainId, reason: String(error) }
-    if (isFault) logThrottled(log, { level: 'warn', kind: line.msg }, line)
+    // All targets often fail for hours for one reason, the database, so the log is throttled.
+    const entry = { msg: 'Failed to take snapshots', chainId, reason: String(error) }
+    if (isFault) logThrottled(log, { level: 'warn', kind: entry.msg }, entry)
   }
   await Promise.all(
-    places.map((place) => takePlace(parts, { place, day }, signal).catch((error) => failed(place, error))),
+    targets.map((target) =>
+      takeTarget(parts, { place: target, day }, signal).catch((error) => onFailure(target, error)),
+    ),
   )
-  for (const place of new Map(places.map((each) => [each.client, each])).values()) {
+  for (const target of new Map(targets.map((each) => [each.client, each])).values()) {
     try {
-      if ((await midnights.settle(place.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
+      if ((await midnights.settle(target.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
     } catch (error) {
-      failed(place, error)
+      onFailure(target, error)
     }
   }
   return nextMs
 }
 
-async function takePlace<Figures>(
+async function takeTarget<Figures>(
   { midnights, store, taker }: DailyParts<Figures>,
-  { place, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
+  { place: target, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    const wallets = await store.claim(place, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
+    const wallets = await store.claim(target, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
     if (wallets.length === 0) return
-    await untilOver(midnights, { place, day }, signal)
-    const ends = await Promise.allSettled(wallets.map((wallet) => taker.take({ place, day, wallet }, signal)))
-    const failures = ends.map((end) => (end.status === 'rejected' && !isLasting(end.reason) ? end : undefined))
-    const over = wallets.filter((_, index) => failures[index] === undefined)
-    if (over.length > 0) await store.done(place, day, over)
+    await waitForBlock(midnights, { place: target, day }, signal)
+    const results = await Promise.allSettled(wallets.map((wallet) => taker.take({ target, day, wallet }, signal)))
+    const failures = results.map((result) =>
+      result.status === 'rejected' && !isLasting(result.reason) ? result : undefined,
+    )
+    const finished = wallets.filter((_, index) => failures[index] === undefined)
+    if (finished.length > 0) await store.markDone(target, day, finished)
     const failure = failures.find((each) => each !== undefined)
     if (failure !== undefined) throw failure.reason
   }
 }
 
-/** True if another try would end so too: the wallet has more than can be summed. */
+/** True if another try would fail too: the wallet has more than can be summed. */
 function isLasting(reason: unknown): boolean {
   return reason instanceof CodedError && reason.code === 'INVALID_PARAMETER'
 }
 
 /** Waits until the chain has a block after the midnight. */
-async function untilOver<Figures>(
+async function waitForBlock<Figures>(
   midnights: Midnights,
-  { place, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
+  { place: target, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await midnights.of(place.client, day, signal)
+      await midnights.findBlock(target.client, day, signal)
       return
     } catch (error) {
       if (!(error instanceof NoBlockError) || tries === TRIES_MAX) throw error

@@ -16,16 +16,16 @@ import { createSnapshotStore, type SnapshotTable } from './store.ts'
 import type { SnapshotTarget } from './target.ts'
 
 /**
- * Each takes some milliseconds of the event loop, so they are spread: a fifth of the time at most, and a year in five
- * seconds.
+ * Rate of readings. Each takes some milliseconds of the event loop; at this rate they take at most a fifth of it, and a
+ * year takes five seconds.
  */
 const READINGS_PER_SECOND = 70
 
-/** What a wallet was worth at a midnight: US dollars with 6 digits, as the route of that moment answers them. */
+/** Worth of a wallet at a midnight: US dollars with 6 digits, as the route of that moment formats them. */
 export interface PortfolioFigures {
   readonly netWorthUsd: string
   readonly assetsUsd: string
-  /** What is borrowed. */
+  /** All that is borrowed. */
   readonly debtUsd: string
   readonly walletUsd: string
   readonly liquidityUsd: string
@@ -36,16 +36,16 @@ export interface PortfolioFigures {
   readonly rows: number
 }
 
-/** A chain with the tokens that are asked there; their hash is its name. */
+/** A chain with the tokens that are read on it; its name is their hash. */
 export interface PortfolioTarget extends SnapshotTarget<PortfolioFigures> {
-  /** True if each further midnight is taken for wallets that were asked for. */
+  /** True if every later midnight is taken for wallets that were requested once. */
   readonly isFollowed: boolean
 }
 
 /** Daily snapshots of portfolios. */
 export type PortfolioSnapshots = ReturnType<typeof createPortfolioSnapshots>
 
-/** Makes them over a database; `holder` names this process in leases. */
+/** Creates portfolio snapshots over a database; `holder` names this process in leases. */
 export function createPortfolioSnapshots(services: {
   readonly db: Database
   readonly holder: string
@@ -57,21 +57,27 @@ export function createPortfolioSnapshots(services: {
   const store = createSnapshotStore(db, { holder, table: portfolioSnapshots(db) })
   const rate = createRateLimiter({ perSecond: READINGS_PER_SECOND, burstMs: 0, clock, sleep: delay })
   const taker = createSnapshotTaker({ midnights, store, rate })
-  const beginningOf = async ({ place, wallet }: { readonly place: PortfolioTarget; readonly wallet: Address }) => {
-    if (place.isFollowed) await store.follow(place, wallet, undefined)
+  const findSeriesStart = async ({
+    target,
+    wallet,
+  }: {
+    readonly target: PortfolioTarget
+    readonly wallet: Address
+  }) => {
+    if (target.isFollowed) await store.follow(target, wallet, undefined)
     return { day: 0, isCut: false }
   }
   return {
-    series: createSnapshotSeries({ beginningOf, midnights, store, taker, recheck: createRecheck(clock), clock }),
-    /** The blocks of midnights. Throws as `Midnights.of`. */
-    async blocksOf({ client }: PortfolioTarget, days: readonly number[], signal: AbortSignal) {
+    series: createSnapshotSeries({ findSeriesStart, midnights, store, taker, recheck: createRecheck(clock), clock }),
+    /** Reads the blocks of midnights. Throws as `Midnights.findBlock`. */
+    async readBlocks({ client }: PortfolioTarget, days: readonly number[], signal: AbortSignal) {
       const [from = 0, to = -1] = [days[0], days.at(-1)]
       await midnights.load(client, { from, to })
-      return await Promise.all(days.map((day) => midnights.of(client, day, signal)))
+      return await Promise.all(days.map((day) => midnights.findBlock(client, day, signal)))
     },
-    /** As `takeDailySnapshots`. */
-    takeDaily: (places: readonly PortfolioTarget[], signal: AbortSignal) =>
-      takeDailySnapshots({ ...services, places, midnights, store, taker }, signal),
+    /** Takes snapshots as `takeDailySnapshots`. */
+    takeDaily: (targets: readonly PortfolioTarget[], signal: AbortSignal) =>
+      takeDailySnapshots({ ...services, targets, midnights, store, taker }, signal),
   }
 }
 
@@ -99,24 +105,24 @@ function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
         },
       }))
     },
-    async keep({ chainId, name }, { day, block, witnesses }, rows) {
-      // A portfolio can always be told: what has no price is counted as that.
-      const kept = rows.flatMap(({ wallet, figures }) => (figures === undefined ? [] : { wallet, ...figures }))
+    async save({ chainId, name }, { day, block, witnesses }, rows) {
+      // A portfolio always has figures: rows without a price are counted as `unpriced`.
+      const valued = rows.flatMap(({ wallet, figures }) => (figures === undefined ? [] : { wallet, ...figures }))
       return await portfolioSnapshotStore(db, {
         chainId,
         name: toHexDigits(name),
         day,
         hash: toHexDigits(block.hash),
         witnesses,
-        wallets: kept.map(({ wallet }) => toHexDigits(wallet)),
-        netWorths: kept.map((each) => each.netWorthUsd),
-        assets: kept.map((each) => each.assetsUsd),
-        debts: kept.map((each) => each.debtUsd),
-        held: kept.map((each) => each.walletUsd),
-        liquidity: kept.map((each) => each.liquidityUsd),
-        supplied: kept.map((each) => each.suppliedUsd),
-        unpriced: kept.map((each) => each.unpriced),
-        rowCounts: kept.map((each) => each.rows),
+        wallets: valued.map(({ wallet }) => toHexDigits(wallet)),
+        netWorths: valued.map((each) => each.netWorthUsd),
+        assets: valued.map((each) => each.assetsUsd),
+        debts: valued.map((each) => each.debtUsd),
+        held: valued.map((each) => each.walletUsd),
+        liquidity: valued.map((each) => each.liquidityUsd),
+        supplied: valued.map((each) => each.suppliedUsd),
+        unpriced: valued.map((each) => each.unpriced),
+        rowCounts: valued.map((each) => each.rows),
       })
     },
   }

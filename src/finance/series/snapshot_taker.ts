@@ -8,23 +8,23 @@ import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.t
 import type { SnapshotStore } from './store.ts'
 import type { SnapshotTarget } from './target.ts'
 
-/** Readings of one place under way at first and at most: a part of what an endpoint does at a time. */
+/** Concurrent readings of one target at first and at most: a part of an endpoint's capacity. */
 const RUNNING = 8
 const RUNNING_MAX = 16
-/** Readings that have to succeed before one more may run; a failed one halves their number. */
-const CALM = 16
-/** Pauses before a failed reading is tried again, milliseconds. */
+/** Successful readings after which one more may run at a time; a failed one halves the concurrency. */
+const SUCCESSES_PER_STEP = 16
+/** Pauses before retries of a failed reading, milliseconds. */
 const PAUSES_MS = [500, 1_500] as const
 
 /**
- * Reads midnights of two endpoints at the same time and stores what wallets had then; wallets that wait for the same
- * midnight share a reading.
+ * Reads figures of wallets at midnights from two endpoints at the same time and stores them; wallets that wait for the
+ * same midnight share a reading.
  */
 export type SnapshotTaker<Figures> = ReturnType<typeof createSnapshotTaker<Figures>>
 
-/** A reading that waits for its turn. */
+/** A queued reading. */
 interface Group<Figures> {
-  readonly place: SnapshotTarget<Figures>
+  readonly target: SnapshotTarget<Figures>
   readonly day: number
   readonly waiting: {
     readonly wallet: Address
@@ -33,44 +33,44 @@ interface Group<Figures> {
   }[]
 }
 
-/** Readings of one place: those that wait, how many run, how many may, and how many have succeeded since. */
+/** Readings of one target: the queued ones, the number running, its limit, and the number of successes. */
 interface Queue<Figures> {
   readonly groups: Group<Figures>[]
-  /** Those of them that others may still join, by day. */
+  /** Queued readings that more wallets may join, by day. */
   readonly open: Map<number, Group<Figures>>
   running: number
   limit: number
   succeeded: number
 }
 
-/** Makes it. Nothing runs while nobody waits. */
+/** Creates a snapshot taker, which runs readings only for waiting callers. */
 export function createSnapshotTaker<Figures>(options: {
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
-  /** Waited for before each reading of figures. @default none */
+  /** Limits the rate of readings of figures. @default none */
   readonly rate?: RateLimiter
 }) {
   const { midnights, store, rate } = options
   const queues = new Map<string, Queue<Figures>>()
 
   async function read(
-    { place, day }: Group<Figures>,
+    { target, day }: Group<Figures>,
     wallets: readonly Address[],
     signal: AbortSignal,
   ): Promise<number> {
-    const block = await midnights.of(place.client, day, signal)
+    const block = await midnights.findBlock(target.client, day, signal)
     await rate?.(signal)
-    const { value, endpoints } = await place.figuresAt({ day, block }, wallets, signal)
+    const { value, endpoints } = await target.readFigures({ day, block }, wallets, signal)
     const witnesses = endpoints.length
     const rows = wallets.map((wallet, index) => ({ wallet, figures: value[index] }))
-    if (!(await store.keep(place, { day, block, witnesses }, rows))) {
+    if (!(await store.save(target, { day, block, witnesses }, rows))) {
       throw new UpstreamError('The block of a midnight was replaced while it was read')
     }
     return witnesses
   }
 
-  /** Reads, slower after a failure: an endpoint may limit its rate. */
-  async function readPatiently(
+  /** Reads with retries, at a lower concurrency after a failure: an endpoint may limit its rate. */
+  async function readWithRetries(
     queue: Queue<Figures>,
     group: Group<Figures>,
     wallets: readonly Address[],
@@ -80,7 +80,7 @@ export function createSnapshotTaker<Figures>(options: {
       try {
         const witnesses = await read(group, wallets, signal)
         queue.succeeded++
-        if (queue.succeeded % CALM === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
+        if (queue.succeeded % SUCCESSES_PER_STEP === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
         return witnesses
       } catch (error) {
         const isClear = error instanceof StatePrunedError || error instanceof DisputeError
@@ -90,20 +90,21 @@ export function createSnapshotTaker<Figures>(options: {
         await delay(pauseMs, signal)
       }
     }
-    throw new Error('The last try neither answers nor fails')
+    throw new Error('The last attempt neither returned nor failed')
   }
 
   async function run(queue: Queue<Figures>, group: Group<Figures>): Promise<void> {
-    const present = group.waiting.filter(({ signal }) => !signal.aborted)
-    const wallets = [...new Set(present.map(({ wallet }) => wallet))]
+    const active = group.waiting.filter(({ signal }) => !signal.aborted)
+    const wallets = [...new Set(active.map(({ wallet }) => wallet))]
     try {
-      // A reading that has begun is finished: what it stores serves the next one who asks.
-      const witnesses = wallets.length > 0 ? await readPatiently(queue, group, wallets) : 0
-      for (const { settle } of present) settle.resolve(witnesses)
+      // A started reading is finished: its stored snapshot serves the next request.
+      const witnesses = wallets.length > 0 ? await readWithRetries(queue, group, wallets) : 0
+      for (const { settle } of active) settle.resolve(witnesses)
     } catch (error) {
-      for (const { settle } of present) settle.reject(error)
+      for (const { settle } of active) settle.reject(error)
     }
-    for (const { settle } of group.waiting) settle.reject(new AbortedError('Nobody waits for the snapshot'))
+    for (const { settle } of group.waiting)
+      settle.reject(new AbortedError('The caller stopped waiting for the snapshot'))
   }
 
   function start(key: string): void {
@@ -123,21 +124,22 @@ export function createSnapshotTaker<Figures>(options: {
 
   return {
     /**
-     * Resolves once the wallet's snapshot of a day is stored, to the number of endpoints that gave it. Throws as
-     * `Midnights.of` and `SnapshotTarget.figuresAt`; `AbortedError` if `signal` fires before its turn comes.
+     * Takes the wallet's snapshot of a day; resolves once it is stored, to the number of endpoints that returned it.
+     * Throws as `Midnights.findBlock` and `SnapshotTarget.readFigures`; `AbortedError` if `signal` fires before the
+     * reading starts.
      */
     async take(
-      { place, day, wallet }: Pick<Group<Figures>, 'place' | 'day'> & { readonly wallet: Address },
+      { target, day, wallet }: Pick<Group<Figures>, 'target' | 'day'> & { readonly wallet: Address },
       signal: AbortSignal,
     ): Promise<number> {
-      const key = `${place.chainId}:${place.name}`
-      const fresh: Queue<Figures> = { groups: [], open: new Map(), running: 0, limit: RUNNING, succeeded: 0 }
-      const queue = queues.get(key) ?? fresh
+      const key = `${target.chainId}:${target.name}`
+      const newQueue: Queue<Figures> = { groups: [], open: new Map(), running: 0, limit: RUNNING, succeeded: 0 }
+      const queue = queues.get(key) ?? newQueue
       queues.set(key, queue)
       let group = queue.open.get(day)
-      if (group === undefined || group.waiting.length >= place.walletsMax) {
-        group = { place, day, waiting: [] }
-        // After all who ask in the same turn have joined.
+      if (group === undefined || group.waiting.length >= target.walletsMax) {
+        group = { target, day, waiting: [] }
+        // Deferred, so that all calls of this event-loop turn can join.
         if (queue.groups.push(group) === 1) setTimeout(() => start(key), 0)
         queue.open.set(day, group)
       }

@@ -5,37 +5,37 @@ import type { Database } from '../../db/database.ts'
 import { toHexDigits } from '../../history/stored_part.ts'
 import type { Midnight, SeriesName } from './target.ts'
 
-/** Figures of a day; undefined if they could not be told for that midnight. */
+/** Figures of a day; undefined if they could not be computed for that midnight. */
 export interface StoredSnapshot<Figures> {
   /** Whole days since the epoch, of the day that the midnight begins. */
   readonly day: number
   readonly figures: Figures | undefined
-  /** How many different endpoints gave them. */
+  /** Number of different endpoints that returned them. */
   readonly witnesses: number
 }
 
-/** The first day with a snapshot of a wallet, and how many different endpoints gave it. */
+/** The first day with a snapshot of a wallet, and the number of different endpoints that returned it. */
 export type FirstDay = Omit<StoredSnapshot<unknown>, 'figures'>
 
-/** The table that has the figures. */
+/** The table of the figures. */
 export interface SnapshotTable<Figures> {
-  /** At most the newest `max`, oldest first. */
-  list(named: SeriesName, wallet: Address, max: number): Promise<StoredSnapshot<Figures>[]>
+  /** Lists at most the newest `max`, oldest first. */
+  list(seriesName: SeriesName, wallet: Address, max: number): Promise<StoredSnapshot<Figures>[]>
   /**
-   * Stores what is not there yet, or was given by fewer endpoints. False if the block is no longer that of the midnight:
-   * nothing is stored then.
+   * Stores snapshots that are missing or came from fewer endpoints. Stores nothing and returns false if the block is no
+   * longer that of the midnight.
    */
-  keep(
-    named: SeriesName,
+  save(
+    seriesName: SeriesName,
     midnight: Midnight & { readonly witnesses: number },
     rows: readonly { readonly wallet: Address; readonly figures: Figures | undefined }[],
   ): Promise<boolean>
 }
 
-/** Snapshots and the wallets that they are kept for, in the database. */
+/** Snapshots and followed wallets in the database. */
 export type SnapshotStore<Figures> = ReturnType<typeof createSnapshotStore<Figures>>
 
-/** Makes it over the database and the table of its figures; `holder` names this process in leases. */
+/** Creates a store over the database and the table of its figures; `holder` names this process in leases. */
 export function createSnapshotStore<Figures>(
   db: Database,
   { holder, table }: { readonly holder: string; readonly table: SnapshotTable<Figures> },
@@ -43,28 +43,31 @@ export function createSnapshotStore<Figures>(
   const seriesParams = ({ chainId, name }: SeriesName) => ({ chainId, name: toHexDigits(name) })
   return {
     ...table,
-    /** Undefined if nobody asked about the wallet; `first` is undefined as long as it is not known. */
-    async series(named: SeriesName, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined> {
-      const [row] = await snapshotSeriesFind(db, { ...seriesParams(named), wallet: toHexDigits(wallet) })
+    /** Finds a wallet's series; undefined if the wallet was never requested. `first` is undefined until it is known. */
+    async findSeries(
+      seriesName: SeriesName,
+      wallet: Address,
+    ): Promise<{ readonly first: FirstDay | undefined } | undefined> {
+      const [row] = await snapshotSeriesFind(db, { ...seriesParams(seriesName), wallet: toHexDigits(wallet) })
       if (row === undefined) return undefined
       const { first_day: day, witnesses } = row
       return { first: day === null ? undefined : { day, witnesses } }
     },
-    /** A first day that more endpoints gave takes the place of the one before, and snapshots before it go. */
-    async follow(named: SeriesName, wallet: Address, first: FirstDay | undefined): Promise<void> {
+    /** Follows a wallet. A first day with more witnesses replaces the stored one and removes snapshots before it. */
+    async follow(seriesName: SeriesName, wallet: Address, first: FirstDay | undefined): Promise<void> {
       const { day: firstDay = null, witnesses = 1 } = first ?? {}
-      await snapshotSeriesStore(db, { ...seriesParams(named), wallet: toHexDigits(wallet), firstDay, witnesses })
+      await snapshotSeriesStore(db, { ...seriesParams(seriesName), wallet: toHexDigits(wallet), firstDay, witnesses })
     },
-    /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
+    /** Leases wallets whose snapshot of the day is due to this process; none while snapshots are switched off. */
     async claim(
-      named: SeriesName,
+      seriesName: SeriesName,
       { day, leaseSec, max }: { readonly day: number; readonly leaseSec: number; readonly max: number },
     ): Promise<Address[]> {
-      const rows = await snapshotSeriesClaim(db, { ...seriesParams(named), day, holder, sec: leaseSec, max })
+      const rows = await snapshotSeriesClaim(db, { ...seriesParams(seriesName), day, holder, sec: leaseSec, max })
       return rows.map(({ wallet }): Hex => `0x${wallet}`)
     },
-    async done(named: SeriesName, day: number, wallets: readonly Address[]): Promise<void> {
-      await snapshotSeriesDone(db, { ...seriesParams(named), wallets: wallets.map(toHexDigits), holder, day })
+    async markDone(seriesName: SeriesName, day: number, wallets: readonly Address[]): Promise<void> {
+      await snapshotSeriesDone(db, { ...seriesParams(seriesName), wallets: wallets.map(toHexDigits), holder, day })
     },
   }
 }

@@ -9,28 +9,28 @@ import { UpstreamError } from '../../lib/error.ts'
 import { decodeTokenText, TEXT_BYTES_MAX, toTokenDisplayText } from './text.ts'
 
 export interface TokenFacts {
-  /** Empty if the token has none. */
+  /** Empty if the token has no symbol. */
   readonly symbol: string
   readonly name: string
   readonly decimals: number
 }
 
-const ASKED = ['symbol()', 'name()', 'decimals()'].map((signature) => toFunctionSelector(signature))
-/** Issuers rename tokens, but seldom. */
+const SELECTORS = ['symbol()', 'name()', 'decimals()'].map((signature) => toFunctionSelector(signature))
+/** Cache time, milliseconds: issuers rarely rename tokens. */
 const LIFE_MS = 3_600_000
 const CACHE_ENTRIES_MAX = 2_000
 const DECIMALS_MAX = 255n
 
-/** Makes a reader that remembers each set of tokens for an hour. */
+/** Creates a reader that caches each set of tokens for an hour. */
 export function createTokenReader(clock: Clock) {
   const cache = createCache<ReadonlyMap<Hex, TokenFacts>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
   return {
-    /** By address in lower case. Throws `UnavailableError`. */
-    facts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>> {
+    /** Reads tokens, by address in lower case. Throws `UnavailableError`. */
+    readFacts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>> {
       const sorted = [...tokens].sort()
       if (sorted.length === 0) return Promise.resolve(new Map())
       const read = async (shared: AbortSignal) => ({
-        value: await readFacts(client, { tokens: sorted, clock }, shared),
+        value: await readTokenFacts(client, { tokens: sorted, clock }, shared),
         lifeMs: LIFE_MS,
       })
       return cache.get({ key: `${client.chain.id}:${sorted.join()}`, read }, signal)
@@ -38,7 +38,7 @@ export function createTokenReader(clock: Clock) {
   }
 }
 
-function readFacts(
+function readTokenFacts(
   client: ChainClient,
   { tokens, clock }: { readonly tokens: readonly Hex[]; readonly clock: Clock },
   signal: AbortSignal,
@@ -46,12 +46,12 @@ function readFacts(
   return client.read(
     async (endpoint, within) => {
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const calls = tokens.flatMap((to) => ASKED.map((data) => ({ to, data })))
+      const calls = tokens.flatMap((to) => SELECTORS.map((data) => ({ to, data })))
       const { results } = await readMulticall(endpoint, { calls, block, clock }, within)
       return new Map(
         tokens.map((token, index) => {
           const [symbol, name, decimals] = results.slice(3 * index, 3 * index + 3)
-          return [token, { symbol: textOf(symbol), name: textOf(name), decimals: decimalsOf(decimals, token) }]
+          return [token, { symbol: toText(symbol), name: toText(name), decimals: toDecimals(decimals, token) }]
         }),
       )
     },
@@ -59,14 +59,14 @@ function readFacts(
   )
 }
 
-function textOf(answer: ReturnData): string {
+function toText(answer: ReturnData): string {
   return toTokenDisplayText(decodeTokenText(answer?.slice(0, 2 + 2 * TEXT_BYTES_MAX) as Hex | undefined))
 }
 
-function decimalsOf(answer: ReturnData, token: Hex): number {
+function toDecimals(answer: ReturnData, token: Hex): number {
   const decimals = tryDecodeUint(answer)
   if (decimals === undefined || decimals > DECIMALS_MAX) {
-    throw new UpstreamError(`Token ${token} does not say how many decimals it has`)
+    throw new UpstreamError(`Cannot read the decimals of token ${token}: it returns no uint8`)
   }
   return Number(decimals)
 }

@@ -7,20 +7,20 @@ import { type RawTokenText, spamReason } from './spam/spam.ts'
 import { toTokenDisplayText } from './text.ts'
 import { DECIMALS_MAX } from './token.ts'
 
-/** A token of Solana, fit to be shown. */
+/** A Solana token, fit for display. */
 export interface SolanaToken extends RawTokenText {
-  /** Its mint. */
+  /** Address of the mint. */
   readonly address: string
   readonly decimals: number
-  /** Text of which everything is seen, at most 64 code points. */
+  /** Visible text of at most 64 code points. */
   readonly symbol: string
   readonly name: string
   readonly mint: SolanaMint
-  /** True if neither its mint nor its name can change what is known of it: of the first program. */
+  /** True for tokens of the first program, which can be cached because their decimals and rules cannot change. */
   readonly isLasting: boolean
 }
 
-/** Tokens whose name was not written where it is looked for. */
+/** Names of tokens that have neither a name in the mint nor Metaplex metadata. */
 const NAMES: ReadonlyMap<string, RawTokenName> = new Map([
   ['So11111111111111111111111111111111111111112', { symbol: 'SOL', name: 'Wrapped SOL' }],
   ['EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', { symbol: 'USDC', name: 'USD Coin' }],
@@ -29,8 +29,9 @@ const NAMES: ReadonlyMap<string, RawTokenName> = new Map([
 const SYMBOL_LETTERS = 4
 
 /**
- * A token from its mint's account and the one at `metadataAddress`; undefined if the first is not a mint of a token
- * program. Its name is that in the mint, else Metaplex's, else one of a few, else the first letters of its address.
+ * Decodes a token from the account of its mint and the account of its metadata; undefined if the first is not a mint of
+ * a token program. The name comes from the mint, else from Metaplex, else from a built-in list; the symbol falls back
+ * to the first letters of the address.
  */
 export function toSolanaToken(
   address: string,
@@ -39,8 +40,8 @@ export function toSolanaToken(
   const isLasting = account?.owner === TOKEN_PROGRAM
   const mint = isLasting || account?.owner === TOKEN_2022_PROGRAM ? decodeMint(account.data) : undefined
   if (mint === undefined || mint.decimals > DECIMALS_MAX) return undefined
-  const written = mint.named ?? decodeMetadata(name, address)
-  const asWritten = written ?? NAMES.get(address) ?? { symbol: '', name: '' }
+  const ownName = mint.tokenName ?? decodeMetadata(name, address)
+  const asWritten = ownName ?? NAMES.get(address) ?? { symbol: '', name: '' }
   return {
     address,
     decimals: mint.decimals,
@@ -52,12 +53,12 @@ export function toSolanaToken(
   }
 }
 
-/** What a token is called that has no name: the first letters of its mint. */
+/** Returns the symbol of a token without a name: the first letters of its mint. */
 export function toFallbackSymbol(mint: string): string {
   return mint.slice(0, SYMBOL_LETTERS)
 }
 
-/** Why a token of Solana is spam, as a sentence; undefined if it is not. */
+/** Returns why a Solana token is spam, as a sentence; undefined if it is not. */
 export const solanaSpamReason = memoize((token: SolanaToken): { readonly reason: string | undefined } => ({
   reason: spamReason(token, NOT_LISTED),
 }))

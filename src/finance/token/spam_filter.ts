@@ -4,36 +4,36 @@ import type { FinanceChain } from '../chain.ts'
 import { spamReason } from './spam/spam.ts'
 import { type RawToken, type Token, toToken } from './token.ts'
 
-/** Most tokens that are remembered, at most about a kilobyte each, because no more of their texts is read. */
+/** Most cached tokens, about a kilobyte each at most, because no more of their texts is read. */
 const TOKENS_MAX = 10_000
 
 export interface FilteredToken {
   readonly token: Token
-  /** Why it is spam, as a sentence; undefined if it is not. */
+  /** Why the token is spam, as a sentence; undefined if it is not. */
   readonly spam: string | undefined
 }
 
-/** Interprets tokens, recognizes spam, and remembers the verdicts on the latest tokens. */
+/** Decodes tokens, recognizes spam, and caches the verdicts on the latest tokens. */
 export type SpamFilter = ReturnType<typeof createSpamFilter>
 
-/** Makes a judge. A token that changes what it says about itself is judged anew. */
+/** Creates the spam filter. A token whose metadata changes is re-evaluated. */
 export function createSpamFilter() {
-  const remembered = createLru<{ readonly raw: RawToken; readonly judged: FilteredToken }>({ entriesMax: TOKENS_MAX })
+  const cache = createLru<{ readonly raw: RawToken; readonly result: FilteredToken }>({ entriesMax: TOKENS_MAX })
   return {
-    judge(raw: RawToken, chain: FinanceChain): FilteredToken {
+    classify(raw: RawToken, chain: FinanceChain): FilteredToken {
       const key = `${chain.id}:${raw.address}`
-      const before = remembered.get(key)
-      if (before !== undefined && saysTheSame(before.raw, raw)) return before.judged
+      const cached = cache.get(key)
+      if (cached !== undefined && isSameText(cached.raw, raw)) return cached.result
       const token = toToken(raw)
-      const judged = { token, spam: spamReason(token, listedOn(chain)) }
-      remembered.set(key, { raw, judged })
-      return judged
+      const result = { token, spam: spamReason(token, getSpamTokens(chain)) }
+      cache.set(key, { raw, result })
+      return result
     },
   }
 }
 
-const listedOn = memoize(({ spamTokens }: FinanceChain) => new Set(spamTokens))
+const getSpamTokens = memoize(({ spamTokens }: FinanceChain) => new Set(spamTokens))
 
-function saysTheSame(a: RawToken, b: RawToken): boolean {
+function isSameText(a: RawToken, b: RawToken): boolean {
   return a.symbol === b.symbol && a.name === b.name && a.decimals === b.decimals
 }

@@ -8,14 +8,14 @@ export const DECIMALS_MAX = 77
 /** One token as its contract describes itself, unchecked. */
 export interface RawToken {
   readonly address: Address
-  /** Undefined if `decimals` fails or does not answer a uint8. */
+  /** Undefined if `decimals` fails or does not return a uint8. */
   readonly decimals: number | undefined
-  /** First bytes of what `symbol` returned; undefined if it failed or answered far too much. */
+  /** First bytes of the result of `symbol`; undefined if it failed or the result is far too long. */
   readonly symbol: Hex | undefined
   readonly name: Hex | undefined
 }
 
-/** What `tokens.sol` wrote about a token. */
+/** Reads a token as written by `tokens.sol`. */
 export function readToken(from: LensCursor): RawToken {
   return {
     address: from.address(),
@@ -25,19 +25,19 @@ export function readToken(from: LensCursor): RawToken {
   }
 }
 
-/** One token, fit to be shown. */
+/** One token, fit for display. */
 export interface Token {
   readonly address: Address
-  /** Text of which everything is seen, at most 64 code points; empty if there is none. */
+  /** Visible text of at most 64 code points; empty if there is none. */
   readonly symbol: string
   readonly name: string
-  /** 0 to 77; undefined if the contract gives no such number. */
+  /** 0 to 77; undefined if the contract returns no such number. */
   readonly decimals: number | undefined
   /** The contract's text before any characters are removed, for the spam rules. */
   readonly asWritten: { readonly symbol: string; readonly name: string }
 }
 
-/** Makes a token from what its contract says about itself. */
+/** Converts a contract's raw description to a token. */
 export function toToken(raw: RawToken): Token {
   const symbol = decodeTokenText(raw.symbol)
   const name = decodeTokenText(raw.name)

@@ -10,95 +10,105 @@ import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
 import type { CandidateTip, Grandparent } from '../tip.ts'
 
-/** The newest block of a chain, and the newest that is final, as one endpoint and those beside it say. */
+/** The newest block and the newest final block of a chain, read from one endpoint and confirmed by the others. */
 export interface AgreedTip {
   readonly block: PinnedBlock
-  /** Undefined if the endpoint does not tell it at once. */
+  /** Undefined if the endpoint does not return the hash in time. */
   readonly grandparent: Grandparent | undefined
   readonly finalized: PinnedBlock
-  /** How many different endpoints have the final block; 1 if there is one only, 0 if the others are silent. */
+  /** Number of endpoints that have the final block: 1 with a single endpoint, 0 if the other endpoints are silent. */
   readonly witnesses: 0 | 1 | 2
-  /** Those that have it, by their indexes; the one that was asked first. */
+  /** Indexes of the endpoints that have the final block; the first is the endpoint that was read. */
   readonly holders: readonly number[]
-  /** True if another endpoint has another final block, and nobody can say which is right. */
+  /** True if another endpoint has another final block and no majority decides. */
   readonly isDisputed: boolean
 }
 
-/** Nodes behind one address differ by a few blocks; a range of blocks that all of them have cannot come back empty. */
+/** Nodes behind one address differ by a few blocks; all have a block this deep, so no range comes back empty. */
 const DEPTH_MIN = 8n
-/** The others are waited for this long, milliseconds, each time that they are asked. */
+/** Time limit of each request to a witness, milliseconds. */
 const WITNESS_MS = 900
 
-/** What another endpoint says about a block: undefined if it does not have it, `silent` if it does not say. */
+/** Another endpoint's answer about a block: undefined if it lacks the block, `silent` if it does not answer. */
 type TipClaim = PinnedBlock | undefined | 'silent'
 
 /**
- * Reads the tip from an endpoint, and asks the others for the final block: no block is final that is less than eight
- * blocks below the head of one of them. `inSight` is told before they answer about that block. Throws `UpstreamError`
- * if the endpoint does not answer, or if two others have another block there.
+ * Reads the tip from an endpoint and confirms its final block with the other endpoints. A final block lies at least
+ * eight blocks below every head. `onCandidate` is called before the other endpoints confirm the block. Throws
+ * `UpstreamError` if the endpoint does not answer, or if two other endpoints have another block there.
  */
 export async function readAgreedTip(
   endpoint: Endpoint,
   {
     client,
     clock,
-    inSight,
+    onCandidate,
   }: {
     readonly client: ChainClient
     readonly clock: Clock
-    readonly inSight: (tip: CandidateTip) => void
+    readonly onCandidate: (tip: CandidateTip) => void
   },
   signal: AbortSignal,
 ): Promise<AgreedTip> {
   const { chain } = client
   const { finality } = chain
-  const others = client.background.filter(({ index, usable }) => usable && index !== endpoint.index)
-  const ask = (at: BlockId) => others.map((other) => readHeaderIfAny(other, { chainId: chain.id, at }, signal))
+  const otherEndpoints = client.background.filter(({ index, usable }) => usable && index !== endpoint.index)
+  const readFromOthers = (at: BlockId) =>
+    otherEndpoints.map((other) => readHeaderIfAny(other, { chainId: chain.id, at }, signal))
   const nowMs = clock.now()
-  const [block, older, tagged, ...heads] = await Promise.all([
+  const [block, grandparentClaim, tagged, ...heads] = await Promise.all([
     readLatestBlock(endpoint, chain.id, signal),
-    // If it is silent, its headers tell as well.
-    orSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), signal),
+    // If the call fails, the hash is read from headers.
+    readOrSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), signal),
     'tag' in finality ? readHeader(endpoint, { chainId: chain.id, at: finality.tag }, signal) : undefined,
-    ...ask('latest'),
+    ...readFromOthers('latest'),
   ])
-  const deep = below(block.number, DEPTH_MIN)
+  const depthBound = subtractDepth(block.number, DEPTH_MIN)
   if ('tag' in finality && tagged === undefined) {
     throw new UpstreamError('The endpoint does not know which block is final')
   }
-  const said = tagged?.number ?? below(block.number, 'depth' in finality ? BigInt(finality.depth) : 0n)
-  const candidate = minBigint(said, deep)
-  const young = heads.flatMap((head) => (isYoung(head, { client, nowMs }) ? head.number : []))
-  // The highest first: one that is behind does not hold the others back.
-  const numbers = new Set([...young].sort(descending).map((head) => minBigint(candidate, below(head, DEPTH_MIN))))
+  const claimedNumber = tagged?.number ?? subtractDepth(block.number, 'depth' in finality ? BigInt(finality.depth) : 0n)
+  const candidate = minBigint(claimedNumber, depthBound)
+  const freshHeads = heads.flatMap((head) => (isFresh(head, { client, nowMs }) ? head.number : []))
+  // Try the highest number first, so that a lagging endpoint does not hold the others back.
+  const numbers = new Set(
+    [...freshHeads].sort(compareDescending).map((head) => minBigint(candidate, subtractDepth(head, DEPTH_MIN))),
+  )
   const [finalNumber = candidate] = numbers
-  // Zero stands for a hash that the node does not tell.
-  const isKnown = older !== 'silent' && isSameBlock(older.of, block) && BigInt(older.hash) !== 0n
-  const grandparent = isKnown ? { hash: older.hash, holder: endpoint.index } : undefined
-  inSight({ block, finalNumber, grandparent })
-  const alone = { block, grandparent, holders: [endpoint.index], isDisputed: false } as const
-  if (young.length === 0) {
-    const finalized = tagged?.number === candidate ? tagged : await headerOf(endpoint, client, candidate, signal)
-    return { ...alone, finalized, witnesses: heads.includes('silent') ? 0 : 1 }
+  // A node without the hash returns zero.
+  const hasGrandparent =
+    grandparentClaim !== 'silent' && isSameBlock(grandparentClaim.block, block) && BigInt(grandparentClaim.hash) !== 0n
+  const grandparent = hasGrandparent ? { hash: grandparentClaim.hash, holder: endpoint.index } : undefined
+  onCandidate({ block, finalNumber, grandparent })
+  const base = { block, grandparent, holders: [endpoint.index], isDisputed: false } as const
+  if (freshHeads.length === 0) {
+    const finalized =
+      tagged?.number === candidate ? tagged : await readRequiredHeader(endpoint, client, candidate, signal)
+    return { ...base, finalized, witnesses: heads.includes('silent') ? 0 : 1 }
   }
   for (const number of numbers) {
-    const [finalized, ...answers] = await Promise.all([headerOf(endpoint, client, number, signal), ...ask(number)])
-    const given = answers.filter(isBlock)
-    const differing = given.filter(({ hash }) => hash !== finalized.hash)
-    if (differing.length < given.length) {
-      const holders = others.filter((_, at) => hashIn(answers[at]) === finalized.hash).map(({ index }) => index)
-      return { ...alone, finalized, witnesses: 2, holders: [endpoint.index, ...holders] }
+    const [finalized, ...answers] = await Promise.all([
+      readRequiredHeader(endpoint, client, number, signal),
+      ...readFromOthers(number),
+    ])
+    const answeredBlocks = answers.filter(isBlock)
+    const differingBlocks = answeredBlocks.filter(({ hash }) => hash !== finalized.hash)
+    if (differingBlocks.length < answeredBlocks.length) {
+      const holders = otherEndpoints
+        .filter((_, answerIndex) => getHash(answers[answerIndex]) === finalized.hash)
+        .map(({ index }) => index)
+      return { ...base, finalized, witnesses: 2, holders: [endpoint.index, ...holders] }
     }
-    if (differing.some(({ hash }, index) => differing.findIndex((each) => each.hash === hash) < index)) {
+    if (differingBlocks.some(({ hash }, index) => differingBlocks.findIndex((each) => each.hash === hash) < index)) {
       throw new UpstreamError('The endpoint has another final block than the others')
     }
-    if (differing.length > 0) return { ...alone, finalized, witnesses: 0, isDisputed: true }
+    if (differingBlocks.length > 0) return { ...base, finalized, witnesses: 0, isDisputed: true }
   }
-  return { ...alone, finalized: await headerOf(endpoint, client, candidate, signal), witnesses: 0 }
+  return { ...base, finalized: await readRequiredHeader(endpoint, client, candidate, signal), witnesses: 0 }
 }
 
-/** A block by its number, which the endpoint must have. */
-async function headerOf(
+/** Reads a block by number. Throws `UpstreamError` if the endpoint lacks it. */
+async function readRequiredHeader(
   endpoint: Endpoint,
   { chain }: ChainClient,
   number: bigint,
@@ -109,19 +119,19 @@ async function headerOf(
   return header
 }
 
-/** A header from an endpoint that is asked beside the one that answers. */
+/** Reads a header from a witness; undefined if it lacks the block, `silent` if it fails or is late. */
 export function readHeaderIfAny(
   endpoint: BackgroundEndpoint,
-  asked: { readonly chainId: number; readonly at: BlockId },
+  query: { readonly chainId: number; readonly at: BlockId },
   signal: AbortSignal,
 ): Promise<TipClaim> {
-  return orSilent((within) => readHeader(endpoint, asked, within), signal)
+  return readOrSilent((within) => readHeader(endpoint, query, within), signal)
 }
 
-/** What is asked of an endpoint; `silent` if it does not say it, or not in time. */
-async function orSilent<T>(ask: (within: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T | 'silent'> {
+/** Runs a read within `WITNESS_MS`; `silent` if it fails or is late. */
+async function readOrSilent<T>(read: (within: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T | 'silent'> {
   try {
-    return await ask(AbortSignal.any([signal, timeoutSignal(WITNESS_MS)]))
+    return await read(AbortSignal.any([signal, timeoutSignal(WITNESS_MS)]))
   } catch (error) {
     const isSilence =
       error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError
@@ -130,16 +140,16 @@ async function orSilent<T>(ask: (within: AbortSignal) => Promise<T>, signal: Abo
   }
 }
 
-function hashIn(said: TipClaim): Hex | undefined {
-  return isBlock(said) ? said.hash : undefined
+function getHash(claim: TipClaim): Hex | undefined {
+  return isBlock(claim) ? claim.hash : undefined
 }
 
-function isBlock(said: TipClaim): said is PinnedBlock {
-  return said !== undefined && said !== 'silent'
+function isBlock(claim: TipClaim): claim is PinnedBlock {
+  return claim !== undefined && claim !== 'silent'
 }
 
-/** False of a node that has stopped: it is not a witness of what is new. */
-function isYoung(
+/** False for the head of a node that has stopped syncing: such a node is no witness. */
+function isFresh(
   head: TipClaim,
   { client, nowMs }: { readonly client: ChainClient; readonly nowMs: number },
 ): head is PinnedBlock {
@@ -153,10 +163,10 @@ function isYoung(
   }
 }
 
-function below(number: bigint, depth: bigint): bigint {
+function subtractDepth(number: bigint, depth: bigint): bigint {
   return number > depth ? number - depth : 0n
 }
 
-function descending(a: bigint, b: bigint): number {
+function compareDescending(a: bigint, b: bigint): number {
   return a === b ? 0 : a < b ? 1 : -1
 }

@@ -11,21 +11,21 @@ import type { CandidateTip, ExpectedTip, OnExpectedTip, PendingTip, Tip } from '
 import { type AgreedTip, readAgreedTip } from './agreed_tip.ts'
 import { checkFinalBlock } from './anchor_check.ts'
 
-/** The chain's history was built on a block that the chain does not have any more. */
+/** The chain no longer contains the block that its history was built on. */
 export class HistoryStoppedError extends UnavailableError {}
 
 const CHAINS_MAX = 1_000
 const STOPPED_RETRY_SEC = 60
 const DISPUTED_RETRY_SEC = 15
 
-/** A tip, and what its endpoint has where the anchor is. */
+/** A tip, and the endpoint's block at the anchor's height. */
 interface TipRead extends AgreedTip {
-  readonly anchored: PinnedBlock | undefined
+  readonly blockAtAnchor: PinnedBlock | undefined
 }
 
 /**
- * Follows the finality of chains by their `finalized` tag or by depth, and compares each extension with the anchor: the
- * last final block that history was built on. It moves only to a block that two endpoints have, if there are two.
+ * Tracks the finality of chains by `finalized` tag or by depth, and compares each extension with the anchor. The anchor
+ * moves only to a block that two endpoints have, if there are two.
  */
 export function createFinalityTracker(options: {
   readonly coverage: Coverage
@@ -34,82 +34,89 @@ export function createFinalityTracker(options: {
 }) {
   const { coverage, clock, log } = options
   const cache = createBlockCache<Tip>({ clock, entriesMax: CHAINS_MAX })
-  /** The final block that was compared with the anchor last, and in which epoch, by chain. */
-  const compared = new Map<number, string>()
-  /** Who waits for the tip of a chain, and what it will probably be, while it is read. */
-  const waiting = new Map<number, Set<OnExpectedTip>>()
-  const expected = new Map<number, ExpectedTip>()
+  /** By chain, the epoch and hash of the final block that the anchor last moved to. */
+  const comparedKeys = new Map<number, string>()
+  /** By chain, the listeners for the expected tip and the expected tip itself, while the tip is read. */
+  const listenersByChain = new Map<number, Set<OnExpectedTip>>()
+  const expectedTips = new Map<number, ExpectedTip>()
 
   async function readTip(client: ChainClient, signal: AbortSignal): Promise<Tip> {
-    for (let isAgain = false; ; isAgain = true) {
-      const ground = await coverage.ground(client.chain.id)
-      const { anchor, epoch } = ground
-      const seen = await readSeen(client, anchor, signal)
-      if (anchor === undefined || (seen.anchored?.hash === anchor.hash && !anchor.isStopped)) {
-        return await settled(client, seen, ground)
+    for (let isRetry = false; ; isRetry = true) {
+      const anchorState = await coverage.readAnchorState(client.chain.id)
+      const { anchor, epoch } = anchorState
+      const tipRead = await readTipPreferringAnchor(client, anchor, signal)
+      if (anchor === undefined || (tipRead.blockAtAnchor?.hash === anchor.hash && !anchor.isStopped)) {
+        return await advanceAnchor(client, tipRead, anchorState)
       }
-      if (isAgain || !(await tookBack(client, { seen, anchor, epoch }, signal))) throw disputed(client, anchor.number)
+      if (isRetry || !(await recoverAnchor(client, { tipRead, anchor, epoch }, signal)))
+        throw disputedError(client, anchor.number)
     }
   }
 
-  /** From an endpoint that has the anchor, if any has; one that is behind or on a fork is not blamed. */
-  async function readSeen(client: ChainClient, anchor: Anchor | undefined, signal: AbortSignal): Promise<TipRead> {
-    let isElsewhere = false
-    const strict = async (endpoint: Endpoint, within: AbortSignal) => {
-      const seen = await see(endpoint, { client, anchor }, within)
-      if (anchor === undefined || seen.anchored?.hash === anchor.hash) return seen
-      isElsewhere = true
+  /** Prefers an endpoint that has the anchor; an endpoint that lags or is on a fork does not count as failed. */
+  async function readTipPreferringAnchor(
+    client: ChainClient,
+    anchor: Anchor | undefined,
+    signal: AbortSignal,
+  ): Promise<TipRead> {
+    let hasMismatch = false
+    const readMatching = async (endpoint: Endpoint, within: AbortSignal) => {
+      const tipRead = await readTipWithAnchor(endpoint, { client, anchor }, within)
+      if (anchor === undefined || tipRead.blockAtAnchor?.hash === anchor.hash) return tipRead
+      hasMismatch = true
       throw new EndpointPrunedError('The endpoint does not have the block that history was built on')
     }
     try {
-      return await client.read(strict, { signal })
+      return await client.read(readMatching, { signal })
     } catch (error) {
-      if (!isElsewhere || !(error instanceof UnavailableError)) throw error
-      return await client.read((endpoint, within) => see(endpoint, { client, anchor }, within), { signal })
+      if (!hasMismatch || !(error instanceof UnavailableError)) throw error
+      return await client.read((endpoint, within) => readTipWithAnchor(endpoint, { client, anchor }, within), {
+        signal,
+      })
     }
   }
 
-  async function see(
+  async function readTipWithAnchor(
     endpoint: Endpoint,
     { client, anchor }: { readonly client: ChainClient; readonly anchor: Anchor | undefined },
     signal: AbortSignal,
   ): Promise<TipRead> {
     const { id: chainId } = client.chain
     const at = anchor === undefined ? undefined : BigInt(anchor.number)
-    const inSight = ({ finalNumber, ...newest }: CandidateTip) => {
+    const onCandidate = ({ finalNumber, ...newest }: CandidateTip) => {
       const tip = { ...newest, finalized: { number: at === undefined || finalNumber > at ? finalNumber : at } }
-      expected.set(chainId, tip)
-      for (const expect of waiting.get(chainId) ?? []) expect(tip)
+      expectedTips.set(chainId, tip)
+      for (const onExpected of listenersByChain.get(chainId) ?? []) onExpected(tip)
     }
-    const [tip, anchored] = await Promise.all([
-      readAgreedTip(endpoint, { client, clock, inSight }, signal),
+    const [tip, blockAtAnchor] = await Promise.all([
+      readAgreedTip(endpoint, { client, clock, onCandidate }, signal),
       at === undefined ? undefined : readHeader(endpoint, { chainId, at }, signal),
     ])
-    return { ...tip, anchored }
+    return { ...tip, blockAtAnchor }
   }
 
-  /** The tip that history may be built on; the anchor follows it. */
-  async function settled(client: ChainClient, seen: TipRead, { anchor, epoch }: AnchorState): Promise<Tip> {
-    const { block, grandparent, finalized, witnesses, isDisputed, anchored, holders } = seen
+  /** Returns the tip that history may be built on, and moves the anchor to it. */
+  async function advanceAnchor(client: ChainClient, tipRead: TipRead, { anchor, epoch }: AnchorState): Promise<Tip> {
+    const { block, grandparent, finalized, witnesses, isDisputed, blockAtAnchor, holders } = tipRead
     const { id } = client.chain
-    const isNewer = anchored === undefined || finalized.number > anchored.number
-    // What nobody else confirms is not built on; what was confirmed before stays.
-    if (anchored !== undefined && (witnesses === 0 || !isNewer)) {
-      return { block, grandparent, finalized: anchored, holders: holders.slice(0, 1), epoch }
+    const isNewer = blockAtAnchor === undefined || finalized.number > blockAtAnchor.number
+    // Do not advance the anchor without a second endpoint.
+    if (blockAtAnchor !== undefined && (witnesses === 0 || !isNewer)) {
+      return { block, grandparent, finalized: blockAtAnchor, holders: holders.slice(0, 1), epoch }
     }
-    if (isDisputed) throw disputed(client, Number(finalized.number))
+    if (isDisputed) throw disputedError(client, Number(finalized.number))
     const key = `${epoch}:${finalized.hash}`
-    if (witnesses > 0 && (anchor === undefined || compared.get(id) !== key)) {
-      await coverage.moveAnchor(id, { ...markOf(finalized), witnesses }, epoch)
-      compared.set(id, key)
+    if (witnesses > 0 && (anchor === undefined || comparedKeys.get(id) !== key)) {
+      await coverage.moveAnchor(id, { ...toFinalMark(finalized), witnesses }, epoch)
+      comparedKeys.set(id, key)
     }
     return { block, grandparent, finalized, holders, epoch }
   }
 
-  /** True if the history now stands on another anchor; false if the endpoints do not agree about this one. */
-  async function tookBack(
+  /** Resumes or rolls back a history whose anchor is not canonical; false if the endpoints differ about the anchor. */
+  async function recoverAnchor(
     client: ChainClient,
-    { seen, anchor, epoch }: { readonly seen: TipRead; readonly anchor: Anchor; readonly epoch: number },
+    { tipRead, anchor, epoch }: { readonly tipRead: TipRead; readonly anchor: Anchor; readonly epoch: number },
     signal: AbortSignal,
   ): Promise<boolean> {
     const { id } = client.chain
@@ -120,47 +127,47 @@ export function createFinalityTracker(options: {
       return anchor.isStopped
     }
     const { previous } = anchor
-    const isHeld = previous !== undefined && (await checkFinalBlock(client, previous, signal)) === 'same'
-    // One endpoint's word gives way to that of two, and nothing was ever built on a block that the chain has not got to.
-    const mayYield = verdict === 'beyond' ? seen.witnesses > 0 : seen.witnesses > anchor.witnesses
-    const to = isHeld
+    const isPreviousCanonical = previous !== undefined && (await checkFinalBlock(client, previous, signal)) === 'same'
+    // Two endpoints outrank one; an anchor beyond every chain was never canonical.
+    const canReplace = verdict === 'beyond' ? tipRead.witnesses > 0 : tipRead.witnesses > anchor.witnesses
+    const newAnchor = isPreviousCanonical
       ? { ...previous, witnesses: 1 }
-      : mayYield && { ...markOf(seen.finalized), witnesses: seen.witnesses }
-    if (to !== false) {
-      await coverage.fallBack(id, to, epoch)
-      const msg = 'Took the history of a chain back: a block that had been final is not part of it'
-      log.error({ msg, chainId: id, block: anchor.number, to: to.number })
+      : canReplace && { ...toFinalMark(tipRead.finalized), witnesses: tipRead.witnesses }
+    if (newAnchor !== false) {
+      await coverage.rollBack(id, newAnchor, epoch)
+      const msg = "Rolled back a chain's history: a finalized block is no longer canonical"
+      log.error({ msg, chainId: id, block: anchor.number, to: newAnchor.number })
       return true
     }
     if (!anchor.isStopped) {
       await coverage.stop(id, anchor)
       log.error({
-        msg: 'Stopped the history of a chain: a final block was replaced. If the chain is right, have its history forgotten by "walletscope index --chain … --forget"',
+        msg: "Stopped a chain's history: a final block was replaced. If the chain is correct, rebuild it with `walletscope index --chain … --forget`",
         chainId: id,
         block: anchor.number,
       })
     }
-    throw stopped(client, anchor)
+    throw stoppedError(client, anchor)
   }
 
   return {
-    /** Begins to read the tip of a chain, once per block. */
-    beginTip(client: ChainClient, signal: AbortSignal): PendingTip {
+    /** Starts to read the tip of a chain, once per block. */
+    startTip(client: ChainClient, signal: AbortSignal): PendingTip {
       const { chain } = client
-      const others = waiting.get(chain.id) ?? new Set()
-      waiting.set(chain.id, others)
-      const read = (shared: AbortSignal) => readTip(client, shared).finally(() => expected.delete(chain.id))
-      const reading = cache.reuse({ chain, key: 'tip', read, nextTurn: true }, signal)
-      reading.catch(() => {})
+      const listeners = listenersByChain.get(chain.id) ?? new Set()
+      listenersByChain.set(chain.id, listeners)
+      const read = (shared: AbortSignal) => readTip(client, shared).finally(() => expectedTips.delete(chain.id))
+      const tipPromise = cache.reuse({ chain, key: 'tip', read, nextTurn: true }, signal)
+      tipPromise.catch(() => {})
       return {
-        async tip(expect = () => {}) {
-          others.add(expect)
-          const known = expected.get(chain.id)
-          if (known !== undefined) expect(known)
+        async waitForTip(onExpected = () => {}) {
+          listeners.add(onExpected)
+          const expectedTip = expectedTips.get(chain.id)
+          if (expectedTip !== undefined) onExpected(expectedTip)
           try {
-            return await reading
+            return await tipPromise
           } finally {
-            others.delete(expect)
+            listeners.delete(onExpected)
           }
         },
       }
@@ -168,18 +175,18 @@ export function createFinalityTracker(options: {
   }
 }
 
-function markOf({ number, hash }: PinnedBlock): FinalMark {
+function toFinalMark({ number, hash }: PinnedBlock): FinalMark {
   return { number: Number(number), hash }
 }
 
-function disputed({ chain }: ChainClient, number: number): UnavailableError {
+function disputedError({ chain }: ChainClient, number: number): UnavailableError {
   return new UnavailableError(
     `The history of chain ${chain.id} (${chain.name}) cannot go on: its endpoints do not all have the same block ${number}, which is final (check "final block")`,
     { retryAfterSec: DISPUTED_RETRY_SEC },
   )
 }
 
-function stopped({ chain }: ChainClient, { number }: Anchor): HistoryStoppedError {
+function stoppedError({ chain }: ChainClient, { number }: Anchor): HistoryStoppedError {
   return new HistoryStoppedError(
     `The history of chain ${chain.id} (${chain.name}) is stopped: block ${number} was final and is not part of the chain any more`,
     { retryAfterSec: STOPPED_RETRY_SEC },

@@ -6,60 +6,60 @@ import { countBlocksIn, type Range } from '../range.ts'
 import type { IncompleteError } from '../stream.ts'
 import { createProgressEstimate } from './progress.ts'
 
-/** A history that was asked for, and who waits for it. */
+/** A requested history, and the requests that wait for it. */
 export type FollowEntry = ReturnType<typeof createFollowEntry>
 
-/** Makes an entry that nobody waits for yet; a `subject` of null stands for everybody. */
+/** Creates an entry without waiting requests; a `subject` of null is the global history. */
 export function createFollowEntry(subject: Hex | null, range: Range, clock: Clock) {
-  /** What ends the wait of each who waits. */
-  const waiting = new Set<(error: unknown) => void>()
+  /** The callbacks that end each wait. */
+  const waiters = new Set<(error: unknown) => void>()
 
   return {
     subject,
-    /** What was asked for, at most; it ends at a final block. */
+    /** The widest requested range; it ends at a final block. */
     range,
-    pace: createProgressEstimate(clock, countBlocksIn([range])),
-    askedMs: clock.monotonicMs(),
-    /** Everybody who asked for it. */
-    askers: new Set<string>(),
-    /** True while a task works on it. */
+    progress: createProgressEstimate(clock, countBlocksIn([range])),
+    requestedMs: clock.monotonicMs(),
+    /** All requesters of the history. */
+    requesters: new Set<string>(),
+    /** True while a task works on the entry. */
     isBusy: false,
-    /** True if two endpoints agreed on all of it when it was complete last. */
+    /** True if two endpoints agreed on all of it when it was last complete. */
     isAgreed: false,
-    /** Failures in a row. */
+    /** Consecutive failures. */
     failures: 0,
-    /** The check that the last task failed at, as callers are told. */
+    /** The failed check of the last task, as the error for callers. */
     failure: undefined as UnavailableError | undefined,
-    /** True if it is read without others, since a check of what was read together was wrong. */
-    isApart: false,
-    /** The failed check that has made its blocks be read again. */
-    reread: undefined as IncompleteError | undefined,
-    /** True while somebody waits for it. */
+    /** True if the entry is read separately, after a check failed over entries that were read together. */
+    isIsolated: false,
+    /** The failed check that caused a reread of its blocks. */
+    rereadCause: undefined as IncompleteError | undefined,
+    /** True while a request waits for it. */
     get isAwaited(): boolean {
-      return waiting.size > 0
+      return waiters.size > 0
     },
-    /** Waits until the history is settled. Throws what it is settled with, `AbortedError` if `signal` fires first. */
-    async settled(signal: AbortSignal): Promise<void> {
-      let end: (error: unknown) => void = () => {}
-      const settled = new Promise<void>((resolve, reject) => {
-        end = (error) => (error === undefined ? resolve() : reject(error))
+    /** Waits until the entry is settled. Throws its error, or `AbortedError` if `signal` fires first. */
+    async waitUntilSettled(signal: AbortSignal): Promise<void> {
+      let finish: (error: unknown) => void = () => {}
+      const settledPromise = new Promise<void>((resolve, reject) => {
+        finish = (error) => (error === undefined ? resolve() : reject(error))
       })
-      waiting.add(end)
+      waiters.add(finish)
       try {
-        await untilAborted(settled, signal)
+        await untilAborted(settledPromise, signal)
       } finally {
-        waiting.delete(end)
+        waiters.delete(finish)
       }
     },
-    /** Tells all who wait that it is complete, or why not. */
+    /** Ends all waits: with success, or with an error. */
     settle(error?: unknown): void {
-      for (const end of waiting) end(error)
+      for (const finish of waiters) finish(error)
     },
   }
 }
 
-/** Has entries that were read together read apart, since nobody knows whose logs met a wrong check; false for only one. */
+/** After a failed check, marks the entries for separate reads to find the cause; false if there is only one. */
 export function isolateEntries(entries: readonly FollowEntry[]): boolean {
-  for (const entry of entries) entry.isApart = true
+  for (const entry of entries) entry.isIsolated = true
   return entries.length > 1
 }

@@ -14,67 +14,68 @@ import {
 } from '../stream.ts'
 import type { FollowEntry } from './entry.ts'
 
-/** A history that reading again does not complete: the fault is this program's. */
+/** A history that rereading does not complete: the fault is a bug of this program. */
 export class HistoryFaultError extends UnavailableError {}
 
 const CONFIGURE_RETRY_SEC = 60
 /** Pause after a failure, doubled each time. */
 const AGAIN_MS = { first: 1_000, most: 30_000 }
-/** After this time it is read once more if a check was faulty. */
+/** Retry delay after a faulty check, milliseconds. */
 const FAULT_MS = 600_000
 const FAULTS_MAX = 1_000
 
-/** What failed lately in the histories of one follower. */
+/** Creates the record of recent failures in the histories of one follower. */
 export function createRecentFailures(options: {
   readonly chain: Chain
   readonly stream: string
-  readonly place: StreamTarget
+  readonly target: StreamTarget
   readonly log: Log
   readonly clock: Clock
 }) {
-  const { chain, stream, place, log, clock } = options
+  const { chain, stream, target, log, clock } = options
   const faults = createLru<{ readonly error: HistoryFaultError; readonly untilMs: number }, Hex | null>({
     entriesMax: FAULTS_MAX,
   })
-  const at = { chainId: chain.id, stream, contract: place.contract }
-  let ofScan: UnavailableError | undefined
+  const logFields = { chainId: chain.id, stream, contract: target.contract }
+  let scanFailure: UnavailableError | undefined
 
   return {
     /**
-     * Logs why work on the histories of some, or a scan that they wait for, stopped, and tells them. Gives how long to
-     * pause before it is tried again, milliseconds.
+     * Logs a failure of the entries' task, or of the scan they wait for, and settles them with it. Returns the pause
+     * before the next attempt, milliseconds.
      */
-    note(error: unknown, of: readonly FollowEntry[], isScan: boolean): number {
-      report(error, { log, at })
-      const shown = callersError(error, chain)
-      const failure = error instanceof IncompleteError && shown instanceof UnavailableError ? shown : undefined
-      if (isScan) ofScan = failure
-      if (shown instanceof HistoryFaultError) {
+    record(error: unknown, entries: readonly FollowEntry[], isScan: boolean): number {
+      report(error, { log, logFields })
+      const callerError = toCallerError(error, chain)
+      const failure =
+        error instanceof IncompleteError && callerError instanceof UnavailableError ? callerError : undefined
+      if (isScan) scanFailure = failure
+      if (callerError instanceof HistoryFaultError) {
         const untilMs = clock.monotonicMs() + FAULT_MS
-        for (const subject of isScan ? [null] : of.map((entry) => entry.subject))
-          faults.set(subject, { error: shown, untilMs })
+        for (const subject of isScan ? [null] : entries.map((entry) => entry.subject))
+          faults.set(subject, { error: callerError, untilMs })
       }
-      for (const entry of of) {
+      for (const entry of entries) {
         entry.failures++
         entry.failure = failure
-        entry.settle(shown)
+        entry.settle(callerError)
       }
-      return Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (Math.max(...of.map((entry) => entry.failures)) - 1))
+      return Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (Math.max(...entries.map((entry) => entry.failures)) - 1))
     },
-    /** That work went on. */
-    forget(of: readonly FollowEntry[], isScan: boolean): void {
-      if (isScan) ofScan = undefined
-      for (const entry of of) {
+    /** Clears the failures after a task succeeded. */
+    clear(entries: readonly FollowEntry[], isScan: boolean): void {
+      if (isScan) scanFailure = undefined
+      for (const entry of entries) {
         entry.failures = 0
         entry.failure = undefined
       }
     },
     /**
-     * Tells who waits for a history what is known to be wrong with reading it, for itself or for everybody; true if
-     * reading it again is of no use.
+     * Settles an entry with a known fault of its plan; true if there is one, so that another read is useless. Copies
+     * the failure of a scan to the entry.
      */
-    tell(entry: FollowEntry, plan: 'subject' | 'everybody'): boolean {
-      if (plan === 'everybody') entry.failure = ofScan
+    rejectKnownFault(entry: FollowEntry, plan: 'subject' | 'everybody'): boolean {
+      if (plan === 'everybody') entry.failure = scanFailure
       const fault = faults.get(plan === 'everybody' ? null : entry.subject)
       if (fault === undefined || clock.monotonicMs() >= fault.untilMs) return false
       entry.settle(fault.error)
@@ -83,11 +84,11 @@ export function createRecentFailures(options: {
   }
 }
 
-/** What a caller is told about work on its history that failed. */
-function callersError(error: unknown, { id, name }: Chain): unknown {
+/** Converts a failure of a task to the error for callers. */
+function toCallerError(error: unknown, { id, name }: Chain): unknown {
   if (error instanceof FaultyCheckError) {
     return new HistoryFaultError(
-      `The history of chain ${id} (${name}) cannot be completed. ${error.message}: that is a fault of ours, please report it`,
+      `The history of chain ${id} (${name}) cannot be completed. ${error.message}: this is a bug, please report it`,
       { cause: error, retryAfterSec: CONFIGURE_RETRY_SEC },
     )
   }
@@ -107,28 +108,31 @@ function callersError(error: unknown, { id, name }: Chain): unknown {
     : error
 }
 
-/** What a caller is told if no endpoint takes ranges long enough; the longest is `blocks`. */
+/** The error for callers if no endpoint accepts ranges of `needed` blocks; the widest accepts `widest`. */
 export function rangeTooNarrowError(
   { id, name }: Chain,
   { needed, widest }: { readonly needed: number; readonly widest: number },
 ): UnavailableError {
   return new UnavailableError(
-    `The history of chain ${id} (${name}) needs an RPC endpoint that gives the logs of at least ${needed} blocks a request, and the widest here gives ${widest}: add one to RPC_URL_${id}`,
+    `The history of chain ${id} (${name}) needs an RPC endpoint that serves logs of at least ${needed} blocks a request, and the widest here serves ${widest}: add one to RPC_URL_${id}`,
     { retryAfterSec: CONFIGURE_RETRY_SEC },
   )
 }
 
-function report(error: unknown, { log, at }: { readonly log: Log; readonly at: Record<string, unknown> }): void {
+function report(
+  error: unknown,
+  { log, logFields }: { readonly log: Log; readonly logFields: Record<string, unknown> },
+): void {
   if (error instanceof IncompleteError) {
     const { check, fromBlock, toBlock } = error
     const msg =
       error instanceof FaultyCheckError
-        ? 'Found a check of a history to be wrong, which is a fault of this program'
-        : 'Found a history incomplete at every endpoint'
-    log.error({ msg, ...at, check, fromBlock, toBlock })
+        ? 'A history check failed twice with agreeing endpoints: this is a bug'
+        : 'Logs are missing at every endpoint'
+    log.error({ msg, ...logFields, check, fromBlock, toBlock })
   } else if (error instanceof UpstreamError || error instanceof UnavailableError) {
-    log.warn({ msg: 'Could not go on with a history', ...at, reason: String(error) })
+    log.warn({ msg: 'Failed to read a history', ...logFields, reason: String(error) })
   } else if (!(error instanceof NotStoredError)) {
-    log.error({ msg: 'Could not go on with a history', ...at, error })
+    log.error({ msg: 'Failed to read a history', ...logFields, error })
   }
 }

@@ -21,287 +21,303 @@ import type { ProgressEstimate } from './progress.ts'
 import { createFairScheduler } from './scheduler.ts'
 import { getUsableRanges, isAgreed, isVerified } from './usable_ranges.ts'
 
-/** Completes the histories of one stream at one place, while somebody asks. */
-export interface Follower<Place extends StreamTarget> extends Pick<HistoryPrefetch<Place>, 'foresee' | 'foreseeCheck'> {
+/** Completes the histories of one stream at one target, while requests continue. */
+export interface Follower<Target extends StreamTarget>
+  extends Pick<HistoryPrefetch<Target>, 'prefetch' | 'prefetchCheck'> {
   /**
-   * Resolves when the wanted blocks are stored and checked; true if two endpoints agreed on all. Throws if they cannot
-   * be (`UnavailableError`) or `signal` fires (`AbortedError`); the work then goes on for half a minute.
+   * Resolves when the requested blocks are stored and checked; true if two endpoints agreed on all of them. Throws
+   * `UnavailableError` if they cannot be completed, `AbortedError` if `signal` fires; the work then continues for half
+   * a minute.
    */
-  complete(wanted: HistoryRequest, place: Place, signal: AbortSignal): Promise<boolean>
-  /** How far the work on a subject's history is; undefined if nobody asked for it. */
-  paceOf(subject: Hex | null): ProgressEstimate | undefined
-  /** The check that keeps a subject's history from being complete; undefined if none failed lately. */
-  failureOf(subject: Hex | null): UnavailableError | undefined
-  /** Blocks that are left of the scan for everybody; undefined while none is under way. */
-  readonly scanLeft: number | undefined
-  /** Stops; what is under way is not stored. */
+  complete(request: HistoryRequest, target: Target, signal: AbortSignal): Promise<boolean>
+  /** Progress of a subject's history; undefined without a request. */
+  getProgress(subject: Hex | null): ProgressEstimate | undefined
+  /** The failed check that blocks a subject's history; undefined if none failed recently. */
+  findFailure(subject: Hex | null): UnavailableError | undefined
+  /** Remaining blocks of the global scan; undefined while no scan runs. */
+  readonly scanBlocksLeft: number | undefined
+  /** Stops all work; parts under way are not stored. */
   close(): Promise<void>
 }
 
-/** Work goes on this long after somebody asked: longer than callers are told to wait before they come back. */
+/** Work continues this long after the last request, milliseconds: longer than the `Retry-After` of callers. */
 const KEEP_MS = 30_000
-/** Subjects that one request asks for. */
+/** Maximum number of subjects of one request for logs. */
 const SUBJECTS_MAX = 200
-/** After this time the work looks who else waits, and which blocks other processes have stored. */
+/** Length of a task's turn: afterwards new requests and blocks stored by other processes are considered. */
 const TURN_MS = 5_000
-/** After this time as many subjects are asked for as at first, although an endpoint once took fewer. */
+/** After this time requests name `SUBJECTS_MAX` subjects again, although an endpoint once accepted fewer. */
 const SUBJECTS_DOUBT_MS = 600_000
 /** Pause while another process works on the same history. */
 const OTHERS_MS = 250
 
-/** Stands for those who ask without a name. */
+/** Requester of unnamed requests. */
 const UNNAMED = ['']
 
-/** Makes a follower; it does nothing until somebody asks. */
-export function createFollower<Row, Place extends StreamTarget>(options: FollowerOptions<Row, Place>): Follower<Place> {
+/** Creates a follower; it does nothing before the first request. */
+export function createFollower<Row, Target extends StreamTarget>(
+  options: FollowerOptions<Row, Target>,
+): Follower<Target> {
   const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
   const entries = new Map<Hex | null, FollowEntry>()
-  const foresight = createHistoryPrefetch(options, (subject) =>
+  const historyPrefetch = createHistoryPrefetch(options, (subject) =>
     subject === null ? isScanning : entries.get(subject)?.isBusy === true,
   )
   const tasks = new Set<Promise<void>>()
-  const turns = createFairScheduler()
-  const failures = createRecentFailures({ chain: client.chain, stream: stream.name, place: options.place, log, clock })
-  const closing = new AbortController()
-  let place = options.place
-  /** The final block that was asked for last. */
+  const scheduler = createFairScheduler()
+  const failures = createRecentFailures({
+    chain: client.chain,
+    stream: stream.name,
+    target: options.target,
+    log,
+    clock,
+  })
+  const closeController = new AbortController()
+  let target = options.target
+  /** The final block of the last request. */
   let final: FinalBlock | undefined
-  let looking: Promise<void> | undefined
-  let mustLook = false
+  let schedulerRun: Promise<void> | undefined
+  let mustRerun = false
   let subjectsMax = SUBJECTS_MAX
-  let subjectsMs = 0
+  let subjectsReducedMs = 0
   let isScanning = false
-  let scanLeft = 0
-  /** What the continuity check gave last, for the range that ends before this block. */
+  let scanBlocksLeft = 0
+  /** The last result of the continuity check, for the range that ends before `fromBlock`. */
   let later: { readonly fromBlock: number; readonly value: unknown } | undefined
 
-  const name = () => ({ place, stream: stream.name })
+  const getHistoryName = () => ({ target, stream: stream.name })
 
-  /** Gives those something to do that nobody works on. */
-  function look(): void {
-    mustLook = true
-    looking ??= lookAgain().finally(() => {
-      looking = undefined
-      // Somebody may have come after the last look, before this.
-      if (mustLook && !closing.signal.aborted) look()
+  /** Starts tasks for idle entries. */
+  function startIdleTasks(): void {
+    mustRerun = true
+    schedulerRun ??= runScheduler().finally(() => {
+      schedulerRun = undefined
+      // A request may have come between the last pass and this callback.
+      if (mustRerun && !closeController.signal.aborted) startIdleTasks()
     })
   }
 
-  async function lookAgain(): Promise<void> {
-    while (mustLook && !closing.signal.aborted) {
-      mustLook = false
+  async function runScheduler(): Promise<void> {
+    while (mustRerun && !closeController.signal.aborted) {
+      mustRerun = false
       const idle = [...entries.values()].filter(({ isBusy }) => !isBusy)
-      for (const entry of idle) if (!isWanted(entry)) entries.delete(entry.subject)
+      for (const entry of idle) if (!isRequested(entry)) entries.delete(entry.subject)
       try {
-        if (idle.some(isWanted)) await startTasks(idle.filter(isWanted))
+        if (idle.some(isRequested)) await startTasks(idle.filter(isRequested))
       } catch (error) {
         for (const entry of idle) entry.settle(error)
       }
     }
   }
 
-  /** True if somebody waits for it, or is expected back. */
-  function isWanted(entry: FollowEntry): boolean {
-    return entry.isAwaited || clock.monotonicMs() - entry.askedMs <= KEEP_MS
+  /** True if a request waits for the entry, or may come back for it. */
+  function isRequested(entry: FollowEntry): boolean {
+    return entry.isAwaited || clock.monotonicMs() - entry.requestedMs <= KEEP_MS
   }
 
-  /** Whatever is complete leaves; for the rest a plan is made, and those who lack the same blocks go together. */
+  /** Drops complete entries, plans the rest, and groups entries missing the same blocks. */
   async function startTasks(idle: readonly FollowEntry[]): Promise<void> {
-    const covered = await coverage.find(name(), [null, ...idle.flatMap(({ subject }) => subject ?? [])])
-    const everybody = getUsableRanges(covered.get(null), sources)
-    const alone: IncompleteEntry[] = []
-    const scanned: FollowEntry[] = []
+    const coverageBySubject = await coverage.find(getHistoryName(), [
+      null,
+      ...idle.flatMap(({ subject }) => subject ?? []),
+    ])
+    const globalRanges = getUsableRanges(coverageBySubject.get(null), sources)
+    const incompleteEntries: IncompleteEntry[] = []
+    const scanEntries: FollowEntry[] = []
     for (const entry of idle) {
-      const asker = turns.nextFor(entry)
-      const own = entry.subject === null ? undefined : covered.get(entry.subject)
-      const missing = subtractRanges(entry.range, [...getUsableRanges(own, sources), ...everybody])
-      entry.pace.left(countBlocksIn(missing), countBlocksIn([entry.range]))
+      const requester = scheduler.pickRequester(entry)
+      const ownCoverage = entry.subject === null ? undefined : coverageBySubject.get(entry.subject)
+      const missing = subtractRanges(entry.range, [...getUsableRanges(ownCoverage, sources), ...globalRanges])
+      entry.progress.setBlocksLeft(countBlocksIn(missing), countBlocksIn([entry.range]))
       if (missing.length === 0) {
-        entry.isAgreed = isAgreed(entry.range, [own, covered.get(null)])
-        if (stream.verify === undefined || isVerified(entry, own)) {
+        entry.isAgreed = isAgreed(entry.range, [ownCoverage, coverageBySubject.get(null)])
+        if (stream.verify === undefined || isVerified(entry, ownCoverage)) {
           entries.delete(entry.subject)
           entry.settle()
-        } else if (!failures.tell(entry, 'subject') && asker !== undefined)
-          startTask({ of: [entry], asker }, () => check(entry, asker))
+        } else if (!failures.rejectKnownFault(entry, 'subject') && requester !== undefined)
+          startTask({ taskEntries: [entry], requester }, () => checkEntry(entry, requester))
         continue
       }
-      const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
+      const plan = entry.subject === null ? 'everybody' : createPlan(entry, missing, globalRanges)
       if (plan === 'impossible')
         entry.settle(rangeTooNarrowError(client.chain, computeShortfall(missing, { stream, sources })))
-      else if (failures.tell(entry, plan)) continue
-      else if (plan === 'everybody') scanned.push(entry)
-      else if (asker !== undefined) alone.push({ entry, missing, asker })
+      else if (failures.rejectKnownFault(entry, plan)) continue
+      else if (plan === 'everybody') scanEntries.push(entry)
+      else if (requester !== undefined) incompleteEntries.push({ entry, missing, requester })
     }
-    for (const group of groupByMissing(alone, foresight.has)) startGroup(group)
-    if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
+    for (const group of groupByMissing(incompleteEntries, historyPrefetch.has)) startGroup(group)
+    if (scanEntries.length > 0 && !isScanning) startScan(scanEntries, globalRanges)
   }
 
-  const planFor = (entry: FollowEntry, missing: readonly Range[], everybody: readonly Range[]) =>
+  const createPlan = (entry: FollowEntry, missing: readonly Range[], globalRanges: readonly Range[]) =>
     choosePlan({
       missing,
-      everybody: subtractRanges({ fromBlock: place.startBlock, toBlock: entry.range.toBlock }, everybody),
-      isFollowed: everybody.length > 0,
-      mayScan: stream.subjectsOnly !== true,
+      globalMissing: subtractRanges({ fromBlock: target.startBlock, toBlock: entry.range.toBlock }, globalRanges),
+      hasGlobalRanges: globalRanges.length > 0,
+      canScan: stream.subjectsOnly !== true,
       widest: getWidestRange(sources),
     })
 
   function startGroup(group: readonly IncompleteEntry[]): void {
-    const { missing: [range] = [], asker = '' } = group[0] ?? {}
+    const { missing: [range] = [], requester = '' } = group[0] ?? {}
     if (range === undefined) return
-    if (clock.monotonicMs() - subjectsMs >= SUBJECTS_DOUBT_MS) subjectsMax = SUBJECTS_MAX
-    for (let at = 0; at < group.length && turns.mayStart(asker); at += subjectsMax) {
-      const of = group.slice(at, at + subjectsMax).map(({ entry }) => entry)
-      const subjects = of.flatMap(({ subject }) => subject ?? [])
-      const wanted = of[0]?.range ?? range
-      startTask({ of, asker }, () => coverTurn(subjects, { range, wanted }, { of, asker }))
+    if (clock.monotonicMs() - subjectsReducedMs >= SUBJECTS_DOUBT_MS) subjectsMax = SUBJECTS_MAX
+    for (let offset = 0; offset < group.length && scheduler.mayStart(requester); offset += subjectsMax) {
+      const taskEntries = group.slice(offset, offset + subjectsMax).map(({ entry }) => entry)
+      const subjects = taskEntries.flatMap(({ subject }) => subject ?? [])
+      const requested = taskEntries[0]?.range ?? range
+      startTask({ taskEntries, requester }, () => readTurn(subjects, { range, requested }, { taskEntries, requester }))
     }
   }
 
-  /** One scan serves all who wait for it; it goes as far down as the oldest that any of them lacks. */
-  function startScan(scanned: readonly FollowEntry[], everybody: readonly Range[]): void {
-    const wanted = {
-      fromBlock: Math.min(...scanned.map(({ range }) => range.fromBlock)),
-      toBlock: Math.max(...scanned.map(({ range }) => range.toBlock)),
+  /** Starts one scan for all entries that wait for it, down to the oldest block that any of them lacks. */
+  function startScan(scanEntries: readonly FollowEntry[], globalRanges: readonly Range[]): void {
+    const requested = {
+      fromBlock: Math.min(...scanEntries.map(({ range }) => range.fromBlock)),
+      toBlock: Math.max(...scanEntries.map(({ range }) => range.toBlock)),
     }
-    const [range] = subtractRanges(wanted, everybody)
+    const [range] = subtractRanges(requested, globalRanges)
     if (range === undefined) return
     isScanning = true
-    scanLeft = countBlocksIn(subtractRanges(wanted, everybody))
-    startTask({ of: scanned }, async () => {
+    scanBlocksLeft = countBlocksIn(subtractRanges(requested, globalRanges))
+    startTask({ taskEntries: scanEntries }, async () => {
       try {
-        await coverTurn(null, { range, wanted }, { of: scanned })
+        await readTurn(null, { range, requested }, { taskEntries: scanEntries })
       } finally {
         isScanning = false
       }
     })
   }
 
-  function startTask({ of, asker }: ReadTask, run: () => Promise<void>): void {
-    for (const entry of of) entry.isBusy = true
-    if (asker !== undefined) turns.start(asker)
-    const task = runTask({ of, ...(asker !== undefined && { asker }) }, run).finally(() => {
+  function startTask({ taskEntries, requester }: ReadTask, run: () => Promise<void>): void {
+    for (const entry of taskEntries) entry.isBusy = true
+    if (requester !== undefined) scheduler.start(requester)
+    const task = runTask({ taskEntries, ...(requester !== undefined && { requester }) }, run).finally(() => {
       tasks.delete(task)
-      if (asker !== undefined) turns.end(asker)
-      for (const entry of of) entry.isBusy = false
-      look()
+      if (requester !== undefined) scheduler.end(requester)
+      for (const entry of taskEntries) entry.isBusy = false
+      startIdleTasks()
     })
     tasks.add(task)
   }
 
-  async function runTask({ of, asker }: ReadTask, run: () => Promise<void>): Promise<void> {
-    const isScan = asker === undefined
+  async function runTask({ taskEntries, requester }: ReadTask, run: () => Promise<void>): Promise<void> {
+    const isScan = requester === undefined
     try {
       await run()
-      failures.forget(of, isScan)
+      failures.clear(taskEntries, isScan)
     } catch (error) {
-      if (closing.signal.aborted) return
-      if (error instanceof FilterTooWideError && !isScan && of.length > 1) {
-        // Groups that are refused at the same time count once.
-        subjectsMax = Math.min(subjectsMax, Math.ceil(of.length / 2))
-        subjectsMs = clock.monotonicMs()
+      if (closeController.signal.aborted) return
+      if (error instanceof FilterTooWideError && !isScan && taskEntries.length > 1) {
+        // Groups that are refused at the same time count once, because the limit is half of one group.
+        subjectsMax = Math.min(subjectsMax, Math.ceil(taskEntries.length / 2))
+        subjectsReducedMs = clock.monotonicMs()
         return
       }
-      // Now that it is known how short ranges must be, another plan is made.
+      // The next pass makes another plan with the range length that was learned.
       if (error instanceof RangeTooNarrowError) return
-      if (error instanceof FaultyCheckError && !isScan && isolateEntries(of)) return
-      await sleep(failures.note(error, of, isScan), closing.signal).catch(() => {})
+      if (error instanceof FaultyCheckError && !isScan && isolateEntries(taskEntries)) return
+      await sleep(failures.record(error, taskEntries, isScan), closeController.signal).catch(() => {})
     }
   }
 
-  /** Works on a range, of all that is wanted, for some time. */
-  async function coverTurn(
+  /** Reads and stores a range under a lease on the requested blocks, for at most `TURN_MS`. */
+  async function readTurn(
     subjects: readonly Hex[] | null,
-    { range, wanted }: { readonly range: Range; readonly wanted: Range },
-    { of, asker }: ReadTask,
+    { range, requested }: { readonly range: Range; readonly requested: Range },
+    { taskEntries, requester }: ReadTask,
   ): Promise<void> {
-    const granted = await coverage.lease(name(), subjects, wanted)
-    if (granted.length === 0) return sleep(OTHERS_MS, closing.signal)
-    const mine = subjects === null ? null : subjects.filter((subject) => granted.includes(subject))
+    const leasedSubjects = await coverage.lease(getHistoryName(), subjects, requested)
+    if (leasedSubjects.length === 0) return sleep(OTHERS_MS, closeController.signal)
+    const ownSubjects = subjects === null ? null : subjects.filter((subject) => leasedSubjects.includes(subject))
     const startedMs = clock.monotonicMs()
     let isFirst = true
     try {
-      const following = final === undefined ? [] : await findSourcesWithBlock(sources, final, closing.signal)
+      const sourcesWithBlock =
+        final === undefined ? [] : await findSourcesWithBlock(sources, final, closeController.signal)
       const epoch = final?.epoch ?? 0
       const value = await storeProvenRange(
         {
           stream,
-          place,
-          subjects: mine,
+          target,
+          subjects: ownSubjects,
           range,
-          sources: following,
+          sources: sourcesWithBlock,
           epoch,
           db,
           onHealed,
-          asker,
-          begun: (part) => foresight.take(mine, part),
-          later: mine === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
-          mayGoOn() {
-            const may = isFirst || (clock.monotonicMs() - startedMs < TURN_MS && (of.length === 0 || of.some(isWanted)))
+          requester,
+          takePrefetched: (part) => historyPrefetch.take(ownSubjects, part),
+          later: ownSubjects === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
+          canContinue() {
+            const canRead =
+              isFirst ||
+              (clock.monotonicMs() - startedMs < TURN_MS && (taskEntries.length === 0 || taskEntries.some(isRequested)))
             isFirst = false
-            return may
+            return canRead
           },
           onStored(part) {
             const blocks = part.toBlock - part.fromBlock + 1
-            for (const entry of of) entry.pace.stored(blocks)
-            if (mine === null) {
+            for (const entry of taskEntries) entry.progress.addStored(blocks)
+            if (ownSubjects === null) {
               later = { fromBlock: part.fromBlock, value: null }
-              scanLeft -= blocks
+              scanBlocksLeft -= blocks
             }
             onStored(blocks)
           },
         },
-        closing.signal,
+        closeController.signal,
       )
-      if (mine === null && later !== undefined) later = { ...later, value }
+      if (ownSubjects === null && later !== undefined) later = { ...later, value }
     } finally {
-      await coverage.release(name(), mine).catch(() => {})
+      await coverage.release(getHistoryName(), ownSubjects).catch(() => {})
     }
   }
 
-  /** The check of a subject's rows against the state; what it finds missing is read once more. */
-  async function check(entry: FollowEntry, asker: string): Promise<void> {
+  /** Checks a subject's rows against on-chain state; blocks with missing rows are read once more. */
+  async function checkEntry(entry: FollowEntry, requester: string): Promise<void> {
     const { subject, range } = entry
     if (subject === null || stream.verify === undefined) return
     try {
-      await stream.verify(place, { subject, client, db, ...range }, closing.signal)
-      await coverage.checked(name(), subject, range.toBlock)
+      await stream.verify(target, { subject, client, db, ...range }, closeController.signal)
+      await coverage.recordCheck(getHistoryName(), subject, range.toBlock)
     } catch (error) {
       if (!(error instanceof IncompleteError)) throw error
-      const before = entry.reread
-      if (before !== undefined)
-        throw classifyFailedCheck(error, { before, witnesses: rankSources(sources, error).length })
-      entry.reread = error
-      const again = { fromBlock: error.fromBlock, toBlock: error.toBlock }
-      await coverTurn([subject], { range: again, wanted: range }, { of: [], asker })
+      const previousFailure = entry.rereadCause
+      if (previousFailure !== undefined)
+        throw classifyFailedCheck(error, { before: previousFailure, witnesses: rankSources(sources, error).length })
+      entry.rereadCause = error
+      const rereadRange = { fromBlock: error.fromBlock, toBlock: error.toBlock }
+      await readTurn([subject], { range: rereadRange, requested: range }, { taskEntries: [], requester })
     }
   }
 
   return {
-    async complete({ subject, fromBlock, final: asked, askers }, nextPlace, signal) {
-      place = nextPlace
-      if (final?.epoch !== asked.epoch) later = undefined
-      // Always the last that was asked for: one that turned out to be false must not stay.
-      final = asked
-      const range = { fromBlock, toBlock: asked.number }
+    async complete({ subject, fromBlock, final: finalBlock, requesters }, nextTarget, signal) {
+      target = nextTarget
+      if (final?.epoch !== finalBlock.epoch) later = undefined
+      // Always use the block of the last request: an earlier one may have been replaced.
+      final = finalBlock
+      const range = { fromBlock, toBlock: finalBlock.number }
       const entry = entries.get(subject) ?? createFollowEntry(subject, range, clock)
       entries.set(subject, entry)
-      entry.askedMs = clock.monotonicMs()
-      for (const asker of askers.size === 0 ? UNNAMED : askers) entry.askers.add(asker)
+      entry.requestedMs = clock.monotonicMs()
+      for (const requester of requesters.size === 0 ? UNNAMED : requesters) entry.requesters.add(requester)
       entry.range = { fromBlock: Math.min(entry.range.fromBlock, range.fromBlock), toBlock: range.toBlock }
-      const completed = entry.settled(signal)
-      look()
-      await completed
+      const settledPromise = entry.waitUntilSettled(signal)
+      startIdleTasks()
+      await settledPromise
       return entry.isAgreed
     },
-    ...foresight,
-    paceOf: (subject) => entries.get(subject)?.pace,
-    failureOf: (subject) => entries.get(subject)?.failure,
-    get scanLeft() {
-      return isScanning ? scanLeft : undefined
+    ...historyPrefetch,
+    getProgress: (subject) => entries.get(subject)?.progress,
+    findFailure: (subject) => entries.get(subject)?.failure,
+    get scanBlocksLeft() {
+      return isScanning ? scanBlocksLeft : undefined
     },
     async close() {
-      closing.abort()
-      await Promise.all([looking, ...tasks])
+      closeController.abort()
+      await Promise.all([schedulerRun, ...tasks])
     },
   }
 }

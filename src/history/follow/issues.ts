@@ -1,31 +1,31 @@
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 
-/** What happened longer ago than this is not told any more, milliseconds. */
+/** Issues older than this are not reported, milliseconds. */
 const REPORTED_MS = 600_000
 
-/** Why histories of chains cannot go on, for whoever watches the process. */
+/** Creates the record of why histories of chains fail, for the operator. */
 export function createHistoryIssues(clock: Clock) {
-  const troubles = new Map<number, { readonly message: string; readonly atMs: number }>()
+  const issuesByChain = new Map<number, { readonly message: string; readonly atMs: number }>()
 
   return {
-    /** Notes why a question about a chain fails, until one succeeds; that it takes time is not a failure. */
-    async watch<T>(chainId: number, ask: () => Promise<T>): Promise<T> {
+    /** Records why a request about a chain fails, until one succeeds. A pending history is no failure. */
+    async watch<T>(chainId: number, read: () => Promise<T>): Promise<T> {
       try {
-        const answer = await ask()
-        troubles.delete(chainId)
+        const answer = await read()
+        issuesByChain.delete(chainId)
         return answer
       } catch (error) {
         if (error instanceof UnavailableError && !(error instanceof PendingError)) {
-          troubles.set(chainId, { message: error.message, atMs: clock.monotonicMs() })
+          issuesByChain.set(chainId, { message: error.message, atMs: clock.monotonicMs() })
         }
         throw error
       }
     },
-    /** The last trouble of each chain, unless it was long ago. */
-    recent(): ReadonlyMap<number, string> {
-      const recent = [...troubles].filter(([, { atMs }]) => clock.monotonicMs() - atMs < REPORTED_MS)
-      return new Map(recent.map(([chainId, { message }]) => [chainId, message]))
+    /** The last recent issue of each chain. */
+    listRecent(): ReadonlyMap<number, string> {
+      const recentIssues = [...issuesByChain].filter(([, { atMs }]) => clock.monotonicMs() - atMs < REPORTED_MS)
+      return new Map(recentIssues.map(([chainId, { message }]) => [chainId, message]))
     },
   }
 }

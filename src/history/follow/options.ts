@@ -8,20 +8,20 @@ import type { Coverage } from '../coverage.ts'
 import type { AdaptiveLogSource, FinalBlock } from '../logs/reader.ts'
 import type { Stream, StreamTarget } from '../stream.ts'
 
-/** Whose history is to be completed, and which blocks. */
+/** Which history to complete, and which blocks of it. */
 export interface HistoryRequest {
-  /** Null: everybody. */
+  /** Null: the global history. */
   readonly subject: Hex | null
   readonly fromBlock: number
   /** The last block, which is final. */
   readonly final: FinalBlock
-  /** Who asks: different askers are served in turn. */
-  readonly askers: Requesters
+  /** The requesters, which are served in turn. */
+  readonly requesters: Requesters
 }
 
-export interface FollowerOptions<Row, Place extends StreamTarget> {
-  readonly stream: Stream<Row, Place>
-  readonly place: Place
+export interface FollowerOptions<Row, Target extends StreamTarget> {
+  readonly stream: Stream<Row, Target>
+  readonly target: Target
   readonly client: ChainClient
   readonly sources: readonly AdaptiveLogSource[]
   readonly coverage: Coverage

@@ -15,32 +15,32 @@ export function historySwitchedOffError({ chain: { id, name } }: ChainClient): U
   return new UnavailableError(message, { retryAfterSec: OFF_RETRY_SEC })
 }
 
-/** Throws `UnavailableError` if a history that reaches to this block says nothing about now. */
+/** Throws `UnavailableError` if the last block of a history is too old for a current answer. */
 export function checkHistoryAge({ chain }: ChainClient, { number, timestampSec }: PinnedBlock, clock: Clock): void {
   const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
   const maxSec = finalAgeMaxSec(chain)
   if (ageSec <= maxSec) return
   throw new UnavailableError(
-    `The history of chain ${chain.id} (${chain.name}) ends at block ${number}, which is ${ageSec} s old (check "final block", at most ${Math.round(maxSec)} s): its endpoints call no later block final, and the blocks after it are too many to be read with an answer`,
+    `The history of chain ${chain.id} (${chain.name}) ends at block ${number}, which is ${ageSec} s old (check "final block", at most ${Math.round(maxSec)} s): its endpoints have no later final block, and the blocks after it are too many to be read with an answer`,
     { retryAfterSec: RETRY_SEC.most },
   )
 }
 
-/** Said if the request's time ends before it is known what is missing. */
+/** The error of a request that times out before the newest block is known. */
 export function tipPendingError({ chain: { id, name } }: ChainClient): PendingError {
-  const message = `The history of chain ${id} (${name}) is being read: its newest block is asked for`
+  const message = `The history of chain ${id} (${name}) is being read: waiting for the latest block`
   return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
 }
 
-/** Said if the request's time ends when all that is final is stored. */
+/** The error of a request that times out after all final blocks are stored. */
 export function tailPendingError({ chain: { id, name } }: ChainClient, { finalized }: Tip): PendingError {
   const message = `The history of chain ${id} (${name}) is being read: 100 % done up to block ${finalized.number}, which is final; the blocks after it are being read`
   return new PendingError(message, { retryAfterSec: RETRY_SEC.least, progress: { percent: 100 } })
 }
 
-/** Said if the request's time ends while final blocks are missing. */
-export function historyPendingError({ chain }: ChainClient, pace: ProgressEstimate | undefined): PendingError {
-  const { percent = 0, blocks, seconds } = pace ?? {}
+/** The error of a request that times out while final blocks are missing. */
+export function historyPendingError({ chain }: ChainClient, progress: ProgressEstimate | undefined): PendingError {
+  const { percent = 0, blocks, seconds } = progress ?? {}
   const left = blocks === undefined ? '' : `, ${blocks.toLocaleString('en')} blocks left`
   const retryAfterSec = Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(seconds ?? RETRY_SEC.unknown)))
   return new PendingError(`The history of chain ${chain.id} (${chain.name}) is being read: ${percent} % done${left}`, {

@@ -4,91 +4,95 @@ import type { AdaptiveLogSource } from '../logs/reader.ts'
 import { countBlocksIn, type Range } from '../range.ts'
 import type { FollowEntry } from './entry.ts'
 
-/** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
+/** How missing blocks are read: for the subject alone, for all subjects, or not at all with these endpoints. */
 type Plan = 'subject' | 'everybody' | 'impossible'
 
-/** What one task works on, and in whose turn; a scan is everybody's. */
+/** The entries of one task, and the requester whose turn it uses; a global scan has none. */
 export interface ReadTask {
-  readonly of: readonly FollowEntry[]
-  readonly asker?: string
+  readonly taskEntries: readonly FollowEntry[]
+  readonly requester?: string
 }
 
-/** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
+/** An entry with its missing blocks, newest first, and the requester whose turn they use. */
 export interface IncompleteEntry {
   readonly entry: FollowEntry
   readonly missing: readonly Range[]
-  readonly asker: string
+  readonly requester: string
 }
 
-/** A subject's history is fetched alone if it takes at most this many ranges. */
+/** A subject's history is read alone if it takes at most this many ranges. */
 const WINDOWS_MAX = 64
-/** How long a range is thought to be while no endpoint has refused one. */
+/** Assumed range length while no endpoint has refused a range. */
 const USUAL_BLOCKS = { subject: 1_000_000, everybody: 10_000 } as const
-/** With shorter ranges than this nobody waits for a scan of a whole chain. */
+/** Below this range length a full-chain scan takes too long to wait for. */
 const SCAN_BLOCKS_MIN = 1_000
 
 /**
- * Decides how to complete a subject's history. `widest` is the longest range that any endpoint takes; undefined if none
- * ever refused one.
+ * Chooses how to complete a subject's history. `widest` is the longest range that any endpoint accepts; undefined if
+ * none was ever refused.
  */
 export function choosePlan({
   missing,
-  everybody,
-  isFollowed,
-  mayScan,
+  globalMissing,
+  hasGlobalRanges,
+  canScan,
   widest,
 }: {
-  /** What the subject lacks. */
+  /** Missing blocks of the subject. */
   readonly missing: readonly Range[]
-  /** What everybody's history lacks. */
-  readonly everybody: readonly Range[]
-  /** True if some of everybody's history is stored. */
-  readonly isFollowed: boolean
-  /** False if nothing is ever read for everybody. */
-  readonly mayScan: boolean
+  /** Missing blocks of the global history. */
+  readonly globalMissing: readonly Range[]
+  /** True if any block of the global history is stored. */
+  readonly hasGlobalRanges: boolean
+  /** False if the stream has no global scans. */
+  readonly canScan: boolean
   readonly widest: number | undefined
 }): Plan {
-  // Where everybody's history is kept, one request completes it for all who ask.
-  if (isFollowed && windowsOf(everybody, widest ?? USUAL_BLOCKS.everybody) <= WINDOWS_MAX) return 'everybody'
-  if (windowsOf(missing, widest ?? USUAL_BLOCKS.subject) <= WINDOWS_MAX) return 'subject'
-  if (widest === undefined) return mayScan ? 'everybody' : 'subject'
-  return mayScan && widest >= SCAN_BLOCKS_MIN ? 'everybody' : 'impossible'
+  // Where a global history is stored, one request extends it for all requesters.
+  if (hasGlobalRanges && countWindows(globalMissing, widest ?? USUAL_BLOCKS.everybody) <= WINDOWS_MAX)
+    return 'everybody'
+  if (countWindows(missing, widest ?? USUAL_BLOCKS.subject) <= WINDOWS_MAX) return 'subject'
+  if (widest === undefined) return canScan ? 'everybody' : 'subject'
+  return canScan && widest >= SCAN_BLOCKS_MIN ? 'everybody' : 'impossible'
 }
 
 /**
- * Those who lack the same blocks, and are read in the same turn, go together. A subject stays alone if `isForeseen`:
- * blocks that it lacks are being read for it alone.
+ * Groups entries with the same missing blocks and the same requester. A subject stays alone if `isPrefetched`: its
+ * missing blocks are already being read for it.
  */
 export function groupByMissing(
-  lacking: readonly IncompleteEntry[],
-  isForeseen: (subject: Hex | null, ranges: readonly Range[]) => boolean,
+  incompleteEntries: readonly IncompleteEntry[],
+  isPrefetched: (subject: Hex | null, ranges: readonly Range[]) => boolean,
 ): Iterable<readonly IncompleteEntry[]> {
-  return groupBy(lacking, ({ missing, asker, entry: { subject, isApart } }) =>
-    JSON.stringify([missing, asker, isApart || isForeseen(subject, missing) ? subject : null]),
+  return groupBy(incompleteEntries, ({ missing, requester, entry: { subject, isIsolated: isApart } }) =>
+    JSON.stringify([missing, requester, isApart || isPrefetched(subject, missing) ? subject : null]),
   ).values()
 }
 
-/** How long the widest endpoint's ranges must be if no plan is possible, and how long they are. */
+/** If no plan is possible: the range length that the widest endpoint needs, and the length that it accepts. */
 export function computeShortfall(
   missing: readonly Range[],
   options: { readonly stream: { readonly subjectsOnly?: boolean }; readonly sources: readonly AdaptiveLogSource[] },
 ): { readonly needed: number; readonly widest: number } {
-  const alone = Math.ceil(countBlocksIn(missing) / WINDOWS_MAX)
-  return { needed: options.stream.subjectsOnly ? alone : SCAN_BLOCKS_MIN, widest: getWidestRange(options.sources) ?? 0 }
+  const subjectBlocks = Math.ceil(countBlocksIn(missing) / WINDOWS_MAX)
+  return {
+    needed: options.stream.subjectsOnly ? subjectBlocks : SCAN_BLOCKS_MIN,
+    widest: getWidestRange(options.sources) ?? 0,
+  }
 }
 
-function windowsOf(ranges: readonly Range[], blocks: number): number {
+function countWindows(ranges: readonly Range[], blocks: number): number {
   return Math.ceil(countBlocksIn(ranges) / blocks) + ranges.length - 1
 }
 
 /**
- * The longest range that any endpoint takes; undefined if one of them never refused one or did so long ago, or none is
+ * The longest range that any endpoint accepts; undefined if one endpoint has not refused a range recently, or none is
  * usable.
  */
 export function getWidestRange(sources: readonly AdaptiveLogSource[]): number | undefined {
   const caps = sources
     .filter(({ source }) => source.usable)
     .map(({ cap, isCapInDoubt }) => (isCapInDoubt ? undefined : cap) ?? Number.POSITIVE_INFINITY)
-  const most = Math.max(0, ...caps)
-  return most === 0 || most === Number.POSITIVE_INFINITY ? undefined : most
+  const capMax = Math.max(0, ...caps)
+  return capMax === 0 || capMax === Number.POSITIVE_INFINITY ? undefined : capMax
 }

@@ -8,74 +8,74 @@ import type { EnsureRequest, ExpectedFinalBlock, StreamTarget } from '../stream.
 import type { FollowerOptions } from './options.ts'
 import { getUsableRanges, isVerified } from './usable_ranges.ts'
 
-/** What will be wanted of a subject if a block turns out to be final. */
+/** The history of a subject that will be requested if a block becomes final. */
 interface PrefetchRequest extends Pick<EnsureRequest<never, never>, 'subject' | 'startBlock'> {
   readonly finalized: ExpectedFinalBlock
-  /** What is stored of it, and of everybody. */
-  readonly covered: ReadonlyMap<Hex | null, SubjectCoverage>
+  /** Stored ranges of the subject, and of the global history (null). */
+  readonly coverageBySubject: ReadonlyMap<Hex | null, SubjectCoverage>
 }
 
-/** Parts of histories that are read while endpoints still agree on which block is final. */
-export interface HistoryPrefetch<Place extends StreamTarget> {
+/** Reads parts of histories before the endpoints have agreed on the final block. */
+export interface HistoryPrefetch<Target extends StreamTarget> {
   /**
-   * Begins to read the blocks that a subject lacks, if one request to each endpoint is enough, and the state that its
-   * rows are checked against. If everybody's history is kept, the blocks are those that it lacks. Dropped when `signal`
-   * fires.
+   * Starts to read the missing blocks of a subject, if one request to each endpoint is enough, and the state for the
+   * check of its rows. If a global history is stored, its missing blocks are read instead. Dropped when `signal` fires.
    */
-  foresee(wanted: PrefetchRequest, place: Place, signal: AbortSignal): void
-  /** Begins to read that state alone. */
-  foreseeCheck(wanted: PrefetchRequest, place: Place, signal: AbortSignal): void
-  /** True if one of these ranges was begun for this subject alone. */
+  prefetch(request: PrefetchRequest, target: Target, signal: AbortSignal): void
+  /** Starts to read only the state for the check. */
+  prefetchCheck(request: PrefetchRequest, target: Target, signal: AbortSignal): void
+  /** True if a read of one of these ranges was started for this subject alone. */
   has(subject: Hex | null, ranges: readonly Range[]): boolean
-  /** What was begun for exactly these subjects (null: everybody), once; undefined if nothing was, or if it failed. */
+  /** Takes the part read for exactly these subjects (null: all), once; undefined if there is none or it failed. */
   take(subjects: readonly Hex[] | null, range: Range): Promise<PrefetchedPart | undefined>
 }
 
-/** Subjects whose blocks are read ahead at the same time; the others are read in groups, once the tip is known. */
-const FORESEEN_MAX = 4
+/** Subjects that are prefetched at the same time; further ones are read in groups, once the tip is known. */
+const PREFETCHED_MAX = 4
 
-/** Makes it for one stream. `isBusy` is true if a task works on a subject already (null: on everybody). */
-export function createHistoryPrefetch<Row, Place extends StreamTarget>(
-  options: Pick<FollowerOptions<Row, Place>, 'stream' | 'client' | 'sources' | 'onHealed'>,
+/** Creates the prefetch of one stream. `isBusy` is true if a task already works on a subject (null: on a scan). */
+export function createHistoryPrefetch<Row, Target extends StreamTarget>(
+  options: Pick<FollowerOptions<Row, Target>, 'stream' | 'client' | 'sources' | 'onHealed'>,
   isBusy: (subject: Hex | null) => boolean,
-): HistoryPrefetch<Place> {
+): HistoryPrefetch<Target> {
   const { stream, client, sources, onHealed } = options
-  const ahead = createPrefetcher<PrefetchedPart>({ readsMax: FORESEEN_MAX })
+  const prefetcher = createPrefetcher<PrefetchedPart>({ readsMax: PREFETCHED_MAX })
 
-  function foreseeCheck(wanted: PrefetchRequest, place: Place, signal: AbortSignal): void {
-    const { subject, covered, finalized } = wanted
-    const range = rangeOf(wanted, place)
-    if (range.fromBlock > range.toBlock || isVerified({ subject, range }, covered.get(subject))) return
-    stream.foresee?.(place, { subject, client, finalized }, signal)
+  function prefetchCheck(request: PrefetchRequest, target: Target, signal: AbortSignal): void {
+    const { subject, coverageBySubject, finalized } = request
+    const range = toRange(request, target)
+    if (range.fromBlock > range.toBlock || isVerified({ subject, range }, coverageBySubject.get(subject))) return
+    stream.prefetch?.(target, { subject, client, finalized }, signal)
   }
 
   return {
-    foreseeCheck,
-    foresee(wanted, place, signal) {
-      foreseeCheck(wanted, place, signal)
-      const { subject, covered } = wanted
-      const range = rangeOf(wanted, place)
-      const everybody = getUsableRanges(covered.get(null), sources)
-      const of = everybody.length > 0 ? null : subject
-      const stored = of === null ? everybody : getUsableRanges(covered.get(of), sources)
-      const [missing, ...others] = subtractRanges(range, stored)
-      if (isBusy(of) || missing === undefined || others.length > 0) return
-      const [asker] = getRequesters(signal)
-      const subjects = of === null ? null : [of]
-      const able = sources.filter((source) => source.mayServe(missing))
-      const part = { stream, place, subjects, range: missing, sources: able, asker, onHealed }
+    prefetchCheck,
+    prefetch(request, target, signal) {
+      prefetchCheck(request, target, signal)
+      const { subject, coverageBySubject } = request
+      const range = toRange(request, target)
+      const globalRanges = getUsableRanges(coverageBySubject.get(null), sources)
+      const scope = globalRanges.length > 0 ? null : subject
+      const stored = scope === null ? globalRanges : getUsableRanges(coverageBySubject.get(scope), sources)
+      const [missing, ...moreMissing] = subtractRanges(range, stored)
+      if (isBusy(scope) || missing === undefined || moreMissing.length > 0) return
+      const [requester] = getRequesters(signal)
+      const subjects = scope === null ? null : [scope]
+      const servingSources = sources.filter((source) => source.mayServe(missing))
+      const part = { stream, target, subjects, range: missing, sources: servingSources, requester, onHealed }
       if (countBlocks(missing) > getBlocksPerRequest(part, missing.toBlock)) return
-      ahead.start(nameOf(subjects, missing), (within) => prefetchPart(part, within), signal)
+      prefetcher.start(getKey(subjects, missing), (within) => prefetchPart(part, within), signal)
     },
-    has: (subject, ranges) => ranges.some((range) => ahead.has(nameOf(subject === null ? null : [subject], range))),
-    take: (subjects, range) => ahead.take(nameOf(subjects, range)),
+    has: (subject, ranges) =>
+      ranges.some((range) => prefetcher.has(getKey(subject === null ? null : [subject], range))),
+    take: (subjects, range) => prefetcher.take(getKey(subjects, range)),
   }
 }
 
-function rangeOf({ startBlock = 0, finalized }: PrefetchRequest, place: StreamTarget): Range {
-  return { fromBlock: Math.max(place.startBlock, startBlock), toBlock: Number(finalized.number) }
+function toRange({ startBlock = 0, finalized }: PrefetchRequest, target: StreamTarget): Range {
+  return { fromBlock: Math.max(target.startBlock, startBlock), toBlock: Number(finalized.number) }
 }
 
-function nameOf(subjects: readonly Hex[] | null, { fromBlock, toBlock }: Range): string {
+function getKey(subjects: readonly Hex[] | null, { fromBlock, toBlock }: Range): string {
   return `${subjects === null ? 'everybody' : subjects.join()}:${fromBlock}:${toBlock}`
 }

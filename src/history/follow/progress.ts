@@ -1,34 +1,34 @@
 import type { Clock } from '../../lib/clock.ts'
 
-/** How far the work on one history is, and how fast it goes. */
+/** Progress and speed of the work on one history. */
 export type ProgressEstimate = ReturnType<typeof createProgressEstimate>
 
-/** Starts to measure; until it is known how many blocks are left, all of `wanted` count as missing. */
-export function createProgressEstimate(clock: Clock, wanted: number) {
+/** Starts to measure; all of `initialBlocks` count as missing until `setBlocksLeft` is called. */
+export function createProgressEstimate(clock: Clock, initialBlocks: number) {
   let start: { readonly blocks: number; readonly atMs: number } | undefined
-  let blocks = wanted
-  let all = Math.max(1, wanted)
+  let blocks = initialBlocks
+  let allBlocks = Math.max(1, initialBlocks)
 
   return {
-    /** Notes that so many blocks are left of so many. */
-    left(now: number, of: number): void {
-      start ??= { blocks: now, atMs: clock.monotonicMs() }
-      blocks = now
-      all = Math.max(1, of)
+    /** Sets the remaining and the total number of blocks. */
+    setBlocksLeft(blocksLeft: number, totalBlocks: number): void {
+      start ??= { blocks: blocksLeft, atMs: clock.monotonicMs() }
+      blocks = blocksLeft
+      allBlocks = Math.max(1, totalBlocks)
     },
-    /** Notes that so many blocks were stored since. */
-    stored(more: number): void {
-      blocks = Math.max(0, blocks - more)
+    /** Subtracts blocks that were stored since. */
+    addStored(storedBlocks: number): void {
+      blocks = Math.max(0, blocks - storedBlocks)
     },
-    /** Blocks that are left. */
+    /** Remaining blocks. */
     get blocks(): number {
       return blocks
     },
-    /** Of all blocks, 0 to 100, rounded down. */
+    /** Finished share of all blocks, 0 to 100, rounded down. */
     get percent(): number {
-      return Math.floor((100 * (all - blocks)) / all)
+      return Math.floor((100 * (allBlocks - blocks)) / allBlocks)
     },
-    /** Seconds until the rest is done if it goes on like this; undefined if nothing was done yet. */
+    /** Estimated seconds until completion at the measured speed; undefined before the first stored block. */
     get seconds(): number | undefined {
       if (start === undefined || start.blocks <= blocks) return undefined
       return (blocks * (clock.monotonicMs() - start.atMs)) / (start.blocks - blocks) / 1_000

@@ -1,29 +1,29 @@
 import type { FollowEntry } from './entry.ts'
 
-/** Tasks of one asker at the same time, and of all of them. */
-const TASKS_MAX = { asker: 4, all: 256 } as const
+/** Maximum number of concurrent tasks, per requester and in total. */
+const TASKS_MAX = { requester: 4, all: 256 } as const
 
-/** Shares the work among those who asked for it, so that one who asks for much does not hold up the others. */
+/** Creates a scheduler that shares tasks among requesters, so that a large request does not hold up the others. */
 export function createFairScheduler() {
   const running = new Map<string, number>()
   let all = 0
-  const countOf = (asker: string) => running.get(asker) ?? 0
-  const mayStart = (asker: string) => all < TASKS_MAX.all && countOf(asker) < TASKS_MAX.asker
+  const countTasks = (requester: string) => running.get(requester) ?? 0
+  const canStart = (requester: string) => all < TASKS_MAX.all && countTasks(requester) < TASKS_MAX.requester
 
   return {
-    /** Who may start a task: of an entry's askers the one with the fewest. Undefined: all have as many as they may. */
-    nextFor: ({ askers }: Pick<FollowEntry, 'askers'>) =>
-      [...askers].sort((a, b) => countOf(a) - countOf(b)).find(mayStart),
-    /** True if an asker may start one more task. */
-    mayStart,
-    start(asker: string): void {
+    /** The requester of an entry with the fewest tasks; undefined if all of them have reached their limit. */
+    pickRequester: ({ requesters }: Pick<FollowEntry, 'requesters'>) =>
+      [...requesters].sort((a, b) => countTasks(a) - countTasks(b)).find(canStart),
+    /** True if a requester may start one more task. */
+    mayStart: canStart,
+    start(requester: string): void {
       all++
-      running.set(asker, countOf(asker) + 1)
+      running.set(requester, countTasks(requester) + 1)
     },
-    end(asker: string): void {
+    end(requester: string): void {
       all--
-      if (countOf(asker) > 1) running.set(asker, countOf(asker) - 1)
-      else running.delete(asker)
+      if (countTasks(requester) > 1) running.set(requester, countTasks(requester) - 1)
+      else running.delete(requester)
     },
   }
 }

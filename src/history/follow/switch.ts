@@ -3,17 +3,17 @@ import type { Database } from '../../db/database.ts'
 import { coalesce } from '../../lib/async/coalesce.ts'
 
 /**
- * Whether the operator has switched histories off; one statement for all who ask at the same time. Throws as
+ * Creates the check whether the operator has switched histories off; concurrent checks share one statement. Throws as
  * `Database.run`.
  */
 export function createHistorySwitch(db: Database): () => Promise<boolean> {
-  const isOff = coalesce<undefined, boolean>({
-    nameOf: () => '',
+  const readIsOff = coalesce<undefined, boolean>({
+    getKey: () => '',
     itemsMax: Number.POSITIVE_INFINITY,
-    async answer(askers) {
+    async answer(requesters) {
       const [row] = await featureDisabledFind(db, { feature: 'history' })
-      return askers.map(() => row?.is_off === true)
+      return requesters.map(() => row?.is_off === true)
     },
   })
-  return () => isOff(undefined)
+  return () => readIsOff(undefined)
 }

@@ -4,30 +4,30 @@ import { rankSources } from '../proof/proof.ts'
 import { type Range, subtractRanges } from '../range.ts'
 import type { FollowEntry } from './entry.ts'
 
-/** What counts as stored: one endpoint's word does only as long as there is no second that could be asked. */
+/** Ranges that count as stored: unconfirmed ones only while no second endpoint could confirm them. */
 export function getUsableRanges(
-  covered: SubjectCoverage | undefined,
+  coverage: SubjectCoverage | undefined,
   sources: readonly AdaptiveLogSource[],
 ): readonly Range[] {
-  const { ranges = [], agreed = [] } = covered ?? {}
-  const doubted = ranges.flatMap((range) => subtractRanges(range, agreed))
-  return [...agreed, ...doubted.filter((range) => rankSources(sources, range, 'mayServe').length < 2)]
+  const { ranges = [], agreed = [] } = coverage ?? {}
+  const unconfirmed = ranges.flatMap((range) => subtractRanges(range, agreed))
+  return [...agreed, ...unconfirmed.filter((range) => rankSources(sources, range, 'mayServe').length < 2)]
 }
 
 /** True if two endpoints agreed on all blocks of a range. */
-export function isAgreed(range: Range, covered: readonly (SubjectCoverage | undefined)[]): boolean {
+export function isAgreed(range: Range, coverages: readonly (SubjectCoverage | undefined)[]): boolean {
   return (
     subtractRanges(
       range,
-      covered.flatMap((each) => each?.agreed ?? []),
+      coverages.flatMap((each) => each?.agreed ?? []),
     ).length === 0
   )
 }
 
-/** True if a subject's rows agreed with the chain's state at the last of the blocks; everybody's are not checked. */
+/** True if the subject's rows matched on-chain state at the range's last block. Global scans are not checked. */
 export function isVerified(
   { subject, range }: Pick<FollowEntry, 'subject' | 'range'>,
-  own: SubjectCoverage | undefined,
+  coverage: SubjectCoverage | undefined,
 ): boolean {
-  return subject === null || (own?.checkedTo ?? -1) >= range.toBlock
+  return subject === null || (coverage?.checkedTo ?? -1) >= range.toBlock
 }

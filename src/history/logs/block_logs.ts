@@ -16,20 +16,20 @@ export interface BlockLogs {
   readonly logs: readonly HistoryLog[]
 }
 
-/** What an endpoint says of the block with this number. */
+/** An endpoint's claim about the block with this number. */
 export type NumberedClaim = BlockClaim & { readonly number: number }
 
 /** Time limits of the receipts of a block and of one transaction, milliseconds. */
 const BLOCK_MS = 10_000
 const RECEIPT_MS = 3_000
-/** Receipts that are asked for one by one, if a block's cannot be had at once, and how many at a time. */
+/** Maximum number of receipts read one by one, if a block's receipts are not served at once, and how many at a time. */
 const RECEIPTS_MAX = 400
 const RECEIPTS_AT_ONCE = 8
 
 /**
- * Reads the receipts of a block's transactions. Everything about a log that the receipts' root does not cover comes from
- * its place in the block. Undefined if the endpoint does not give all of them, or they are too many. Throws as
- * `Endpoint.request`.
+ * Reads the receipts of a block's transactions. The fields of a log that the receipts' root does not cover are derived
+ * from its position in the block. Undefined if the endpoint does not return all receipts, or they are too many. Throws
+ * as `Endpoint.request`.
  */
 export async function readBlockLogs(
   endpoint: Pick<Endpoint, 'request'>,
@@ -37,7 +37,9 @@ export async function readBlockLogs(
   signal: AbortSignal,
 ): Promise<BlockLogs | undefined> {
   const { transactions } = block
-  const receipts = (await allAtOnce(endpoint, block.number, signal)) ?? (await oneByOne(endpoint, transactions, signal))
+  const receipts =
+    (await readBlockReceipts(endpoint, block.number, signal)) ??
+    (await readReceiptsOneByOne(endpoint, transactions, signal))
   if (receipts === undefined || receipts.length !== transactions.length) return undefined
   const logs: HistoryLog[] = []
   for (const [transactionIndex, receipt] of receipts.entries()) {
@@ -59,7 +61,7 @@ export async function readBlockLogs(
   return { root: computeReceiptsRoot(receipts), logs }
 }
 
-async function allAtOnce(
+async function readBlockReceipts(
   endpoint: Pick<Endpoint, 'request'>,
   number: number,
   signal: AbortSignal,
@@ -74,7 +76,7 @@ async function allAtOnce(
   }
 }
 
-async function oneByOne(
+async function readReceiptsOneByOne(
   endpoint: Pick<Endpoint, 'request'>,
   transactions: readonly Hex[],
   signal: AbortSignal,
@@ -82,15 +84,15 @@ async function oneByOne(
   if (transactions.length > RECEIPTS_MAX) return undefined
   const parse = (result: unknown) => (result === null ? undefined : parseRawTransactionReceipt(result))
   const receipts: RawTransactionReceipt[] = []
-  for (let at = 0; at < transactions.length; at += RECEIPTS_AT_ONCE) {
-    const some = await allOrAbort(
-      transactions.slice(at, at + RECEIPTS_AT_ONCE).map((hash) => (within: AbortSignal) => {
+  for (let offset = 0; offset < transactions.length; offset += RECEIPTS_AT_ONCE) {
+    const chunk = await allOrAbort(
+      transactions.slice(offset, offset + RECEIPTS_AT_ONCE).map((hash) => (within: AbortSignal) => {
         const request = { method: 'eth_getTransactionReceipt', params: [hash], parse, timeoutMs: RECEIPT_MS }
         return endpoint.request(request, within)
       }),
       signal,
     )
-    for (const receipt of some) {
+    for (const receipt of chunk) {
       if (receipt === undefined) return undefined
       receipts.push(receipt)
     }

@@ -4,47 +4,47 @@ import type { Range } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { compareLogs, isSameLog } from './witness.ts'
 
-/** What was asked: a range of blocks, or one block by its hash. */
+/** The blocks of a request: a range, or one block by its hash. */
 export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }
 
-/** An endpoint gave logs that cannot be an answer to the question. */
+/** An endpoint gave logs that do not match the request or contradict each other. */
 export class InvalidLogsError extends UpstreamError {}
 
 /**
- * Checks that an endpoint's logs answer the question and contradict each other nowhere: each within the range and the
+ * Checks that an endpoint's logs match the request and do not contradict each other: each within the range and the
  * filter; in order; positions without repeats; one hash for each block, and one block for each transaction. Throws
- * `InvalidLogsError`. That logs are missing cannot be seen here.
+ * `InvalidLogsError`. Missing logs cannot be detected here.
  */
 export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range: LogRange): void {
-  const wanted = wantedOf(filter)
+  const matcher = toLogMatcher(filter)
   const transactions = new Map<Hex, HistoryLog>()
-  let before: HistoryLog | undefined
+  let previous: HistoryLog | undefined
   for (const log of logs) {
-    if (!isWithin(log, range)) throw wrong('a log outside the range', log)
-    if (!isWanted(log, wanted)) throw wrong('a log that the filter does not want', log)
-    if (before !== undefined) {
-      if (log.blockNumber < before.blockNumber) throw wrong('logs out of order', log)
-      if (log.blockNumber === before.blockNumber) checkSameBlock(log, before)
+    if (!isWithin(log, range)) throw invalidLogsError('a log outside the range', log)
+    if (!isMatch(log, matcher)) throw invalidLogsError('a log that the filter does not want', log)
+    if (previous !== undefined) {
+      if (log.blockNumber < previous.blockNumber) throw invalidLogsError('logs out of order', log)
+      if (log.blockNumber === previous.blockNumber) checkSameBlock(log, previous)
     }
     const first = transactions.get(log.transactionHash)
     if (first === undefined) transactions.set(log.transactionHash, log)
     else if (first.blockNumber !== log.blockNumber || first.transactionIndex !== log.transactionIndex) {
-      throw wrong('one transaction at two places', log)
+      throw invalidLogsError('one transaction at two places', log)
     }
-    before = log
+    previous = log
   }
 }
 
-function checkSameBlock(log: HistoryLog, before: HistoryLog): void {
-  if (log.blockHash !== before.blockHash) throw wrong('one block with two hashes', log)
-  if (log.timestampSec !== before.timestampSec) throw wrong('one block with two times', log)
-  if (log.logIndex === before.logIndex) throw wrong('a log index twice', log)
-  if (log.logIndex < before.logIndex || log.transactionIndex < before.transactionIndex) {
-    throw wrong('logs out of order', log)
+function checkSameBlock(log: HistoryLog, previous: HistoryLog): void {
+  if (log.blockHash !== previous.blockHash) throw invalidLogsError('one block with two hashes', log)
+  if (log.timestampSec !== previous.timestampSec) throw invalidLogsError('one block with two times', log)
+  if (log.logIndex === previous.logIndex) throw invalidLogsError('a log index twice', log)
+  if (log.logIndex < previous.logIndex || log.transactionIndex < previous.transactionIndex) {
+    throw invalidLogsError('logs out of order', log)
   }
-  const isSameTransaction = log.transactionHash === before.transactionHash
-  if (isSameTransaction !== (log.transactionIndex === before.transactionIndex)) {
-    throw wrong('two transactions at one place', log)
+  const isSameTransaction = log.transactionHash === previous.transactionHash
+  if (isSameTransaction !== (log.transactionIndex === previous.transactionIndex)) {
+    throw invalidLogsError('two transactions at one place', log)
   }
 }
 
@@ -53,35 +53,35 @@ function isWithin(log: HistoryLog, range: LogRange): boolean {
   return log.blockNumber >= range.fromBlock && log.blockNumber <= range.toBlock
 }
 
-function wantedOf({ addresses, topics }: LogFilter) {
+function toLogMatcher({ addresses, topics }: LogFilter) {
   return {
     addresses: addresses && new Set(addresses),
     topics: topics.map((each) => (each === null ? null : new Set(each))),
   }
 }
 
-function isWanted(log: HistoryLog, { addresses, topics }: ReturnType<typeof wantedOf>): boolean {
+function isMatch(log: HistoryLog, { addresses, topics }: ReturnType<typeof toLogMatcher>): boolean {
   if (addresses?.has(log.address) === false) return false
-  return topics.every((wanted, index) => {
+  return topics.every((allowedTopics, index) => {
     const topic = log.topics[index]
-    return topic !== undefined && (wanted === null || wanted.has(topic))
+    return topic !== undefined && (allowedTopics === null || allowedTopics.has(topic))
   })
 }
 
-function wrong(what: string, { blockNumber, logIndex }: HistoryLog): InvalidLogsError {
-  return new InvalidLogsError(`The endpoint gave ${what} (block ${blockNumber}, log ${logIndex})`)
+function invalidLogsError(fault: string, { blockNumber, logIndex }: HistoryLog): InvalidLogsError {
+  return new InvalidLogsError(`The endpoint gave ${fault} (block ${blockNumber}, log ${logIndex})`)
 }
 
 /**
- * Lists of different filters as one; a log that several filters found comes once. Throws `InvalidLogsError` if they differ
- * about one position.
+ * Merges the lists of different filters; a log in several lists comes once. Throws `InvalidLogsError` if two lists have
+ * different logs at one position.
  */
 export function mergeLogs(lists: readonly (readonly HistoryLog[])[]): readonly HistoryLog[] {
   const all = lists.flat().sort(compareLogs)
   return all.filter((log, index) => {
-    const before = all[index - 1]
-    if (before === undefined || compareLogs(before, log) !== 0) return true
-    if (!isSameLog(before, log)) throw new InvalidLogsError('The endpoint gave two logs at one position')
+    const previous = all[index - 1]
+    if (previous === undefined || compareLogs(previous, log) !== 0) return true
+    if (!isSameLog(previous, log)) throw new InvalidLogsError('The endpoint gave two logs at one position')
     return false
   })
 }

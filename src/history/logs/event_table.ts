@@ -3,7 +3,7 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { HistoryLog } from '../stream.ts'
 
 /**
- * The events of a protocol that matter, from their signatures, of which the types alone matter:
+ * Creates the table of a protocol's relevant events from their signatures, which need types only:
  * `SetFee(bytes32 indexed, uint256)`.
  */
 export function createEventTable<Name extends string>(signatures: Readonly<Record<Name, string>>) {
@@ -12,13 +12,13 @@ export function createEventTable<Name extends string>(signatures: Readonly<Recor
     const words = signature.split(',').length - indexed
     return { name, topic: toEventSelector(signature), topics: 1 + indexed, words }
   })
-  const byTopic = new Map(events.map((event) => [event.topic, event]))
+  const eventsByTopic = new Map(events.map((event) => [event.topic, event]))
   return {
-    /** First topic of each. */
+    /** First topic of each event. */
     topics: Object.fromEntries(events.map(({ name, topic }) => [name, topic])) as Readonly<Record<Name, Hex>>,
-    /** Which of them a log is; undefined for another. Throws `UpstreamError` if it has the topic, but not the shape. */
-    nameOf({ topics, data, blockNumber }: HistoryLog): Name | undefined {
-      const event = topics[0] === undefined ? undefined : byTopic.get(topics[0])
+    /** The event of a log; undefined for another event. Throws `UpstreamError` if only its topic matches. */
+    findName({ topics, data, blockNumber }: HistoryLog): Name | undefined {
+      const event = topics[0] === undefined ? undefined : eventsByTopic.get(topics[0])
       if (event === undefined) return undefined
       if (topics.length !== event.topics || data.length < 2 + 64 * event.words) {
         throw new UpstreamError(
@@ -30,11 +30,11 @@ export function createEventTable<Name extends string>(signatures: Readonly<Recor
   }
 }
 
-/** What stands in a log: addresses in its topics, addresses and words in its data. */
+/** Creates a reader of a log's fields: addresses in its topics, addresses and words in its data. */
 export function createLogFieldReader({ topics, data }: HistoryLog) {
   return {
     address: (index: number): Hex => `0x${(topics[index] ?? '').slice(26)}`,
-    addressIn: (index: number): Hex => `0x${data.slice(26 + 64 * index, 66 + 64 * index)}`,
+    dataAddress: (index: number): Hex => `0x${data.slice(26 + 64 * index, 66 + 64 * index)}`,
     word: (index: number): bigint => BigInt(`0x${data.slice(2 + 64 * index, 66 + 64 * index)}`),
   }
 }

@@ -6,13 +6,13 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { ExpectedTip } from '../tip.ts'
 import type { LogRange } from './check_logs.ts'
 
-/** The newest blocks are asked for by their hash: a node that lacks one says so, but gives nothing for a range. */
+/** The newest blocks are read by hash: a node that lacks one fails, whereas it returns no logs for a range. */
 export const HASHED_BLOCKS = 3
 
-/** The newest blocks by their hashes, each the parent of the next, so that all are of the chain that ends at the tip. */
+/** Reads the hashes of the newest blocks, each the parent of the next, so that all belong to the chain of the tip. */
 export async function readNewestHashes(
   endpoint: Endpoint,
-  of: {
+  options: {
     readonly client: ChainClient
     readonly tip: ExpectedTip
     readonly grandparent: Hex | undefined
@@ -20,7 +20,7 @@ export async function readNewestHashes(
   },
   signal: AbortSignal,
 ): Promise<readonly LogRange[]> {
-  const { client, tip, grandparent, fromBlock } = of
+  const { client, tip, grandparent, fromBlock } = options
   const hashes: LogRange[] = []
   let block: Pick<PinnedBlock, 'number' | 'hash' | 'parentHash'> = tip.block
   for (;;) {

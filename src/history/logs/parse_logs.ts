@@ -7,7 +7,7 @@ const QUANTITY = /^0x[0-9a-f]{1,13}$/
 /** Reads the result of `eth_getLogs`. Throws `TypeError` on anything that is not a list of mined logs. */
 export function parseLogs(result: unknown): readonly HistoryLog[] {
   if (!Array.isArray(result)) throw new TypeError('Expected a list of logs')
-  return result.map(logParser())
+  return result.map(createLogParser())
 }
 
 /** Reads the logs in the result of `eth_getTransactionReceipt`; undefined if the endpoint does not have it. */
@@ -18,21 +18,25 @@ export function parseReceipt(result: unknown): readonly HistoryLog[] | undefined
     parseLowerWord(receipt['transactionHash']),
     parseLowerWord(receipt['blockHash']),
   ]
-  quantity(receipt['blockNumber'])
+  parseQuantity(receipt['blockNumber'])
   const logs = parseLogs(receipt['logs'])
-  const isWhole = logs.every((log) => log.transactionHash === transactionHash && log.blockHash === blockHash)
-  if (!isWhole) throw new TypeError('Expected the logs of one transaction')
+  const isOneTransaction = logs.every((log) => log.transactionHash === transactionHash && log.blockHash === blockHash)
+  if (!isOneTransaction) throw new TypeError('Expected the logs of one transaction')
   return logs
 }
 
-/** Logs of one list mostly share what the one before them has: that is read once. */
-function logParser(): (value: unknown) => HistoryLog {
+/** Creates a parser that reuses the parsed fields of the previous log, which consecutive logs mostly share. */
+function createLogParser(): (value: unknown) => HistoryLog {
   const [address, blockHash, transactionHash] = [
-    onceInARow(parseLowerAddress),
-    onceInARow(parseLowerWord),
-    onceInARow(parseLowerWord),
+    memoizeLast(parseLowerAddress),
+    memoizeLast(parseLowerWord),
+    memoizeLast(parseLowerWord),
   ]
-  const [blockNumber, transactionIndex, timestamp] = [onceInARow(quantity), onceInARow(quantity), onceInARow(quantity)]
+  const [blockNumber, transactionIndex, timestamp] = [
+    memoizeLast(parseQuantity),
+    memoizeLast(parseQuantity),
+    memoizeLast(parseQuantity),
+  ]
   return (value) => {
     const log = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
     const { topics, removed, blockTimestamp } = log
@@ -45,14 +49,14 @@ function logParser(): (value: unknown) => HistoryLog {
       blockHash: blockHash(log['blockHash']),
       transactionHash: transactionHash(log['transactionHash']),
       transactionIndex: transactionIndex(log['transactionIndex']),
-      logIndex: quantity(log['logIndex']),
+      logIndex: parseQuantity(log['logIndex']),
       timestampSec: blockTimestamp === undefined || blockTimestamp === null ? null : timestamp(blockTimestamp),
     }
   }
 }
 
-/** The same function, which runs once for equal values that follow each other. */
-function onceInARow<T>(parse: (value: unknown) => T): (value: unknown) => T {
+/** Wraps a parser so that consecutive equal values are parsed once. */
+function memoizeLast<T>(parse: (value: unknown) => T): (value: unknown) => T {
   let last: { readonly value: unknown; readonly parsed: T } | undefined
   return (value) => {
     if (last === undefined || last.value !== value) last = { value, parsed: parse(value) }
@@ -60,7 +64,7 @@ function onceInARow<T>(parse: (value: unknown) => T): (value: unknown) => T {
   }
 }
 
-function quantity(value: unknown): number {
+function parseQuantity(value: unknown): number {
   if (typeof value !== 'string' || !QUANTITY.test(value)) throw new TypeError('Expected a quantity in a log')
   return Number(value)
 }

@@ -14,44 +14,44 @@ import { LogsRefusedError, type RefusalReaction } from './refusal.ts'
 import type { LogSource } from './source.ts'
 import { createSmallRequestQueue, createThrottle } from './throttle.ts'
 
-/** What is read, and how it is divided. */
+/** The logs to read, and how the range is divided. */
 export interface LogsRequest {
-  /** Kind of filter, for what was learned about lengths: a stream's name, and whether it is for everybody. */
+  /** Kind of filter, the key of learned lengths: a stream's name, and whether it is for one subject or for all. */
   readonly key: string
   readonly filters: readonly LogFilter[]
   readonly range: Range
-  /** Length of the first piece ever asked for. */
+  /** Length of the very first piece. */
   readonly firstBlocks: number
-  /** How often the range was read before: each read divides it at other blocks. */
+  /** Number of earlier reads of the range: each read divides it at other blocks. */
   readonly turn: number
-  /** Who asked for it: endpoints serve different askers in turn. Absent: it serves everybody. */
-  readonly asker?: string | undefined
+  /** The requester; endpoints serve requesters in turn. Absent for global scans. */
+  readonly requester?: string | undefined
 }
 
-/** One endpoint with what was learned about its ranges. In memory only: what endpoints allow changes. */
+/** One endpoint with the learned limits of its ranges. In memory only, because limits change. */
 export type AdaptiveLogSource = ReturnType<typeof createAdaptiveLogSource>
 
 /** A block that is final, so that every endpoint must have it. */
 export interface FinalBlock {
   readonly number: number
   readonly hash: Hex
-  /** Counts how often the chain's history was taken back before it was read. */
+  /** Number of rollbacks of the chain's history before the block was read. */
   readonly epoch: number
 }
 
 /** The filter names too many topics or addresses for an endpoint. */
 export class FilterTooWideError extends UpstreamError {}
 
-/** The range was chosen before it was known how short ranges must be: it would take far more requests than planned. */
+/** The endpoint accepts far shorter ranges than planned, so the range would take too many requests. */
 export class RangeTooNarrowError extends Error {
   override readonly name = 'RangeTooNarrowError'
 }
 
 const RETRIES = 4
 const AGAIN_MS = 200
-/** Late answers in a row that only make ranges shorter, which is four lengths; who is later still is silent. */
+/** Consecutive late answers that only shorten ranges, by four lengths; after more the endpoint counts as silent. */
 const LATE_MAX = 7
-/** Rate limits in a row that one read waits for. */
+/** Consecutive rate limits that one read waits for. */
 const RATE_WAITS = 6
 /** Pieces of one read, at most. */
 const PIECES_MAX = 256
@@ -61,90 +61,90 @@ export function createAdaptiveLogSource(options: {
   readonly source: LogSource
   readonly clock: Clock
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  readonly record?: (outcome: LogsOutcome) => void
+  readonly onOutcome?: (outcome: LogsOutcome) => void
 }) {
-  const { source, clock, sleep, record = () => {} } = options
+  const { source, clock, sleep, onOutcome = () => {} } = options
   const throttle = createThrottle({ clock, sleep })
-  const ask = createSmallRequestQueue({ source, throttle, clock })
+  const runSmallRequest = createSmallRequestQueue({ source, throttle, clock })
   const limits = createRangeLimits(clock)
   const probes = new Map<string, Promise<unknown>>()
-  /** The length that one request tries at the moment, above the cap. */
-  let trying = 0
-  /** The request that tries whether older blocks are kept again. */
-  let digging: Promise<unknown> | undefined
-  // After it was unable, a single request finds out whether it is able again.
-  const rests = createBackoff(clock, () => probes.clear())
+  /** The range length above the cap that one request tries now; 0 without a trial. */
+  let trialBlocks = 0
+  /** The request that tries whether older blocks are served again. */
+  let reprobe: Promise<unknown> | undefined
+  // After an endpoint was unable, a single request probes it again.
+  const backoff = createBackoff(clock, () => probes.clear())
   let lateInARow = 0
-  /** The final block that it was asked for last, and whether it has it. */
-  let followed: { readonly hash: Hex; readonly verdict: boolean } | undefined
+  /** The last final block that was checked, and whether the endpoint has it. */
+  let finalBlockCheck: { readonly hash: Hex; readonly verdict: boolean } | undefined
 
-  /** True if it can be asked for logs of these blocks, now or after the pause that follows a failure. */
+  /** True if the endpoint can serve logs of these blocks, now or after the pause that follows a failure. */
   function mayServe(range: Range): boolean {
-    return source.usable && !rests.isOut && limits.keeps(range)
+    return source.usable && !backoff.isExcluded && limits.isRetained(range)
   }
 
-  /** Learns from a refusal of a whole range; throws if no shorter range would be taken either. */
-  function learn(request: LogsRequest, range: Range, reaction: RefusalReaction): void {
+  /** Learns from a refusal of a whole range; throws if a shorter range would be refused, too. */
+  function learnFromRefusal(request: LogsRequest, range: Range, reaction: RefusalReaction): void {
     const blocks = countBlocks(range)
     if (reaction.kind === 'range' || reaction.kind === 'results' || reaction.kind === 'late') {
-      limits.refused(request, reaction, blocks)
+      limits.recordRefusal(request, reaction, blocks)
       const isSilent = reaction.kind === 'late' && ++lateInARow > LATE_MAX
       if (blocks > 1 && !isSilent) return
       lateInARow = 0
-      rests.start(reaction.kind === 'late' ? 'silent' : 'unable')
+      backoff.start(reaction.kind === 'late' ? 'silent' : 'unable')
     }
-    if (reaction.kind === 'filter') throw new FilterTooWideError('The endpoint takes fewer topics')
-    if (reaction.kind === 'pruned') limits.pruned(range)
-    if (reaction.kind === 'behind' || reaction.kind === 'unable') rests.start(reaction.kind)
+    if (reaction.kind === 'filter') throw new FilterTooWideError('The endpoint accepts fewer topics')
+    if (reaction.kind === 'pruned') limits.recordPruned(range)
+    if (reaction.kind === 'behind' || reaction.kind === 'unable') backoff.start(reaction.kind)
     throw new UpstreamError(`The endpoint gives no logs of these blocks (${reaction.kind})`)
   }
 
-  /** One request for each filter; asks again after a rate limit or a failure. */
-  async function askOnce(request: LogsRequest, range: Range, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  /** Sends one request for each filter; retries after a rate limit or a failure. */
+  async function requestOnce(request: LogsRequest, range: Range, signal: AbortSignal): Promise<readonly HistoryLog[]> {
     const lists = await allOrAbort(
-      request.filters.map((filter) => (within: AbortSignal) => askFilter(request, { filter, range }, within)),
+      request.filters.map((filter) => (within: AbortSignal) => requestFilter(request, { filter, range }, within)),
       signal,
     )
-    limits.answered(request, { blocks: countBlocks(range), logs: Math.max(0, ...lists.map((list) => list.length)) })
+    limits.recordAnswer(request, { blocks: countBlocks(range), logs: Math.max(0, ...lists.map((list) => list.length)) })
     return lists.length === 1 ? (lists[0] ?? []) : mergeLogs(lists)
   }
 
-  async function askFilter(
-    { asker }: LogsRequest,
+  async function requestFilter(
+    { requester }: LogsRequest,
     { filter, range }: { readonly filter: LogFilter; readonly range: Range },
     signal: AbortSignal,
   ): Promise<readonly HistoryLog[]> {
     let failures = 0
-    let waits = 0
+    let rateWaits = 0
     for (;;) {
-      let isAsked = false
+      let isSent = false
       try {
-        const ask = () => {
+        const requestLogs = () => {
           const { cap } = limits
-          // While this waited for its turn, others may have learned that it is too long.
-          if (cap !== undefined && countBlocks(range) > Math.max(cap, trying)) {
+          // Another request may have lowered the cap while this one waited for its turn.
+          if (cap !== undefined && countBlocks(range) > Math.max(cap, trialBlocks)) {
             throw new LogsRefusedError(0, { kind: 'range', blocks: cap })
           }
-          isAsked = true
+          isSent = true
           return source.logs(filter, range, signal)
         }
-        const logs = await throttle.run(ask, { signal, asker })
-        record('useful')
-        rests.succeeded()
+        const logs = await throttle.run(requestLogs, { signal, requester })
+        onOutcome('useful')
+        backoff.recordSuccess()
         lateInARow = 0
         return logs
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
         const isRefused = error instanceof LogsRefusedError || error instanceof RateLimitedError
-        if (isAsked) record(isRefused ? 'refused' : 'failed')
+        if (isSent) onOutcome(isRefused ? 'refused' : 'failed')
         if (error instanceof LogsRefusedError) throw error
-        if (error instanceof InvalidLogsError) rests.start('false')
+        if (error instanceof InvalidLogsError) backoff.start('false')
         if (error instanceof RateLimitedError) {
-          throttle.limited(error.retryAfterMs)
-          if (++waits <= RATE_WAITS) continue
+          throttle.recordRateLimit(error.retryAfterMs)
+          if (++rateWaits <= RATE_WAITS) continue
         }
         if (error instanceof RateLimitedError || error instanceof InvalidLogsError || ++failures > RETRIES) {
-          rests.start('failed')
+          backoff.start('failed')
           throw error
         }
         await sleep(AGAIN_MS * 2 ** (failures - 1), signal)
@@ -154,10 +154,10 @@ export function createAdaptiveLogSource(options: {
 
   async function readPiece(request: LogsRequest, range: Range, signal: AbortSignal): Promise<readonly HistoryLog[]> {
     try {
-      return await askOnce(request, range, signal)
+      return await requestOnce(request, range, signal)
     } catch (error) {
       if (!(error instanceof LogsRefusedError)) throw error
-      learn(request, range, error.reaction)
+      learnFromRefusal(request, range, error.reaction)
       const { blocks } = limits.windowOf(request)
       if (countBlocks(request.range) > PIECES_MAX * blocks)
         throw new RangeTooNarrowError('The endpoint takes far shorter ranges')
@@ -181,8 +181,8 @@ export function createAdaptiveLogSource(options: {
     return lists.reverse().flat()
   }
 
-  /** Until an endpoint has answered one request of a kind, no others are sent: all might be refused alike. */
-  async function probed(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  /** Sends one request of a kind before all others, which might be refused for the same reason. */
+  async function readWithProbe(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
     const blocks = Math.min(countBlocks(request.range), limits.windowOf(request).blocks)
     const [older, first] = splitNewest(request.range, blocks)
     const probe = readPiece(request, first, signal)
@@ -190,103 +190,111 @@ export function createAdaptiveLogSource(options: {
       request.key,
       probe.catch(() => probes.delete(request.key)),
     )
-    return await withOlder(request, { older, newest: await probe }, signal)
+    return await addOlder(request, { older, newest: await probe }, signal)
   }
 
-  /** One request longer than the cap, which was learned long ago: what it takes now, all others may be. */
-  async function tried(request: LogsRequest, blocks: number, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  /** Tries one request longer than a cap that was learned long ago; if it succeeds, the cap rises. */
+  async function readWithTrial(
+    request: LogsRequest,
+    blocks: number,
+    signal: AbortSignal,
+  ): Promise<readonly HistoryLog[]> {
     const [older, first] = splitNewest(request.range, blocks)
-    trying = blocks
+    trialBlocks = blocks
     const newest = await readPiece(request, first, signal).finally(() => {
-      trying = 0
+      trialBlocks = 0
     })
-    return await withOlder(request, { older, newest }, signal)
+    return await addOlder(request, { older, newest }, signal)
   }
 
-  async function withOlder(
+  async function addOlder(
     request: LogsRequest,
     { older, newest }: { readonly older: Range; readonly newest: readonly HistoryLog[] },
     signal: AbortSignal,
   ): Promise<readonly HistoryLog[]> {
     if (older.toBlock < older.fromBlock) return newest
-    return [...(await readPieces(request, divided({ ...request, range: older }), signal)), ...newest]
+    return [...(await readPieces(request, splitPieces({ ...request, range: older }), signal)), ...newest]
   }
 
-  /** Asks for one block that was too old for the endpoint long ago, once for all who want such blocks. */
-  async function dug(request: LogsRequest, signal: AbortSignal): Promise<void> {
+  /** Reads one block that the endpoint refused as too old long ago; concurrent reads share the request. */
+  async function reprobeOldest(request: LogsRequest, signal: AbortSignal): Promise<void> {
     const { fromBlock } = request.range
     const oldest = { fromBlock, toBlock: fromBlock }
-    digging ??= readPiece({ ...request, range: oldest }, oldest, signal)
-      .then(() => limits.kept(oldest))
+    reprobe ??= readPiece({ ...request, range: oldest }, oldest, signal)
+      .then(() => limits.recordRetained(oldest))
       .finally(() => {
-        digging = undefined
+        reprobe = undefined
       })
-    await digging
+    await reprobe
   }
 
-  function divided(request: LogsRequest): readonly Range[] {
+  function splitPieces(request: LogsRequest): readonly Range[] {
     const blocks = Math.ceil(limits.windowOf(request).blocks / (1 + Math.floor(request.turn / 2)))
     return splitRange(request.range, blocks, request.turn % 2 === 1)
   }
 
   return {
     source,
-    /** The longest range that it takes, so far as is known. */
+    /** The longest accepted range; undefined if no range was refused. */
     get cap(): number | undefined {
       return limits.cap
     },
-    /** True if nothing longer was refused for some time: the next read tries it. */
+    /** True if the cap was learned long ago: the next read tries a longer range. */
     get isCapInDoubt(): boolean {
       return limits.trial !== undefined
     },
-    /** True if it can be asked for logs of these blocks now. */
-    serves: (range: Range) => mayServe(range) && !rests.isResting,
+    /** True if the endpoint can serve logs of these blocks now. */
+    serves: (range: Range) => mayServe(range) && !backoff.isResting,
     mayServe,
     /** Length of the next piece of this kind. */
-    blocksOf: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.windowOf(request).blocks,
-    /** All logs of a range, in order. Throws `UpstreamError` if it fails or cannot, `FilterTooWideError`, `RangeTooNarrowError`. */
+    getNextBlocks: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.windowOf(request).blocks,
+    /**
+     * Reads all logs of a range, in order. Throws `UpstreamError` if the endpoint fails or cannot serve them,
+     * `FilterTooWideError`, `RangeTooNarrowError`.
+     */
     async read(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
-      if (limits.mayKeepAgain(request.range)) await dug(request, signal)
+      if (limits.mayBeRetainedAgain(request.range)) await reprobeOldest(request, signal)
       for (;;) {
         const probe = probes.get(request.key)
-        if (probe === undefined) return await probed(request, signal)
+        if (probe === undefined) return await readWithProbe(request, signal)
         await probe
         if (probes.has(request.key)) break
-        if (!mayServe(request.range)) throw new UpstreamError('The endpoint gave no logs to another who asked')
+        if (!mayServe(request.range)) throw new UpstreamError('The endpoint gave no logs to another request')
       }
       const { cap, trial = 0 } = limits
-      const most = Math.min(trial, countBlocks(request.range))
-      if (trying === 0 && most > (cap ?? most)) return await tried(request, most, signal)
-      return await readPieces(request, divided(request), signal)
+      const trialLength = Math.min(trial, countBlocks(request.range))
+      if (trialBlocks === 0 && trialLength > (cap ?? trialLength))
+        return await readWithTrial(request, trialLength, signal)
+      return await readPieces(request, splitPieces(request), signal)
     },
     /**
-     * True if the endpoint has this final block, false if it has another one of that height, and undefined if it does
-     * not say. Asked once for each block.
+     * True if the endpoint has this final block, false if it has another one of that height, undefined if it does not
+     * answer. Each block is checked once.
      */
-    async follows(
+    async hasFinalBlock(
       { number, hash }: Pick<FinalBlock, 'number' | 'hash'>,
       signal: AbortSignal,
     ): Promise<boolean | undefined> {
-      if (followed?.hash === hash) return followed.verdict
+      if (finalBlockCheck?.hash === hash) return finalBlockCheck.verdict
       try {
-        const header = await ask((each) => each.header(BigInt(number), signal), signal)
+        const header = await runSmallRequest((each) => each.header(BigInt(number), signal), signal)
         if (header !== undefined) {
-          followed = { hash, verdict: header.hash === hash }
-          return followed.verdict
+          finalBlockCheck = { hash, verdict: header.hash === hash }
+          return finalBlockCheck.verdict
         }
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
       }
-      rests.start('failed')
+      backoff.start('failed')
       return undefined
     },
-    /** Notes that it has just given this final block to whoever read the newest. */
-    gave({ hash }: Pick<FinalBlock, 'hash'>): void {
-      followed = { hash, verdict: true }
+    /** Records that the endpoint has just returned this final block with the tip. */
+    recordFinalBlock({ hash }: Pick<FinalBlock, 'hash'>): void {
+      finalBlockCheck = { hash, verdict: true }
     },
     /** Runs a small request within the endpoint's limits, a few times if it fails. */
-    ask,
-    /** Leaves it alone for some time: it gave what is not so. */
-    distrust: () => rests.start('false'),
+    ask: runSmallRequest,
+    /** Excludes the endpoint for some time after it returned false logs. */
+    distrust: () => backoff.start('false'),
   }
 }

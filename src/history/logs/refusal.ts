@@ -2,29 +2,29 @@ import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { Refusal } from '../../chain/rpc/refusal.ts'
 import type { Range } from '../range.ts'
 
-/** What was asked of an endpoint. */
+/** The request that an endpoint refused. */
 interface LogsRequest extends Range {
   /** True if the filter can be divided among several requests. */
   readonly divisible: boolean
 }
 
-/** What to do about a refused request for logs. None of it says anything about the endpoint's health. */
+/** The reaction to a refused request for logs. None of them concerns the endpoint's health. */
 export type RefusalReaction =
-  /** It takes no range longer than `blocks`; without a number it takes none as long as this one. */
+  /** The range is longer than `blocks`, the endpoint's limit; undefined if the refusal names no limit. */
   | { readonly kind: 'range'; readonly blocks: number | undefined }
-  /** The answer would hold too much or take too long; `blocks` is a length that it proposes for this range. */
+  /** The answer would be too large or too slow; `blocks` is a length that the endpoint proposes for this range. */
   | { readonly kind: 'results'; readonly blocks: number | undefined }
-  /** It did not answer in time: a shorter range may take less, if it answers at all. */
+  /** The endpoint did not answer in time: a shorter range may be faster. */
   | { readonly kind: 'late' }
   /** The filter names too many addresses or topics. */
   | { readonly kind: 'filter' }
-  /** It limits its rate. */
+  /** The endpoint limits its rate. */
   | { readonly kind: 'rate'; readonly pauseMs: number | undefined }
-  /** It keeps no logs that old. */
+  /** The endpoint keeps no logs that old. */
   | { readonly kind: 'pruned' }
-  /** It does not have the newest of these blocks yet. */
+  /** The endpoint lacks the newest of these blocks. */
   | { readonly kind: 'behind' }
-  /** It gives no logs at all. */
+  /** The endpoint serves no logs at all. */
   | { readonly kind: 'unable' }
 
 /** An endpoint refused a request for logs. */
@@ -60,49 +60,48 @@ const RANGE =
 const UNABLE =
   /method.{0,40}(not found|not available|not supported|not allowed|disabled|does not exist)|not (supported|allowed|enabled|implemented|available)|unsupported|disabled|does not support|forbidden|unauthori[sz]ed|not authori[sz]ed|upgrade|api key|access denied/i
 
-/** A word that a limit follows, then the limit with its thousands: `limited to a 10,000 range`, `up to a 2K block`. */
+/** A word that precedes a limit, then the limit with its thousands: `limited to a 10,000 range`, `up to a 2K block`. */
 const LIMIT =
   /(?:max(?:imum)?|limit(?:ed)?|over|up to|exceeds?|at most|allowed|smaller than|greater than|larger than|within|only)[^\d\n]{0,40}?((?:0 ?- ?)?\d[\d,_]*)( ?k\b)?/gi
 /** `[0x1, 0x7d0]`, or `range 20-30`. */
 const PROPOSED = /\[ ?(0x[\da-f]{1,14}) ?, ?(0x[\da-f]{1,14}) ?\]|range:? (\d{1,15}) ?- ?(\d{1,15})\b/i
 
 /**
- * What an endpoint's refusal asks for; undefined if it is not known to be about the request, so that it is a failure
- * like any other. The words differ by provider, and the codes say little: the same one stands for a range too long, an
- * answer too long and a rate.
+ * Classifies an endpoint's refusal; undefined if it is not recognized, so that it counts as an ordinary failure. Words
+ * differ by provider, and codes are ambiguous: one code may mean a range too long, an answer too long or a rate limit.
  */
 export function classifyRefusal(
-  { status, code, words: said, retryAfterMs }: Refusal,
-  asked: LogsRequest,
+  { status, code, words: rawWords, retryAfterMs }: Refusal,
+  request: LogsRequest,
 ): RefusalReaction | undefined {
-  // The method's own name must not read as a word about logs.
-  const words = said.replace(/\beth_\w+/g, 'it')
+  // Remove method names: `eth_getLogs` must not match a pattern about logs.
+  const words = rawWords.replace(/\beth_\w+/g, 'it')
   const isAboutSize = RESULTS.test(words) || RANGE.test(words)
-  if ((status === 429 || BUSY_CODES.has(code)) && !hasLimitOf(words, asked)) return rate(retryAfterMs)
-  if (RATE.test(words) && !isAboutSize) return rate(retryAfterMs)
+  if ((status === 429 || BUSY_CODES.has(code)) && !hasStatedLimit(words, request)) return rateReaction(retryAfterMs)
+  if (RATE.test(words) && !isAboutSize) return rateReaction(retryAfterMs)
   if (code === PRUNED_CODE || PRUNED.test(words)) return { kind: 'pruned' }
   if (BEHIND.test(words)) return { kind: 'behind' }
-  const proposed = proposedBlocks(words, asked)
+  const proposed = findProposedBlocks(words, request)
   if (RESULTS.test(words)) return { kind: 'results', blocks: proposed }
   const isFilter = FILTER.test(words)
-  if (!isFilter && RANGE.test(words)) return { kind: 'range', blocks: statedBlocks(words, asked) ?? proposed }
-  if (isFilter || status === 413) return asked.divisible ? { kind: 'filter' } : { kind: 'results', blocks: proposed }
-  if (RATE.test(words)) return rate(retryAfterMs)
+  if (!isFilter && RANGE.test(words)) return { kind: 'range', blocks: findStatedBlocks(words, request) ?? proposed }
+  if (isFilter || status === 413) return request.divisible ? { kind: 'filter' } : { kind: 'results', blocks: proposed }
+  if (RATE.test(words)) return rateReaction(retryAfterMs)
   if (code === -32601 || [401, 402, 403, 404, 405].includes(status) || UNABLE.test(words)) return { kind: 'unable' }
   return undefined
 }
 
-function rate(pauseMs: number | undefined): RefusalReaction {
+function rateReaction(pauseMs: number | undefined): RefusalReaction {
   return { kind: 'rate', pauseMs }
 }
 
-/** True if an answer with a code for a rate speaks of the range or of its results all the same. */
-function hasLimitOf(words: string, asked: LogsRequest): boolean {
-  return RESULTS.test(words) || (RANGE.test(words) && statedBlocks(words, asked) !== undefined)
+/** True if a refusal with the code of a rate limit names a limit of the range or of its results. */
+function hasStatedLimit(words: string, request: LogsRequest): boolean {
+  return RESULTS.test(words) || (RANGE.test(words) && findStatedBlocks(words, request) !== undefined)
 }
 
-/** The longest range that the words allow: a number that follows a word of limits, smaller than what was asked. */
-function statedBlocks(words: string, { fromBlock, toBlock }: LogsRequest): number | undefined {
+/** The range limit stated in the words: a number after a word for a limit, smaller than the requested range. */
+function findStatedBlocks(words: string, { fromBlock, toBlock }: LogsRequest): number | undefined {
   const blocks = toBlock - fromBlock + 1
   for (const [, digits = '', thousands] of words.matchAll(LIMIT)) {
     const stated = Number(digits.replace(/^0 ?- ?/, '').replace(/[,_]/g, '')) * (thousands === undefined ? 1 : 1_000)
@@ -111,8 +110,8 @@ function statedBlocks(words: string, { fromBlock, toBlock }: LogsRequest): numbe
   return undefined
 }
 
-/** Length of the range that the words propose instead, if it lies in what was asked. */
-function proposedBlocks(words: string, { fromBlock, toBlock }: LogsRequest): number | undefined {
+/** Length of the range that the words propose instead, if it lies within the requested range. */
+function findProposedBlocks(words: string, { fromBlock, toBlock }: LogsRequest): number | undefined {
   const [, hexFrom, hexTo, from = hexFrom, to = hexTo] = words.match(PROPOSED) ?? []
   if (from === undefined || to === undefined) return undefined
   const [first, last] = [Number(from), Number(to)]

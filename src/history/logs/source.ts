@@ -11,23 +11,23 @@ import { checkLogs, type LogRange } from './check_logs.ts'
 import { parseLogs, parseReceipt } from './parse_logs.ts'
 import { classifyRefusal, LogsRefusedError } from './refusal.ts'
 
-/** One endpoint, as history asks it. Every answer is checked; every request has a time limit. */
+/** One endpoint as a source of logs. Every answer is checked; every request has a time limit. */
 export type LogSource = ReturnType<typeof createLogSource>
 
 /** Time limits of a request for logs of a range, and of the small requests, milliseconds. */
 const LOGS_MS = 10_000
 const SMALL_MS = 3_000
-/** A filter with more topics or addresses than this is divided if the endpoint finds the request too long. */
+/** A filter with more topics than this may be divided if the endpoint refuses the request as too long. */
 const DIVISIBLE_TOPICS = 8
 
-/** History's view of an endpoint: of one that works in the background, or of one that a caller reads from. */
+/** Creates a source over an endpoint: a background endpoint, or one that a caller reads from. */
 export function createLogSource(
   endpoint: Pick<Endpoint, 'index' | 'request'> & Partial<Pick<BackgroundEndpoint, 'usable'>>,
   chainId: number,
 ) {
   return {
     index: endpoint.index,
-    /** False while nothing should be asked of it. */
+    /** False while the endpoint must not receive requests. */
     get usable(): boolean {
       return endpoint.usable ?? true
     },
@@ -41,13 +41,13 @@ export function createLogSource(
         { method: 'eth_getTransactionReceipt', params: [hash], parse: parseReceipt, timeoutMs: SMALL_MS },
         signal,
       ),
-    /** What the endpoint says of a block; undefined if it does not have it. */
+    /** The endpoint's claim about a block; undefined if it lacks the block. */
     claim(number: number, signal: AbortSignal): Promise<BlockClaim | undefined> {
       const parse = (result: unknown) => parseBlockClaim(result, number)
       const params = [toHex(number), false]
       return endpoint.request({ method: 'eth_getBlockByNumber', params, parse, timeoutMs: SMALL_MS }, signal)
     },
-    /** All logs of a block with these transactions; undefined if the endpoint does not give the receipts of all. */
+    /** All logs of a block with these transactions; undefined if the endpoint does not return all their receipts. */
     blockLogs: (block: NumberedClaim, signal: AbortSignal) => readBlockLogs(endpoint, block, signal),
   }
 }
@@ -57,7 +57,7 @@ async function readLogs(
   { filter, range }: { readonly filter: LogFilter; readonly range: LogRange },
   signal: AbortSignal,
 ): Promise<readonly HistoryLog[]> {
-  const asked = {
+  const requested = {
     ...('blockHash' in range ? { fromBlock: range.number, toBlock: range.number } : range),
     divisible: filter.topics.some((each) => (each?.length ?? 0) > DIVISIBLE_TOPICS),
   }
@@ -65,11 +65,11 @@ async function readLogs(
     const logs = await endpoint.request(
       {
         method: 'eth_getLogs',
-        params: [paramsOf(filter, range)],
+        params: [toParams(filter, range)],
         parse: parseLogs,
         timeoutMs: LOGS_MS,
-        refusal(refusal) {
-          const reaction = classifyRefusal(refusal, asked)
+        mapRefusal(refusal) {
+          const reaction = classifyRefusal(refusal, requested)
           if (reaction?.kind === 'rate') return new RateLimitedError('The endpoint limits its rate', reaction.pauseMs)
           return reaction === undefined ? undefined : new LogsRefusedError(refusal.code, reaction)
         },
@@ -81,13 +81,13 @@ async function readLogs(
     return logs
   } catch (error) {
     if (error instanceof ResponseTimeoutError) throw new LogsRefusedError(0, { kind: 'late' })
-    // What is too much for us is handled as what is too much for the endpoint.
+    // An answer beyond our own limit is handled like one beyond the endpoint's.
     if (error instanceof ResponseTooLargeError) throw new LogsRefusedError(0, { kind: 'results', blocks: undefined })
     throw error
   }
 }
 
-function paramsOf({ addresses, topics }: LogFilter, range: LogRange): object {
+function toParams({ addresses, topics }: LogFilter, range: LogRange): object {
   const blocks =
     'blockHash' in range
       ? { blockHash: range.blockHash }

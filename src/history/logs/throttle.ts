@@ -4,14 +4,14 @@ import { createFairQueue } from '../../lib/async/fair_queue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogSource } from './source.ts'
 
-/** A quarter of the slots that an endpoint had when history was designed; its own queue still lets callers go first. */
+/** Concurrent requests of history to one endpoint; the endpoint's own queue still lets callers go first. */
 const RUNNING_MAX = 8
-/** Pause after a rate limit that names none, doubled with each in a row. */
+/** Pause after a rate limit without `Retry-After`, doubled for each consecutive one. */
 const PAUSE_MS = 200
 const PAUSE_MS_MAX = 60_000
 
 /**
- * How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate;
+ * Creates the throttle of one endpoint: limits concurrent requests of history, and pauses them after a rate limit.
  * `sleep` waits as `delay` does.
  */
 export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof delay }) {
@@ -22,7 +22,7 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
   let pauses = 0
   let untilMs = 0
 
-  async function enter(asker: string, signal: AbortSignal): Promise<void> {
+  async function acquireSlot(requester: string, signal: AbortSignal): Promise<void> {
     if (running < limit) {
       running++
       return
@@ -35,19 +35,19 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
         resolve()
       }
     })
-    waiting.add(asker, grant)
+    waiting.add(requester, grant)
     try {
       await untilAborted(turn, signal)
     } catch (error) {
-      waiting.delete(asker, grant)
-      // It may have been granted in the same tick.
-      if (isGranted) leave()
+      waiting.delete(requester, grant)
+      // The slot may have been granted in the same tick.
+      if (isGranted) releaseSlot()
       throw error
     }
   }
 
-  /** Gives what is free to those who wait, so that a new task cannot take it first. */
-  function leave(): void {
+  /** Grants free slots to waiting tasks, so that a new task cannot take them first. */
+  function releaseSlot(): void {
     running--
     while (running < limit) {
       const grant = waiting.next()
@@ -58,12 +58,12 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
   }
 
   return {
-    /** Runs a task in its turn; askers are served in turn. Throws `AbortedError` if `signal` fires while it waits. */
+    /** Runs a task in its turn, alternating requesters. Throws `AbortedError` if `signal` fires while it waits. */
     async run<T>(
       task: () => Promise<T>,
-      { signal, asker = '' }: { readonly signal: AbortSignal; readonly asker?: string | undefined },
+      { signal, requester = '' }: { readonly signal: AbortSignal; readonly requester?: string | undefined },
     ): Promise<T> {
-      await enter(asker, signal)
+      await acquireSlot(requester, signal)
       try {
         const waitMs = untilMs - clock.monotonicMs()
         if (waitMs > 0) await sleep(waitMs, signal)
@@ -76,11 +76,11 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
         }
         return result
       } finally {
-        leave()
+        releaseSlot()
       }
     },
-    /** The endpoint limits its rate: half as many requests from now on, the first after a pause. */
-    limited(pauseMs: number | undefined): void {
+    /** Records a rate limit: halves the concurrent requests, and pauses before the next one. */
+    recordRateLimit(pauseMs: number | undefined): void {
       // The requests that were under way are refused together, but count once.
       if (untilMs > clock.monotonicMs()) return
       pauses++
@@ -91,11 +91,11 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
   }
 }
 
-/** Time for a small request over all its tries, milliseconds, and how often it is sent again: callers wait for some. */
-const TRIES_MS = 1_500
+/** Time limit of a small request over all attempts, milliseconds, and retries: callers wait for some of them. */
+const ATTEMPTS_MS = 1_500
 const AGAIN_MAX = 3
 
-/** Runs small requests of one endpoint in their turn, each a few times if it fails. */
+/** Creates a queue for small requests of one endpoint; a failed one is retried a few times. */
 export function createSmallRequestQueue(options: {
   readonly source: LogSource
   readonly throttle: Pick<ReturnType<typeof createThrottle>, 'run'>
@@ -103,9 +103,9 @@ export function createSmallRequestQueue(options: {
 }) {
   const { source, throttle, clock } = options
   return <T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T> => {
-    const untilMs = clock.monotonicMs() + TRIES_MS
+    const untilMs = clock.monotonicMs() + ATTEMPTS_MS
     const remainingMs = () => untilMs - clock.monotonicMs()
-    const again = createRetrier({ remainingMs, isBegun: true, timesMax: AGAIN_MAX, random: () => 0 })
-    return again(() => throttle.run(() => task(source), { signal }), signal)
+    const retry = createRetrier({ remainingMs, isBegun: true, retriesMax: AGAIN_MAX, random: () => 0 })
+    return retry(() => throttle.run(() => task(source), { signal }), signal)
   }
 }

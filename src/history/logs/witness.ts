@@ -1,32 +1,32 @@
 import type { HistoryLog } from '../stream.ts'
 
-/** What several reads of one range of blocks say together. */
+/** The comparison of several reads of one range of blocks. */
 export interface LogComparison {
-  /** Every log that any of them gave, in order. Of two that differ at one position, both. */
+  /** Every log of any read, in order. Includes both logs where two differ at one position. */
   readonly union: readonly HistoryLog[]
-  /** Logs that not all of them gave, each with the positions of the reads that did. */
+  /** Logs that are missing in some reads, each with the indexes of the reads that have it. */
   readonly disputed: readonly { readonly log: HistoryLog; readonly givers: readonly number[] }[]
 }
 
-/** Compares reads of one range, each in order. A log is the same only if all of it is, its time apart. */
+/** Compares reads of one range, each in order. Two logs are the same only if all fields except the time are equal. */
 export function compareReads(reads: readonly (readonly HistoryLog[])[]): LogComparison {
-  const [first = [], ...others] = reads
-  // Nearly always all of them are the same.
-  if (others.every((other) => isSameList(first, other))) return { union: first, disputed: [] }
-  const seen = new Map<string, { log: HistoryLog; readonly givers: number[] }>()
+  const [first = [], ...otherReads] = reads
+  // Fast path: nearly always all reads are the same.
+  if (otherReads.every((other) => isSameList(first, other))) return { union: first, disputed: [] }
+  const entriesByKey = new Map<string, { log: HistoryLog; readonly givers: number[] }>()
   for (const [index, read] of reads.entries()) {
     for (const log of read) {
-      const key = keyOf(log)
-      const known = seen.get(key)
-      if (known === undefined) seen.set(key, { log, givers: [index] })
+      const key = getKey(log)
+      const entry = entriesByKey.get(key)
+      if (entry === undefined) entriesByKey.set(key, { log, givers: [index] })
       else {
-        known.givers.push(index)
-        // An endpoint that knows the time tells it for the others.
-        if (known.log.timestampSec === null) known.log = log
+        entry.givers.push(index)
+        // Take the time from any endpoint that returns it.
+        if (entry.log.timestampSec === null) entry.log = log
       }
     }
   }
-  const all = [...seen.values()].sort((a, b) => compareLogs(a.log, b.log))
+  const all = [...entriesByKey.values()].sort((a, b) => compareLogs(a.log, b.log))
   return { union: all.map(({ log }) => log), disputed: all.filter(({ givers }) => givers.length < reads.length) }
 }
 
@@ -55,23 +55,26 @@ export function isInReceipt(log: HistoryLog, logs: readonly HistoryLog[]): boole
   return logs.some((each) => isSameLog(each, log))
 }
 
-/** Logs with the times that two of these endpoints gave; if only one was asked, with its own. */
+/** Logs with the times that two endpoints agree on; with a single endpoint, its own times. */
 export function withAgreedTimes(
   logs: readonly HistoryLog[],
   byEndpoint: readonly (readonly HistoryLog[])[],
 ): readonly HistoryLog[] {
-  const isSame = (given: readonly HistoryLog[]) =>
-    given.length === logs.length && given.every(({ timestampSec }, index) => timestampSec === logs[index]?.timestampSec)
+  const isSame = (endpointLogs: readonly HistoryLog[]) =>
+    endpointLogs.length === logs.length &&
+    endpointLogs.every(({ timestampSec }, index) => timestampSec === logs[index]?.timestampSec)
   if (byEndpoint.length < 2 || byEndpoint.every(isSame)) return logs
-  const times = byEndpoint.map((given) => new Map(given.map((log) => [positionOf(log), log.timestampSec])))
+  const times = byEndpoint.map(
+    (endpointLogs) => new Map(endpointLogs.map((log) => [getPosition(log), log.timestampSec])),
+  )
   return logs.map((log) => {
-    const given = times.flatMap((each) => each.get(positionOf(log)) ?? [])
-    const agreed = given.find((time, index) => given.indexOf(time) !== index)
+    const claimedTimes = times.flatMap((each) => each.get(getPosition(log)) ?? [])
+    const agreed = claimedTimes.find((time, index) => claimedTimes.indexOf(time) !== index)
     return { ...log, timestampSec: agreed ?? null }
   })
 }
 
-function positionOf({ blockNumber, logIndex }: HistoryLog): string {
+function getPosition({ blockNumber, logIndex }: HistoryLog): string {
   return `${blockNumber}:${logIndex}`
 }
 
@@ -80,6 +83,6 @@ export function isSameList(a: readonly HistoryLog[], b: readonly HistoryLog[]): 
   return a.length === b.length && a.every((log, index) => isSameLog(log, b[index] as HistoryLog))
 }
 
-function keyOf({ blockHash, transactionHash, transactionIndex, logIndex, address, topics, data }: HistoryLog): string {
+function getKey({ blockHash, transactionHash, transactionIndex, logIndex, address, topics, data }: HistoryLog): string {
   return `${blockHash}${transactionHash}${transactionIndex}:${logIndex}${address}${topics.join()}${data}`
 }

@@ -15,200 +15,203 @@ import {
 } from '../stream.ts'
 import { createProof, type Proof, type ProvenLogs, rankSources } from './proof.ts'
 
-interface CoverRequest<Row, Place extends StreamTarget> {
-  readonly stream: Stream<Row, Place>
-  readonly place: Place
-  /** Null: everybody. */
+interface CoverRequest<Row, Target extends StreamTarget> {
+  readonly stream: Stream<Row, Target>
+  readonly target: Target
+  /** Null: all subjects. */
   readonly subjects: readonly Hex[] | null
   readonly range: Range
   readonly sources: readonly AdaptiveLogSource[]
-  /** Of the chain's history; nothing is stored if it was taken back meanwhile. */
+  /** Epoch of the chain's history; nothing is stored if the history is rolled back meanwhile. */
   readonly epoch: number
-  /** In whose turn; absent: it serves everybody. */
-  readonly asker?: string | undefined
+  /** The requester whose turn is used; absent for global scans. */
+  readonly requester?: string | undefined
   readonly db: Database
-  /** Told after each part that was stored. */
+  /** Called after each stored part. */
   readonly onStored: (range: Range) => void
-  /** Told of logs that one read lacked and another gave. */
+  /** Called with the number of logs that one read lacked and another gave. */
   readonly onHealed: (logs: number) => void
-  /** Asked before each part; what is under way is still stored. */
-  readonly mayGoOn: () => boolean
-  /** What `Stream.continuity` gave for the range above this one. */
+  /** Called before each part; parts under way are still stored. */
+  readonly canContinue: () => boolean
+  /** The result of `Stream.checkContinuity` for the range above this one. */
   readonly later: unknown
-  /** What was begun of a part; undefined if nothing was. */
-  readonly begun?: (range: Range) => Promise<PrefetchedPart | undefined>
+  /** Takes a prefetched part; undefined if there is none. */
+  readonly takePrefetched?: (range: Range) => Promise<PrefetchedPart | undefined>
 }
 
-/** A part that was read before it was known whether its last block is final, and which endpoints have that block. */
+/** A part that was read before its last block, and the endpoints that have that block, were confirmed. */
 export interface PrefetchedPart {
   readonly proof: Proof
   readonly proven: ProvenLogs
-  /** The endpoints that may have given it. */
+  /** The endpoints that the part was read from. */
   readonly sources: readonly AdaptiveLogSource[]
 }
 
-/** Parts that are read at the same time; they are stored in order. */
+/** Parts that are read concurrently; they are stored in order. */
 const PARTS_AT_ONCE = 3
-/** Ranges of an endpoint's length that one part takes. */
+/** Ranges of one request's length in one part. */
 const WINDOWS_A_PART = 4
 /**
- * The first range that is asked for; what an endpoint takes is learned from it. For everybody it is short: on a dense
- * chain answers that are too long cost more than the few short ones from which ranges grow on a sparse chain.
+ * Length of the first range, from which an endpoint's limits are learned. Short for all subjects: on a dense chain,
+ * answers that are too long cost more than the few short answers from which ranges grow on a sparse chain.
  */
 const FIRST_BLOCKS = { subject: 1_000_000, everybody: 100 } as const
-/** Checks of what endpoints have, which do not concern the stream. */
-const OF_READING: readonly string[] = [SECOND_WITNESS_CHECK, 'receipt']
-/** Times that transactions may need further receipts. */
+/** Checks of the endpoints' answers, which do not concern the stream. */
+const READ_CHECKS: readonly string[] = [SECOND_WITNESS_CHECK, 'receipt']
+/** Maximum number of rounds in which transactions may need further receipts. */
 const RECEIPT_ROUNDS = 2
 
 /**
- * Reads the logs of a range, proves them, and stores what they mean with the blocks that are complete: part by part,
- * the newest first. Gives what `Stream.continuity` gave last. Throws `IncompleteError` naming the check that failed for
- * every endpoint, `UpstreamError` if none can be read, and as `Database.run`; what was stored until then stays.
+ * Reads and proves the logs of a range, and stores the decoded rows and their coverage part by part, newest first.
+ * Returns the last result of `Stream.checkContinuity`. Throws `IncompleteError` naming the check that failed for every
+ * endpoint, `UpstreamError` if none can be read, and as `Database.run`; stored parts stay.
  */
-export async function storeProvenRange<Row, Place extends StreamTarget>(
-  request: CoverRequest<Row, Place>,
+export async function storeProvenRange<Row, Target extends StreamTarget>(
+  request: CoverRequest<Row, Target>,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const failing = new AbortController()
-  const within = AbortSignal.any([signal, failing.signal])
+  const failController = new AbortController()
+  const within = AbortSignal.any([signal, failController.signal])
   const { fromBlock } = request.range
   let toBlock = request.range.toBlock
   let decoded: Promise<DecodedPart<Row>> = Promise.resolve({ rows: [], witnesses: 0, next: request.later })
   let stored: Promise<unknown> = Promise.resolve()
-  const underWay = new Set<Promise<unknown>>()
+  const pendingParts = new Set<Promise<unknown>>()
   try {
-    while (toBlock >= fromBlock && request.mayGoOn()) {
+    while (toBlock >= fromBlock && request.canContinue()) {
       const blocks = WINDOWS_A_PART * getBlocksPerRequest(request, toBlock)
       const range = { fromBlock: Math.max(fromBlock, toBlock - blocks + 1), toBlock }
       decoded = decodeAfter(decoded, request, range, within)
-      // It is awaited later, and may have failed by then.
+      // The promise is awaited later, and may have failed by then.
       decoded.catch(() => {})
       stored = storeAfter(stored, request, range, decoded)
-      const part: Promise<unknown> = stored.then(() => underWay.delete(part))
-      underWay.add(part)
+      const part: Promise<unknown> = stored.then(() => pendingParts.delete(part))
+      pendingParts.add(part)
       toBlock = range.fromBlock - 1
-      if (underWay.size >= PARTS_AT_ONCE) await Promise.race(underWay)
+      if (pendingParts.size >= PARTS_AT_ONCE) await Promise.race(pendingParts)
     }
     await stored
     return (await decoded).next
   } finally {
-    failing.abort()
-    await Promise.allSettled(underWay)
+    failController.abort()
+    await Promise.allSettled(pendingParts)
   }
 }
 
 /** Reads and proves the logs of a part. */
-export async function prefetchPart<Row, Place extends StreamTarget>(
-  request: Pick<CoverRequest<Row, Place>, 'stream' | 'place' | 'subjects' | 'range' | 'sources' | 'asker' | 'onHealed'>,
+export async function prefetchPart<Row, Target extends StreamTarget>(
+  request: Pick<
+    CoverRequest<Row, Target>,
+    'stream' | 'target' | 'subjects' | 'range' | 'sources' | 'requester' | 'onHealed'
+  >,
   signal: AbortSignal,
 ): Promise<PrefetchedPart> {
-  const { stream, place, subjects, range, sources, asker, onHealed } = request
-  const filters = stream.filters(place, subjects)
-  const proof = createProof({ ...kindOf(request), filters, range, asker }, { sources, healed: onHealed })
+  const { stream, target, subjects, range, sources, requester, onHealed } = request
+  const filters = stream.filters(target, subjects)
+  const proof = createProof({ ...toLengthOptions(request), filters, range, requester }, { sources, onHealed })
   return { proof, proven: await proof.logs(signal), sources }
 }
 
-/** What the logs of a range mean. */
+/** The decoded logs of a range. */
 interface DecodedPart<Row> {
   readonly rows: readonly Row[]
   readonly witnesses: number
-  /** What `Stream.continuity` gave. */
+  /** The result of `Stream.checkContinuity`. */
   readonly next: unknown
 }
 
 /**
- * Reads and proves a part at once; decodes and checks it when the part before it, which is newer, is decoded. What a
- * check finds missing is read again, elsewhere and otherwise divided.
+ * Reads and proves a part at once; decodes and checks it when the previous, newer part is decoded. If a check finds
+ * missing logs, the part is read again from other endpoints and with other edges.
  */
-async function decodeAfter<Row, Place extends StreamTarget>(
-  before: Promise<DecodedPart<Row>>,
-  request: CoverRequest<Row, Place>,
+async function decodeAfter<Row, Target extends StreamTarget>(
+  previousPart: Promise<DecodedPart<Row>>,
+  request: CoverRequest<Row, Target>,
   range: Range,
   signal: AbortSignal,
 ): Promise<DecodedPart<Row>> {
-  const { stream, place, subjects, sources } = request
-  const begun = request.begun && (await untilAborted(request.begun(range), signal))
-  // One that has another final block may have given logs of another chain.
-  const isUsable = begun?.sources.every((source) => sources.includes(source)) === true
-  const part = isUsable ? begun : await prefetchPart({ ...request, range }, signal)
+  const { stream, target, subjects, sources } = request
+  const prefetched = request.takePrefetched && (await untilAborted(request.takePrefetched(range), signal))
+  // An endpoint with another final block may have given logs of another fork.
+  const isUsable = prefetched?.sources.every((source) => sources.includes(source)) === true
+  const part = isUsable ? prefetched : await prefetchPart({ ...request, range }, signal)
   const { proof } = part
   let { proven } = part
-  const later = (await before).next
-  let failed: IncompleteError | undefined
+  const later = (await previousPart).next
+  let failedCheck: IncompleteError | undefined
   for (;;) {
     try {
-      const { rows } = await decodeWithReceipts({ stream, place, subjects, logs: proven.logs, proof }, signal)
-      const next = subjects === null ? stream.continuity?.(place, proven.logs, later) : undefined
+      const { rows } = await decodeWithReceipts({ stream, target, subjects, logs: proven.logs, proof }, signal)
+      const next = subjects === null ? stream.checkContinuity?.(target, proven.logs, later) : undefined
       return { rows, witnesses: Math.min(proven.witnesses, proof.receiptWitnesses), next }
     } catch (error) {
       if (!(error instanceof IncompleteError)) throw error
       const { witnesses } = proven
-      if (!proof.doubt())
-        throw OF_READING.includes(error.check) ? error : classifyFailedCheck(error, { before: failed, witnesses })
-      failed = error
+      if (!proof.requestMoreReads())
+        throw READ_CHECKS.includes(error.check) ? error : classifyFailedCheck(error, { before: failedCheck, witnesses })
+      failedCheck = error
       proven = await proof.logs(signal)
     }
   }
 }
 
-/** Stores a part when the part before it is stored. */
-async function storeAfter<Row, Place extends StreamTarget>(
-  before: Promise<unknown>,
-  request: CoverRequest<Row, Place>,
+/** Stores a part when the previous part is stored. */
+async function storeAfter<Row, Target extends StreamTarget>(
+  previousPart: Promise<unknown>,
+  request: CoverRequest<Row, Target>,
   range: Range,
   decoded: Promise<DecodedPart<Row>>,
 ): Promise<void> {
-  await before
-  const { stream, place, subjects, epoch, db } = request
+  await previousPart
+  const { stream, target, subjects, epoch, db } = request
   const { rows, witnesses } = await decoded
   await yieldIfLarge(rows)
-  const wanted = new Set(subjects)
-  const mine = subjects === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
-  await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, epoch, rows: mine })
+  const subjectSet = new Set(subjects)
+  const ownRows = subjects === null ? rows : rows.filter((row) => subjectSet.has(stream.table.toSubject(row)))
+  await stream.table.store(db, { target, stream: stream.name, subjects, ...range, witnesses, epoch, rows: ownRows })
   request.onStored(range)
 }
 
-/** Decodes logs, and gets the receipts of transactions that cannot be understood without. */
-export async function decodeWithReceipts<Row, Place extends StreamTarget>(
-  what: Pick<CoverRequest<Row, Place>, 'stream' | 'place' | 'subjects'> & {
+/** Decodes logs, and reads the receipts of transactions that need them. */
+export async function decodeWithReceipts<Row, Target extends StreamTarget>(
+  request: Pick<CoverRequest<Row, Target>, 'stream' | 'target' | 'subjects'> & {
     readonly logs: readonly HistoryLog[]
     readonly proof: Pick<Proof, 'receipts'>
   },
   signal: AbortSignal,
 ): Promise<DecodedRows<Row>> {
-  const { stream, place, subjects, logs, proof } = what
+  const { stream, target, subjects, logs, proof } = request
   let receipts: ReadonlyMap<Hex, readonly HistoryLog[]> = new Map()
   for (let round = 0; ; round++) {
     await yieldIfLarge(logs)
-    const decoded = stream.decode(place, logs, { subjects, receipts })
+    const decoded = stream.decode(target, logs, { subjects, receipts })
     if (decoded.unsettled.length === 0) return decoded
     const missing = new Set(decoded.unsettled)
     const first = new Map<Hex, HistoryLog>()
     for (const log of logs) if (missing.delete(log.transactionHash)) first.set(log.transactionHash, log)
     if (round === RECEIPT_ROUNDS || missing.size > 0) {
       throw new Error(
-        `Cannot decode stream ${stream.name}: it leaves transactions unsettled that it has the receipts of`,
+        `Cannot decode stream ${stream.name}: it leaves transactions unsettled although it has their receipts`,
       )
     }
     receipts = new Map([...receipts, ...(await proof.receipts(first, signal))])
   }
 }
 
-/** What was learned about lengths is kept by stream, and apart for subjects and for everybody. */
-function kindOf<Row, Place extends StreamTarget>({
+/** The key of learned lengths: the stream, separately for one subject and for all. */
+function toLengthOptions<Row, Target extends StreamTarget>({
   stream,
   subjects,
-}: Pick<CoverRequest<Row, Place>, 'stream' | 'subjects'>) {
+}: Pick<CoverRequest<Row, Target>, 'stream' | 'subjects'>) {
   const kind = subjects === null ? 'everybody' : 'subject'
   return { key: `${stream.name}:${kind}`, firstBlocks: FIRST_BLOCKS[kind] }
 }
 
-/** Blocks up to this one that one request may be for. */
-export function getBlocksPerRequest<Row, Place extends StreamTarget>(
-  request: Pick<CoverRequest<Row, Place>, 'stream' | 'subjects' | 'sources'>,
+/** Number of blocks up to `toBlock` that one request may cover. */
+export function getBlocksPerRequest<Row, Target extends StreamTarget>(
+  request: Pick<CoverRequest<Row, Target>, 'stream' | 'subjects' | 'sources'>,
   toBlock: number,
 ): number {
   const [first] = rankSources(request.sources, { fromBlock: toBlock, toBlock })
-  return first?.blocksOf(kindOf(request)) ?? 1
+  return first?.getNextBlocks(toLengthOptions(request)) ?? 1
 }

@@ -8,7 +8,7 @@ import type { LogSource } from '../logs/source.ts'
 import { isInReceipt, isSameList } from '../logs/witness.ts'
 import { type HistoryLog, IncompleteError, toBlockRange } from '../stream.ts'
 
-/** One endpoint, asked about single transactions and blocks. */
+/** One endpoint as a source of single transactions and blocks. */
 export interface Witness extends Pick<AdaptiveLogSource, 'ask'> {
   readonly source: Pick<LogSource, 'index'>
 }
@@ -18,25 +18,25 @@ type Logs = readonly HistoryLog[]
 interface EvidenceAnswer<T> {
   readonly witness: Witness
   readonly value: T | undefined
-  /** Why it did not answer, if it may another time. */
+  /** The error of a missing answer, if a retry may succeed. */
   readonly failure: UpstreamError | undefined
 }
 
-/** What the endpoints that may be asked at the moment say about single logs that their answers differ in. */
+/** Creates the evidence about disputed logs: receipts and proven blocks of the endpoints that are usable now. */
 export function createEvidence(witnesses: () => readonly Witness[]) {
   const receipts = new Map<string, Promise<EvidenceAnswer<Logs>>>()
   const blocks = new Map<number, Promise<Logs | undefined>>()
 
-  /** The transaction's receipt from each of these; what was found is not asked for again. */
-  function receiptsOf(
-    asked: readonly Witness[],
+  /** Reads the transaction's receipt from each of these endpoints; a receipt is read once. */
+  function readReceipts(
+    askedWitnesses: readonly Witness[],
     hash: Hex,
     signal: AbortSignal,
   ): Promise<readonly EvidenceAnswer<Logs>[]> {
     return Promise.all(
-      asked.map((witness) => {
+      askedWitnesses.map((witness) => {
         const key = `${witness.source.index}:${hash}`
-        const answer = receipts.get(key) ?? answerOf(witness, (source) => source.receipt(hash, signal), signal)
+        const answer = receipts.get(key) ?? askWitness(witness, (source) => source.receipt(hash, signal), signal)
         receipts.set(key, answer)
         const forget = () => receipts.delete(key)
         answer.then(({ value }) => value ?? forget(), forget)
@@ -45,7 +45,7 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
     )
   }
 
-  function provenLogs(number: number, signal: AbortSignal): Promise<Logs | undefined> {
+  function readProvenLogs(number: number, signal: AbortSignal): Promise<Logs | undefined> {
     const proven = blocks.get(number) ?? proveBlock(witnesses(), number, signal)
     blocks.set(number, proven)
     const forget = () => blocks.delete(number)
@@ -54,60 +54,64 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
   }
 
   /**
-   * All logs of the transaction of a log, as two endpoints give them, or by proof, which counts as two. Undefined if they
-   * differ. Throws `UpstreamError` if a second endpoint is silent.
+   * Reads all logs of a log's transaction, confirmed by two endpoints, or by proof, which counts as two. Undefined if
+   * the endpoints differ. Throws `UpstreamError` if a second endpoint is silent.
    */
-  async function logsOf(log: HistoryLog, signal: AbortSignal) {
+  async function readTransactionLogs(log: HistoryLog, signal: AbortSignal) {
     const all = witnesses()
     const answers: EvidenceAnswer<Logs>[] = []
-    for (const asked of [all.slice(0, 2), all.slice(2)]) {
-      answers.push(...(await receiptsOf(asked, log.transactionHash, signal)))
-      const holding = answers.flatMap(({ value }) => (value !== undefined && isInReceipt(log, value) ? [value] : []))
-      const agreed = holding.find((each, index) => holding.some((other, at) => at > index && isSameList(each, other)))
-      if (agreed !== undefined) return { logs: timed(agreed, log), witnesses: 2 }
-      const [only] = holding
-      if (all.length === 1 && only !== undefined) return { logs: only, witnesses: 1 }
+    for (const askedWitnesses of [all.slice(0, 2), all.slice(2)]) {
+      answers.push(...(await readReceipts(askedWitnesses, log.transactionHash, signal)))
+      const receiptsWithLog = answers.flatMap(({ value }) =>
+        value !== undefined && isInReceipt(log, value) ? [value] : [],
+      )
+      const agreed = receiptsWithLog.find((each, index) =>
+        receiptsWithLog.some((other, otherIndex) => otherIndex > index && isSameList(each, other)),
+      )
+      if (agreed !== undefined) return { logs: withTime(agreed, log), witnesses: 2 }
+      const [onlyReceipt] = receiptsWithLog
+      if (all.length === 1 && onlyReceipt !== undefined) return { logs: onlyReceipt, witnesses: 1 }
     }
-    const logs = (await provenLogs(log.blockNumber, signal))?.filter(
+    const logs = (await readProvenLogs(log.blockNumber, signal))?.filter(
       ({ transactionHash }) => transactionHash === log.transactionHash,
     )
     if (logs !== undefined && isInReceipt(log, logs))
-      return { logs: timed(logs, log), witnesses: Math.min(2, all.length) }
+      return { logs: withTime(logs, log), witnesses: Math.min(2, all.length) }
     for (const { failure } of answers) if (failure !== undefined) throw failure
     return undefined
   }
 
   return {
     /**
-     * True if the receipt of an endpoint that did not give the log holds it; of the only endpoint, its own. An endpoint
-     * that is silent or has no such receipt says nothing.
+     * True if a receipt of an endpoint that did not give the log contains it; with a single endpoint, its own receipt.
+     * An endpoint that is silent or has no such receipt does not count.
      */
     async isVouched(log: HistoryLog, givers: ReadonlySet<number>, signal: AbortSignal): Promise<boolean> {
       const all = witnesses()
-      const asked = all.length === 1 ? all : all.filter(({ source }) => !givers.has(source.index))
-      const answers = await receiptsOf(asked, log.transactionHash, signal)
+      const askedWitnesses = all.length === 1 ? all : all.filter(({ source }) => !givers.has(source.index))
+      const answers = await readReceipts(askedWitnesses, log.transactionHash, signal)
       return answers.some(({ value }) => value !== undefined && isInReceipt(log, value))
     },
     /**
-     * Whether the receipts of its block hold the log: all of them together have the root that the block's header has, or
-     * two endpoints give the same ones, and two endpoints have that header. Undefined if that cannot be shown.
+     * True if the proven receipts of the block contain the log: they have the receipts root of the block's header, or
+     * two endpoints give the same receipts, and two endpoints have that header. Undefined without a proof.
      */
     async isProven(log: HistoryLog, signal: AbortSignal): Promise<boolean | undefined> {
-      const logs = await provenLogs(log.blockNumber, signal)
+      const logs = await readProvenLogs(log.blockNumber, signal)
       return logs === undefined ? undefined : isInReceipt(log, logs)
     },
     /**
-     * All logs of the transactions of some logs, by transaction, and the fewest witnesses of any of them. Throws
-     * `IncompleteError` if endpoints differ about one, `UpstreamError` if a second endpoint is silent.
+     * All logs of the transactions of some logs, by transaction, and the lowest number of witnesses. Throws
+     * `IncompleteError` if endpoints differ about a transaction, `UpstreamError` if a second endpoint is silent.
      */
     async receipts(transactions: ReadonlyMap<Hex, HistoryLog>, signal: AbortSignal) {
       let witnesses = Number.POSITIVE_INFINITY
       const entries = await Promise.all(
         [...transactions].map(async ([hash, log]) => {
-          const found = await logsOf(log, signal)
-          if (found === undefined) throw new IncompleteError('receipt', toBlockRange(log))
-          witnesses = Math.min(witnesses, found.witnesses)
-          return [hash, found.logs] as const
+          const transactionLogs = await readTransactionLogs(log, signal)
+          if (transactionLogs === undefined) throw new IncompleteError('receipt', toBlockRange(log))
+          witnesses = Math.min(witnesses, transactionLogs.witnesses)
+          return [hash, transactionLogs.logs] as const
         }),
       )
       return { logs: new Map(entries), witnesses }
@@ -115,13 +119,13 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
   }
 }
 
-/** Times are not compared, so none is taken from one endpoint alone; logs of one transaction have that of any of them. */
-function timed(logs: readonly HistoryLog[], { timestampSec }: HistoryLog): readonly HistoryLog[] {
+/** Sets the time of the disputed log: times of receipts are not compared, so they are not trusted. */
+function withTime(logs: readonly HistoryLog[], { timestampSec }: HistoryLog): readonly HistoryLog[] {
   return logs.map((log) => ({ ...log, timestampSec }))
 }
 
-/** Undefined if the endpoint does not have it, refuses the request, or is silent. */
-async function answerOf<T>(
+/** Runs a read at a witness. `value` is undefined if the endpoint has none, refuses the request, or is silent. */
+async function askWitness<T>(
   witness: Witness,
   task: (source: LogSource) => Promise<T | undefined>,
   signal: AbortSignal,
@@ -135,35 +139,35 @@ async function answerOf<T>(
   }
 }
 
-/** All logs of a block that two endpoints have, if its receipts have the root that its header says. */
+/** All logs of a block that two endpoints have, if its receipts match the receipts root of its header. */
 async function proveBlock(
   witnesses: readonly Witness[],
   number: number,
   signal: AbortSignal,
 ): Promise<Logs | undefined> {
   const answers = await Promise.all(
-    witnesses.map((witness) => answerOf(witness, (source) => source.claim(number, signal), signal)),
+    witnesses.map((witness) => askWitness(witness, (source) => source.claim(number, signal), signal)),
   )
   const claims = answers.flatMap(({ value }) => value ?? [])
-  const needed = Math.min(2, witnesses.length)
-  const block = claims.find((claim) => claims.filter((other) => isSameBlock(claim, other)).length >= needed)
+  const claimsMin = Math.min(2, witnesses.length)
+  const block = claims.find((claim) => claims.filter((other) => isSameBlock(claim, other)).length >= claimsMin)
   if (block === undefined) return undefined
-  const same = claims.filter((claim) => isSameBlock(claim, block))
+  const sameClaims = claims.filter((claim) => isSameBlock(claim, block))
   const isAgreed = ({ receiptsRoot }: BlockClaim) =>
-    same.filter((other) => other.receiptsRoot === receiptsRoot).length >= needed
-  // The hash of a header that can be computed proves its root; of the others two must say the same.
-  const rooted = same.find(({ isProven }) => isProven) ?? same.find(isAgreed)
-  if (rooted === undefined) return undefined
-  const found: BlockLogs[] = []
+    sameClaims.filter((other) => other.receiptsRoot === receiptsRoot).length >= claimsMin
+  // A recomputed header hash proves the root; otherwise two endpoints must agree on it.
+  const rootedClaim = sameClaims.find(({ isProven }) => isProven) ?? sameClaims.find(isAgreed)
+  if (rootedClaim === undefined) return undefined
+  const seenBlockLogs: BlockLogs[] = []
   for (const { witness, value } of answers) {
     if (value === undefined) continue
-    const ask = (source: LogSource) => source.blockLogs({ ...rooted, number }, signal)
-    const { value: given } = await answerOf(witness, ask, signal)
-    if (given === undefined) continue
-    // A chain may have receipts whose root is not computed here as there: then two endpoints that agree are believed.
-    const isSame = found.some(({ logs }) => isSameList(logs, given.logs))
-    if (given.root === rooted.receiptsRoot || isSame) return given.logs
-    found.push(given)
+    const ask = (source: LogSource) => source.blockLogs({ ...rootedClaim, number }, signal)
+    const { value: blockLogs } = await askWitness(witness, ask, signal)
+    if (blockLogs === undefined) continue
+    // A chain may compute its receipts root differently: then trust two endpoints that agree.
+    const isSame = seenBlockLogs.some(({ logs }) => isSameList(logs, blockLogs.logs))
+    if (blockLogs.root === rootedClaim.receiptsRoot || isSame) return blockLogs.logs
+    seenBlockLogs.push(blockLogs)
   }
   return undefined
 }

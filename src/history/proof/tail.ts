@@ -25,37 +25,37 @@ import { decodeWithReceipts } from './cover.ts'
 import { createEvidence, type Witness } from './evidence.ts'
 import type { Proof } from './proof.ts'
 
-/** Everybody's rows after the finalized block, and the block that they end at: undefined if at the finalized one. */
+/** The rows of all subjects after the finalized block. `block` is their last block; undefined if the finalized one. */
 export interface Tail<Row> {
   readonly block: PinnedBlock | undefined
   readonly rows: readonly Row[]
 }
 
-/** Which end is read. */
-interface TailRequest<Row, Place extends StreamTarget> {
+/** The tail to read. */
+interface TailRequest<Row, Target extends StreamTarget> {
   readonly client: ChainClient
-  readonly stream: Stream<Row, Place>
-  readonly place: Place
-  /** Whose end is read, if nothing is ever read for everybody. */
+  readonly stream: Stream<Row, Target>
+  readonly target: Target
+  /** The subject of the tail, if the stream has no global scans. */
   readonly subject: Hex
   readonly tip: ExpectedTip
-  /** Every endpoint, with what was learned about it: another one than the first is asked as well. */
+  /** All endpoints with their learned limits; one other than the first is the second witness. */
   readonly witnesses: readonly AdaptiveLogSource[]
 }
 
-/** Requests for the logs of an end: so many in all, but by each filter at least what an end takes that no cap divides. */
+/** Maximum requests for a tail over all filters, and the minimum per filter: an undivided tail needs that many. */
 const REQUESTS_MAX = 8
 const REQUESTS_LEAST = HASHED_BLOCKS + 3
-/** Blocks that are proven because the second endpoint lacks logs of theirs; if there are more, it is not a witness. */
+/** Maximum blocks proven because the second endpoint lacks their logs; an endpoint that lacks more is no witness. */
 const PROOFS_MAX = 8
 const TAILS_MAX = 200
-/** Logs and rows of all tails that are kept. */
+/** Maximum rows of all cached tails. */
 const LOGS_KEPT_MAX = 100_000
 
-/** An end is the same as long as its blocks are, but is kept no longer than somebody may ask for it again. */
+/** Cached until its blocks change, and no longer than a retry may take. */
 const KEPT_MS = 30_000
 
-/** The unfinalized ends of histories, each read once per newest block while somebody asks, and never stored. */
+/** Creates the reader of the unfinalized tails of histories, each read once per newest block and never stored. */
 export function createTailReader(clock: Clock) {
   const cache = createCache<Tail<never>>({
     clock,
@@ -66,21 +66,21 @@ export function createTailReader(clock: Clock) {
 
   return {
     /**
-     * Rows after `tip.finalized`. Ends at that block, without rows, if the end would take too many requests. Throws
-     * `UnavailableError`, naming the check if logs are missing wherever they are asked for.
+     * Reads the rows after `tip.finalized`. Returns no rows if the tail would take too many requests. Throws
+     * `UnavailableError`, naming the check if logs are missing at every endpoint.
      */
-    async read<Row, Place extends StreamTarget>(
-      request: TailRequest<Row, Place>,
+    async read<Row, Target extends StreamTarget>(
+      request: TailRequest<Row, Target>,
       signal: AbortSignal,
     ): Promise<Tail<Row>> {
-      const { stream, place, tip } = request
-      const whose = subjectsOf(request)?.join() ?? ''
-      // An end depends on the number of the final block, and not on its hash.
-      const key = `${place.chainId}:${stream.name}:${place.contract}:${whose}:${tip.finalized.number}:${tip.block.hash}`
+      const { stream, target, tip } = request
+      const subjectKey = toSubjects(request)?.join() ?? ''
+      // A tail depends on the number of the final block, not on its hash.
+      const key = `${target.chainId}:${stream.name}:${target.contract}:${subjectKey}:${tip.finalized.number}:${tip.block.hash}`
       const read = async (shared: AbortSignal) => {
-        // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
+        // The key contains the stream, and all rows of a stream have one type.
         const value = (await readTail(request, shared)) as Tail<never>
-        // One that is too long to be read at the moment is not kept.
+        // A tail that is too long to read now is not cached.
         return { value, lifeMs: value.block === undefined ? 0 : KEPT_MS }
       }
       return await cache.get({ key, read }, signal)
@@ -88,16 +88,16 @@ export function createTailReader(clock: Clock) {
   }
 }
 
-/** Whose logs the end is made of; null: everybody's. */
-function subjectsOf<Row, Place extends StreamTarget>({
+/** The subjects of the tail; null: all. */
+function toSubjects<Row, Target extends StreamTarget>({
   stream,
   subject,
-}: TailRequest<Row, Place>): readonly Hex[] | null {
+}: TailRequest<Row, Target>): readonly Hex[] | null {
   return stream.subjectsOnly === true ? [subject] : null
 }
 
-async function readTail<Row, Place extends StreamTarget>(
-  request: TailRequest<Row, Place>,
+async function readTail<Row, Target extends StreamTarget>(
+  request: TailRequest<Row, Target>,
   signal: AbortSignal,
 ): Promise<Tail<Row>> {
   const { client, tip } = request
@@ -109,10 +109,10 @@ async function readTail<Row, Place extends StreamTarget>(
     return await client.read(
       async (endpoint, within) => {
         try {
-          const known = grandparent?.holder === endpoint.index ? grandparent.hash : undefined
-          // Only once: if the hash is false, headers tell the next time.
+          const grandparentHash = grandparent?.holder === endpoint.index ? grandparent.hash : undefined
+          // Use the hash only once: if it is false, the next attempt reads headers.
           grandparent = undefined
-          return await readTailFrom(endpoint, { ...request, grandparent: known }, within)
+          return await readTailFrom(endpoint, { ...request, grandparent: grandparentHash }, within)
         } catch (error) {
           if (error instanceof LogsRefusedError) isTooLong ||= TOO_LONG.has(error.reaction.kind)
           if (!(error instanceof IncompleteError)) throw error
@@ -131,71 +131,71 @@ async function readTail<Row, Place extends StreamTarget>(
   }
 }
 
-/** Refusals of an end that is too long, ours among them. */
+/** Refusals of a tail that is too long, including our own. */
 const TOO_LONG: ReadonlySet<string> = new Set(['range', 'results', 'late'])
 const TOO_LONG_FOR_US = { kind: 'range', blocks: undefined } as const
 
-async function readTailFrom<Row, Place extends StreamTarget>(
+async function readTailFrom<Row, Target extends StreamTarget>(
   endpoint: Endpoint,
-  request: TailRequest<Row, Place> & { readonly grandparent: Hex | undefined },
+  request: TailRequest<Row, Target> & { readonly grandparent: Hex | undefined },
   signal: AbortSignal,
 ): Promise<Tail<Row>> {
-  const { client, stream, place, tip, witnesses, grandparent } = request
+  const { client, stream, target, tip, witnesses, grandparent } = request
   const source = createLogSource(endpoint, client.chain.id)
   const first: Witness = { source, ask: (task) => task(source) }
-  const subjects = subjectsOf(request)
-  const filters = stream.filters(place, subjects)
+  const subjects = toSubjects(request)
+  const filters = stream.filters(target, subjects)
   const last = Number(tip.block.number)
-  const fromBlock = Math.max(Number(tip.finalized.number) + 1, place.startBlock)
+  const fromBlock = Math.max(Number(tip.finalized.number) + 1, target.startBlock)
   const hashedFrom = Math.max(fromBlock, last - HASHED_BLOCKS + 1)
-  const asked = { fromBlock, toBlock: hashedFrom - 1, hashedBlocks: last - hashedFrom + 1 }
+  const requestedRange = { fromBlock, toBlock: hashedFrom - 1, hashedBlocks: last - hashedFrom + 1 }
   const cap = witnesses.find((each) => each.source.index === endpoint.index)?.cap
-  const others = witnesses.filter((each) => each.source.index !== endpoint.index && each.serves(asked))
+  const otherSources = witnesses.filter((each) => each.source.index !== endpoint.index && each.serves(requestedRange))
   const requests = Math.max(REQUESTS_LEAST, Math.floor(REQUESTS_MAX / filters.length))
-  const alone = piecesFor(asked, { requests, caps: [cap, cap] })
-  const hashes = await readNewestHashes(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, signal)
+  const ownPieces = splitForReads(requestedRange, { requests, caps: [cap, cap] })
+  const hashedRanges = await readNewestHashes(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, signal)
 
-  /** The second read, by the first endpoint of the others that can; else by the same one, with other edges. */
-  async function second(): Promise<{ readonly other?: AdaptiveLogSource; readonly logs: readonly HistoryLog[] }> {
-    for (const other of others) {
-      const ranges = [...piecesFor(asked, { requests, caps: [cap, other.cap] })[1], ...hashes]
+  /** The second read: from the first other endpoint that succeeds, else from the same one with other edges. */
+  async function readSecond(): Promise<{ readonly other?: AdaptiveLogSource; readonly logs: readonly HistoryLog[] }> {
+    for (const other of otherSources) {
+      const ranges = [...splitForReads(requestedRange, { requests, caps: [cap, other.cap] })[1], ...hashedRanges]
       try {
         return { other, logs: await readAll(other, { filters, ranges }, signal) }
       } catch (error) {
-        // It may be behind, or fail; or have other blocks, and nobody can say whose are right.
+        // The endpoint may lag or fail; if it has other blocks, the dispute is undecided.
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
-        const number = await differing(other, hashes, signal)
+        const number = await findDifferingBlock(other, hashedRanges, signal)
         if (number !== undefined)
           throw new IncompleteError(SECOND_WITNESS_CHECK, { fromBlock: number, toBlock: number })
       }
     }
-    return { logs: await readAll(first, { filters, ranges: alone[1] }, signal) }
+    return { logs: await readAll(first, { filters, ranges: ownPieces[1] }, signal) }
   }
 
-  const [older, newer, again] = await Promise.all([
-    readAll(first, { filters, ranges: alone[0] }, signal),
-    readAll(first, { filters, ranges: hashes }, signal),
-    second(),
+  const [older, newer, secondRead] = await Promise.all([
+    readAll(first, { filters, ranges: ownPieces[0] }, signal),
+    readAll(first, { filters, ranges: hashedRanges }, signal),
+    readSecond(),
   ])
-  const { other } = again
-  const end: End = {
+  const { other } = secondRead
+  const endReads: End = {
     first,
     other,
-    reads: [[...older, ...newer], other === undefined ? [...again.logs, ...newer] : again.logs],
+    reads: [[...older, ...newer], other === undefined ? [...secondRead.logs, ...newer] : secondRead.logs],
   }
-  const logs = await agreed(end, signal)
+  const logs = await settleLogs(endReads, signal)
   const proof: Pick<Proof, 'receipts'> = {
-    receipts: async (wanted) => (await evidenceOf(end).receipts(wanted, signal)).logs,
+    receipts: async (transactions) => (await createEndEvidence(endReads).receipts(transactions, signal)).logs,
   }
-  const { rows } = await decodeWithReceipts({ stream, place, subjects, logs, proof }, signal)
+  const { rows } = await decodeWithReceipts({ stream, target, subjects, logs, proof }, signal)
   return { block: tip.block, rows }
 }
 
 /**
- * The pieces of two reads of a range, divided at different blocks. Throws `LogsRefusedError` if they and the blocks that
- * are asked for by their hash would be too many requests.
+ * Divides a range for two reads, at different blocks. Throws `LogsRefusedError` if the pieces and the blocks read by
+ * hash would be too many requests.
  */
-function piecesFor(
+function splitForReads(
   range: Range & { readonly hashedBlocks: number },
   { caps, requests }: { readonly caps: readonly [number | undefined, number | undefined]; readonly requests: number },
 ): readonly [readonly Range[], readonly Range[]] {
@@ -207,8 +207,8 @@ function piecesFor(
   return reads
 }
 
-/** The number of one of these blocks that the endpoint has with another hash. */
-async function differing(
+/** The number of a block that the endpoint has with another hash; undefined if there is none. */
+async function findDifferingBlock(
   other: AdaptiveLogSource,
   blocks: readonly LogRange[],
   signal: AbortSignal,
@@ -238,25 +238,25 @@ async function readAll(
   return compareReads(lists).union
 }
 
-/** Two reads of the end, by two endpoints or by one that nobody else can bear witness for. */
+/** Two reads of the tail: from two endpoints, or both from the only one. */
 interface End {
   readonly first: Witness
   readonly other: AdaptiveLogSource | undefined
   readonly reads: readonly [readonly HistoryLog[], readonly HistoryLog[]]
 }
 
-function evidenceOf({ first, other }: End) {
+function createEndEvidence({ first, other }: End) {
   return createEvidence(() => (other === undefined ? [first] : [first, other]))
 }
 
 /**
- * Logs of two reads. One that only one of them gave is believed if the other endpoint's receipt or a proof shows it.
- * Throws `IncompleteError` if nothing does, `UpstreamError` if the first endpoint gave what is not so.
+ * Merges the logs of two reads. A log in only one of them is trusted if the other endpoint's receipt or a proof
+ * contains it. Throws `IncompleteError` if neither decides, `UpstreamError` if the first endpoint gave false logs.
  */
-async function agreed(end: End, signal: AbortSignal): Promise<readonly HistoryLog[]> {
-  const { first, other, reads } = end
+async function settleLogs(endReads: End, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  const { first, other, reads } = endReads
   const { union, disputed } = compareReads(reads)
-  const evidence = evidenceOf(end)
+  const evidence = createEndEvidence(endReads)
   const proven = new Set<number>()
   for (const { log, givers } of disputed) {
     const giver = givers[0] === 0 || other === undefined ? first : other
@@ -265,10 +265,10 @@ async function agreed(end: End, signal: AbortSignal): Promise<readonly HistoryLo
     if (verdict === undefined) throw new IncompleteError(SECOND_WITNESS_CHECK, toBlockRange(log))
     if (verdict) proven.add(log.blockNumber)
     if (verdict && proven.size < PROOFS_MAX) continue
-    // One that gave what is not so, or lacks too much, is not a witness.
-    const wrong = (giver === first) === verdict ? other : first
-    if (wrong === first) throw new UpstreamError('The logs of the endpoint are not those of their blocks')
-    if (wrong === undefined) continue
+    // An endpoint that gave a false log, or lacks too many, is no witness.
+    const wrongWitness = (giver === first) === verdict ? other : first
+    if (wrongWitness === first) throw new UpstreamError('The logs of the endpoint are not those of their blocks')
+    if (wrongWitness === undefined) continue
     other?.distrust()
     return reads[0]
   }

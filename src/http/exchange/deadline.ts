@@ -11,29 +11,29 @@ interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
 export type Deadlines = ReturnType<typeof createDeadlines>
 
 /**
- * Runs reads, each under a budget, `budgetMs` unless its route has one of its own, and can end all that are under way.
- * Reads of one budget end in the order in which they began, so one timer for the oldest of them is enough: a timer for
- * each would cost more than a whole read from memory.
+ * Runs each read under a budget, `budgetMs` unless its route has one of its own, and can cancel all reads under way.
+ * Reads of one budget expire in the order of their start, so one timer for the oldest suffices: a timer for each would
+ * cost more than a whole read from memory.
  */
 export function createDeadlines(options: { readonly budgetMs: number; readonly clock: Clock }) {
   const { clock } = options
   const queues = new Map<number, Queue>()
 
-  function queueOf(budgetMs: number): Queue {
+  function getQueue(budgetMs: number): Queue {
     const queue = queues.get(budgetMs) ?? new Queue(budgetMs, clock)
     queues.set(budgetMs, queue)
     return queue
   }
-  const usual = queueOf(options.budgetMs)
+  const defaultQueue = getQueue(options.budgetMs)
 
   return {
     /**
-     * The answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, whether or not the
-     * read heeds its signal: when the budget is spent, the error that the read has named by `whenLate`, if it has. Throws
-     * `AbortedError` when the caller leaves a read that has asked for its signal.
+     * Returns the answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, even if
+     * the read ignores its signal; when the budget is spent, the signal's timeout error, if the read has set one.
+     * Throws `AbortedError` when the caller disconnects from a read that has taken its signal.
      */
     read(call: RouteCall, reader: Reader): Promise<Answer> {
-      const queue = call.budgetMs === undefined ? usual : queueOf(call.budgetMs)
+      const queue = call.budgetMs === undefined ? defaultQueue : getQueue(call.budgetMs)
       return queue.read(call, reader)
     },
     /** Ends every read under way, for a stop that cannot wait. */
@@ -57,7 +57,7 @@ class Queue {
 
   read(call: RouteCall, reader: Reader): Promise<Answer> {
     if (!this.#armed) this.#arm(this.#budgetMs)
-    // One promise, not one for each step: a read from memory takes hardly longer than they do.
+    // One promise instead of one for each step: a read from memory takes hardly longer than a promise.
     return new Promise((resolve, reject) => {
       const run = new Run(reader, { untilMs: this.#clock.monotonicMs() + this.#budgetMs, reject })
       this.#running.add(run)
@@ -86,7 +86,7 @@ class Queue {
 
   #arm(waitMs: number): void {
     this.#armed = true
-    // It must not keep a process alive that has nothing else to do.
+    // Unreferenced, so that the timer does not keep the process alive.
     setTimeout(() => this.#sweep(), waitMs).unref()
   }
 
@@ -99,12 +99,12 @@ class Queue {
         return
       }
       this.#running.delete(run)
-      run.end(run.late ?? new UnavailableError(`Cannot answer within ${this.#budgetMs / 1000} s`))
+      run.end(run.timeoutError ?? new UnavailableError(`Cannot answer within ${this.#budgetMs / 1000} s`))
     }
   }
 }
 
-/** One read under way. Its signal, which follows the caller's, is made only when it asks: reads from memory do not. */
+/** One read under way. Its signal, which follows the caller's, is created on first use: reads from memory need none. */
 class Run implements ReadContext, EventListenerObject {
   readonly organizationId: string
   readonly apiKeyId: string
@@ -136,12 +136,12 @@ class Run implements ReadContext, EventListenerObject {
     return this.#controller.signal
   }
 
-  /** What its caller is told when the budget is spent, if the read has said so. */
-  get late(): UnavailableError | undefined {
+  /** The error for the caller when the budget is spent, if the read has set one. */
+  get timeoutError(): UnavailableError | undefined {
     return this.#controller && getTimeoutError(this.#controller.signal)
   }
 
-  /** Ends it whether or not the read heeds its signal. */
+  /** Ends the run whether or not the read heeds its signal. */
   end(reason: Error): void {
     this.leaveSignal()
     this.#reject(reason)

@@ -16,60 +16,60 @@ import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } f
 import type { CachedResponse, ResponseCache } from './response_cache.ts'
 import { checkCredits, insufficientCreditsError } from './spending.ts'
 
-/** An endpoint and what it is asked, over HTTP, by a tool, by a job or by a test. */
+/** An endpoint and its request, sent over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {
   readonly endpoint: RouteEndpoint
-  /** Parameters and body; a mistake in them is thrown when it is called, so that it is answered and logged. */
-  readonly asked: () => RouteRequest
-  /** Where the same is answered over HTTP, for links: path, and query without `?`. */
+  /** Returns parameters and body; throws for invalid ones, so that the failure is answered and logged. */
+  readonly getRequest: () => RouteRequest
+  /** Path of the same request over HTTP, for links; `query` is without `?`. */
   readonly path: string
   readonly query: string
-  /** Path in the log, if it is not the endpoint's template. */
-  readonly logged?: string
+  /** Path for the log, if it is not the endpoint's template. */
+  readonly loggedPath?: string
   readonly session?: SessionRequest
-  /** Throws what is wrong with the session, once the input is valid. */
+  /** Throws if the session is invalid; called once the input is valid. */
   readonly checkSession?: (caller: Caller) => void
-  /** True if the answer says what it was read from, if that can be said. */
+  /** True if the answer cites what it was read from, where the route can. */
   readonly isCited?: true
 }
 
-/** One request between its arrival and its answer: who asks for what. */
+/** One request between its arrival and its answer. */
 export interface Exchange extends Omit<Invocation, 'endpoint'> {
-  /** Undefined for whoever sent nothing that can be a key. */
+  /** Undefined without a well-formed key. */
   readonly principal: Principal | undefined
   readonly requestId: string
-  /** Made by us even if the caller chose the request id: it identifies the settlement. */
+  /** Generated even if the caller chose the request id: it identifies the settlement. */
   readonly settlementId: string
   readonly startedMs: number
   readonly method: string
-  /** The header that lets it be repeated, if it has one. */
+  /** The `Idempotency-Key` header, if any. */
   readonly idempotencyKey?: string | undefined
-  /** How a list is written, if not as JSON. */
-  readonly sheet?: CsvTable | undefined
+  /** Writes a list as CSV, if requested. */
+  readonly csv?: CsvTable | undefined
   /** Canonical, not decoded. */
   readonly path: string
-  /** What absolute links start with: scheme and host, and the public address's own path. */
+  /** Prefix of absolute links: scheme and host, and the public address's own path. */
   readonly base: string
-  readonly found: RouteMatch | { readonly kind: 'page'; readonly show: () => PreparedAnswer | Promise<PreparedAnswer> }
-  /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
+  readonly match: RouteMatch | { readonly kind: 'page'; readonly show: () => PreparedAnswer | Promise<PreparedAnswer> }
+  /** Error of the request itself. It is answered before any work, and logged for a recognized key. */
   readonly fault: CodedError | undefined
-  /** Fires when the caller leaves. */
+  /** Fires when the caller disconnects. */
   readonly signal: AbortSignal
-  /** Where the caller is, for the log; absent if no request came over HTTP. */
+  /** Address of the caller, for the log; absent without an HTTP request. */
   readonly client?: { readonly ip: string }
 }
 
-/** The exchange of an invocation for `asker`. `settlementId` must be new: each one is charged by itself. */
+/** Creates the exchange of an invocation. `settlementId` must be new: each exchange is charged separately. */
 export function createExchange(
   invocation: Invocation,
-  asker: Pick<Exchange, 'principal' | 'requestId' | 'startedMs' | 'base' | 'signal'>,
+  requester: Pick<Exchange, 'principal' | 'requestId' | 'startedMs' | 'base' | 'signal'>,
   settlementId: string,
 ): Exchange {
-  const { endpoint, ...asked } = invocation
-  const { principal, requestId, startedMs, base, signal } = asker
-  const found = { kind: 'endpoint', endpoint, params: {} } as const
+  const { endpoint, ...getRequest } = invocation
+  const { principal, requestId, startedMs, base, signal } = requester
+  const match = { kind: 'endpoint', endpoint, params: {} } as const
   const { method } = endpoint.route
-  return { ...asked, principal, requestId, settlementId, startedMs, method, base, found, fault: undefined, signal }
+  return { ...getRequest, principal, requestId, settlementId, startedMs, method, base, match, fault: undefined, signal }
 }
 
 export interface ExchangeServices {
@@ -77,14 +77,14 @@ export interface ExchangeServices {
   readonly clock: Clock
   readonly log: Log
   readonly deadlines: Deadlines
-  readonly openings: ResponseCache
-  /** Without one no answer has a receipt or says what it was read from. */
-  readonly notary?: ReceiptIssuer | undefined
-  readonly slots: ConcurrencyLimiter
-  readonly full: () => boolean
+  readonly responseCache: ResponseCache
+  /** Absent: answers have no receipts and no citations. */
+  readonly receiptIssuer?: ReceiptIssuer | undefined
+  readonly concurrency: ConcurrencyLimiter
+  readonly isFull: () => boolean
 }
 
-/** A finished answer, and the state of its organization if the key was recognised. */
+/** A finished answer, and the state of its organization if the key was recognized. */
 export interface SettledAnswer {
   readonly answer: PreparedAnswer
   readonly account?: AccountState
@@ -92,22 +92,22 @@ export interface SettledAnswer {
 
 type RecognizedCaller = Exclude<Admission, { readonly kind: 'unknown_key' }>
 
-/** The caller left before the charge. Only the log sees this status. */
+/** The caller disconnected before the charge. Only the log has this status. */
 const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers: {} }
 
 /**
- * The life of a request: admit, input, read, present, settle. After it the answer is paid for and logged, and only has
- * to be sent. Never rejects: every failure is an answer, and nothing that can fail comes after the charge.
+ * Processes a request: admit, input, read, present, settle. Afterwards the answer is charged and logged, and only has
+ * to be sent. Never rejects: every failure is an answer, and no step after the charge can fail.
  */
 export async function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
-  // Few asynchronous functions, here and below: each costs a request about a microsecond.
-  const { found, idempotencyKey, settlementId } = exchange
+  // Few asynchronous functions, here and below: each costs about a microsecond.
+  const { match, idempotencyKey, settlementId } = exchange
   const { gate, clock } = services
   let admission: Admission
   try {
-    if (found.kind === 'page') return { answer: await found.show() }
+    if (match.kind === 'page') return { answer: await match.show() }
     admission = await admit(exchange, services)
-    if (admission.kind === 'unknown_key') return { answer: toStranger(exchange, found) }
+    if (admission.kind === 'unknown_key') return { answer: answerUnknownKey(exchange, match) }
   } catch (error) {
     return { answer: answerFailure(error, exchange, services) }
   }
@@ -121,8 +121,8 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
 
   let settled: SettledAnswer
   try {
-    const kept = idempotencyKey === undefined ? undefined : toStoredAnswer(answer)
-    const charge = await gate.settle(createSettlement(exchange, { admission, answer }, clock), kept)
+    const storedAnswer = idempotencyKey === undefined ? undefined : toStoredAnswer(answer)
+    const charge = await gate.settle(createSettlement(exchange, { admission, answer }, clock), storedAnswer)
     settled = afterCharge(exchange, { admission, answer }, charge)
   } catch (error) {
     const { rateLimit, caller } = admission
@@ -133,106 +133,113 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
   return settled
 }
 
-function answerFailure(error: unknown, { found, requestId }: Exchange, { log }: ExchangeServices): PreparedAnswer {
-  const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
-  const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
+function answerFailure(error: unknown, { match, requestId }: Exchange, { log }: ExchangeServices): PreparedAnswer {
+  const badGateway = match.kind === 'endpoint' && match.endpoint.route.errors?.includes(502) === true
+  const route = match.kind === 'endpoint' ? match.endpoint.name : match.kind
   return toFailureAnswer(error, { requestId, route, badGateway, log })
 }
 
 /** Throws if too many requests are under way. */
 function admit(
-  { principal, found, session }: Exchange,
-  { gate, full }: ExchangeServices,
+  { principal, match, session }: Exchange,
+  { gate, isFull }: ExchangeServices,
 ): Admission | Promise<Admission> {
-  if (full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+  if (isFull()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
   if (principal === undefined) return UNKNOWN_KEY
-  const { name: endpoint, features } = found.kind === 'endpoint' ? found.endpoint : NO_ENDPOINT
+  const { name: endpoint, features } = match.kind === 'endpoint' ? match.endpoint : NO_ENDPOINT
   return gate.admit({ principal, endpoint, features, session })
 }
 
 const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
 const NO_ENDPOINT = { name: null, features: [] }
 
-/** The answer to whoever has no key that is known. */
-function toStranger({ fault, method }: Exchange, found: RouteMatch): PreparedAnswer {
+/** Answers a request without a known key. */
+function answerUnknownKey({ fault, method }: Exchange, match: RouteMatch): PreparedAnswer {
   if (fault !== undefined) throw fault
-  if (found.kind !== 'endpoint') return answerNonEndpoint(found, method)
+  if (match.kind !== 'endpoint') return answerNonEndpoint(match, method)
   throw unknownKeyError()
 }
 
-/** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
+/** Input, balance, read, price, presentation, text: in this order, so that no step after the charge can fail. */
 async function work(
   exchange: Exchange,
   admission: RecognizedCaller,
   services: ExchangeServices,
 ): Promise<PreparedAnswer> {
-  const { requestId, settlementId, idempotencyKey, method, base, path, query, found, fault, signal, sheet } = exchange
-  const { gate, openings, slots, deadlines } = services
+  const { requestId, settlementId, idempotencyKey, method, base, path, query, match, fault, signal, csv } = exchange
+  const { gate, responseCache, concurrency, deadlines } = services
   const { caller, requestedAtMs } = admission
   const { organizationId, apiKeyId } = caller
   if (fault !== undefined) throw fault
   if (admission.kind === 'refused') throw toRefusalError(admission)
-  if (found.kind === 'page') throw new Error('Cannot charge for a page')
-  if (found.kind !== 'endpoint') return answerNonEndpoint(found, method)
+  if (match.kind === 'page') throw new Error('Cannot charge for a page')
+  if (match.kind !== 'endpoint') return answerNonEndpoint(match, method)
 
-  const { endpoint } = found
-  const asked = exchange.asked()
-  const accepting = endpoint.route.accept(asked)
-  const accepted = accepting instanceof Promise ? await accepting : accepting
+  const { endpoint } = match
+  const request = exchange.getRequest()
+  const identifying = endpoint.route.accept(request)
+  const identified = identifying instanceof Promise ? await identifying : identifying
   if (idempotencyKey !== undefined) {
-    const asTable = sheet === undefined ? query : `${query}&${FORMAT_PARAMETER_NAME}`
-    const once = { method: endpoint.route.method, path, query: asTable, body: accepted.bytes }
+    const asTable = csv === undefined ? query : `${query}&${FORMAT_PARAMETER_NAME}`
+    const idempotentRequest = { method: endpoint.route.method, path, query: asTable, body: identified.bytes }
     const replay = toReplayedAnswer(
-      await gate.claim(toIdempotencyClaim(idempotencyKey, once, { organizationId, settlementId })),
+      await gate.claim(toIdempotencyClaim(idempotencyKey, idempotentRequest, { organizationId, settlementId })),
     )
     if (replay !== undefined) return replay
   }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
-  const sent = { address, body: accepted.bytes, isAll: asked.byAddress === true }
-  const call = openings.find(sent) ?? accepted.call()
+  const cacheable = { address, body: identified.bytes, isCacheable: request.byAddress === true }
+  const call = responseCache.find(cacheable) ?? identified.call()
   const { creditsMin } = call
   checkCredits(caller, creditsMin)
   exchange.checkSession?.(caller)
 
-  let opening: CachedResponse
+  let response: CachedResponse
   if ('read' in call) {
-    const made = witnessed(call, { exchange, accepted, services })
+    const receiptedCall = withReceipt(call, { exchange, accepted: identified, services })
     const reader = { callerSignal: signal, organizationId, apiKeyId, requestedAtMs }
-    slots.take(organizationId)
+    concurrency.acquire(organizationId)
     try {
-      opening = openings.make(sent, { answer: await deadlines.read(made, reader), creditsMin })
+      response = responseCache.store(cacheable, { answer: await deadlines.read(receiptedCall, reader), creditsMin })
     } finally {
-      slots.leave(organizationId)
+      concurrency.release(organizationId)
     }
-  } else opening = call
-  const { text, headers, credits } = opening
-  // No request id has a character that JSON would escape.
+  } else response = call
+  const { text, headers, credits } = response
+  // Request ids contain no character that JSON escapes.
   const body = `${text},"request_id":"${requestId}"}`
-  // Checked last: an answer to a closed connection is not charged.
+  // The last check: an answer to a closed connection is not charged.
   if (signal.aborted) return CALLER_LEFT
-  if (sheet === undefined) return { status: 200, body, credits, headers }
-  const table = sheet.write(body)
+  if (csv === undefined) return { status: 200, body, credits, headers }
+  const table = csv.write(body)
   return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
 }
 
-/** The call made so that its answer has a receipt, or says what it was read from, if it is to. */
-function witnessed(
+/** Wraps a call so that its answer has a receipt or a citation, if requested. */
+function withReceipt(
   call: RouteCall,
-  { exchange, accepted, services }: { exchange: Exchange; accepted: IdentifiedRequest; services: ExchangeServices },
+  {
+    exchange,
+    accepted: identified,
+    services,
+  }: { exchange: Exchange; accepted: IdentifiedRequest; services: ExchangeServices },
 ): RouteCall {
   const kind = call.receipt
-  const { found } = exchange
-  const isCited = exchange.isCited === true && found.kind === 'endpoint' && supportsReceipt(found.endpoint.route.input)
+  const { match } = exchange
+  const isCited = exchange.isCited === true && match.kind === 'endpoint' && supportsReceipt(match.endpoint.route.input)
   if (kind === undefined && !isCited) return call
   const { method, path, query, settlementId: id } = exchange
-  const { notary } = services
-  if (kind !== undefined && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
-  const statement = { method, path, query, body: accepted.value() }
-  const read = kind === undefined ? notary?.cited(statement) : notary?.receipted(statement, { kind, id, call })
+  const { receiptIssuer } = services
+  if (kind !== undefined && receiptIssuer === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
+  const statement = { method, path, query, body: identified.value() }
+  const read =
+    kind === undefined
+      ? receiptIssuer?.readWithCitation(statement)
+      : receiptIssuer?.readWithReceipt(statement, { kind, id, call })
   return read === undefined ? call : { ...call, read }
 }
 
-const NO_RECEIPTS = 'Cannot read parameter "receipt": expected nothing, this service gives no receipts'
+const NO_RECEIPTS = 'Cannot read parameter "receipt": expected nothing, this service issues no receipts'
 
 interface BuiltAnswer {
   readonly admission: RecognizedCaller
@@ -240,8 +247,8 @@ interface BuiltAnswer {
 }
 
 function createSettlement(exchange: Exchange, { admission, answer }: BuiltAnswer, clock: Clock): Settlement {
-  const { requestId, settlementId, method, path, found, logged, startedMs } = exchange
-  const template = found.kind === 'page' ? undefined : getTemplate(found)
+  const { requestId, settlementId, method, path, match, loggedPath, startedMs } = exchange
+  const template = match.kind === 'page' ? undefined : getTemplate(match)
   return {
     settlementId,
     requestId,
@@ -249,7 +256,7 @@ function createSettlement(exchange: Exchange, { admission, answer }: BuiltAnswer
     admitted: admission.kind === 'admitted',
     requestedAtMs: admission.requestedAtMs,
     method,
-    path: logged ?? template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
+    path: loggedPath ?? template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
     routed: template !== undefined,
     status: answer.status,
     credits: answer.credits,

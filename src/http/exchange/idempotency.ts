@@ -7,22 +7,22 @@ import type { PreparedAnswer } from '../respond.ts'
 export interface IdempotencyClaim {
   readonly organizationId: string
   readonly key: string
-  /** SHA-256 of what is asked, in hexadecimal digits. */
+  /** SHA-256 of the request, in hexadecimal digits. */
   readonly hash: string
-  /** Of the request that claims it. */
+  /** Settlement of the claiming request. */
   readonly settlementId: string
 }
 
 /**
- * What became of a claim: `claimed` by this request, which answers it; the same was `answered` before, without a body if
- * that was too large to be kept; the same is being answered (`busy`); something else was asked with the key (`other`);
- * or the organization has as many answers kept as it may (`full`).
+ * Result of a claim. `claimed`: this request has the key. `answered`: the same request was answered before; `kept` is
+ * undefined if the answer was too large to be stored. `busy`: the same request is under way. `other`: another request
+ * has used the key. `full`: the organization has reached its limit of stored answers.
  */
 export type ClaimResult =
   | { readonly kind: 'answered'; readonly kept: StoredAnswer | undefined }
   | { readonly kind: 'claimed' | 'busy' | 'other' | 'full' }
 
-/** An answer as it is kept for whoever repeats the request. */
+/** An answer as it is stored for repeated requests. */
 export interface StoredAnswer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -38,7 +38,7 @@ export interface IdempotentRequest {
   readonly body: Buffer | undefined
 }
 
-/** The claim of a header. Throws `CodedError` INVALID_PARAMETER if it has no key. */
+/** Converts an `Idempotency-Key` header to a claim. Throws `CodedError` INVALID_PARAMETER if the key is malformed. */
 export function toIdempotencyClaim(
   header: string,
   { method, path, query, body }: IdempotentRequest,
@@ -49,14 +49,14 @@ export function toIdempotencyClaim(
   return { organizationId, settlementId, key: idempotencyKey(header), hash: hash.digest('hex') }
 }
 
-/** The answer that was given before, which costs nothing now; undefined if this request has the key and answers it. */
-export function toReplayedAnswer(claimed: ClaimResult): PreparedAnswer | undefined {
-  switch (claimed.kind) {
+/** Returns the stored answer, free of charge; undefined if this request has the key. Throws `HttpError` otherwise. */
+export function toReplayedAnswer(claim: ClaimResult): PreparedAnswer | undefined {
+  switch (claim.kind) {
     case 'claimed':
       return undefined
     case 'answered': {
-      if (claimed.kept === undefined) throw new HttpError('INVALID_REQUEST', TOO_LARGE, { status: 422 })
-      const { headers, body } = claimed.kept
+      if (claim.kept === undefined) throw new HttpError('INVALID_REQUEST', TOO_LARGE, { status: 422 })
+      const { headers, body } = claim.kept
       return { status: 200, body, credits: 0, headers: { ...headers, ...REPLAYED } }
     }
     case 'busy':
@@ -68,23 +68,23 @@ export function toReplayedAnswer(claimed: ClaimResult): PreparedAnswer | undefin
   }
 }
 
-/** What of an answer is kept for whoever repeats the request; undefined if it is not a success, or was kept before. */
+/** Returns the part of an answer to store for repetitions; undefined for a failure or an answer stored before. */
 export function toStoredAnswer({ status, headers, body }: PreparedAnswer): StoredAnswer | undefined {
   return status === 200 && body !== null && !('idempotency-replayed' in headers) ? { headers, body } : undefined
 }
 
-/** Another request with the same key is at work. */
+/** Creates the 409 for a key whose request is still under way. */
 export function supersededError(): HttpError {
   return new HttpError('INVALID_REQUEST', BUSY, { status: 409, headers: { 'retry-after': '1' } })
 }
 
-/** Of what does not take the key: whoever sends one believes that the request can be repeated. */
+/** Rejects `Idempotency-Key` where unsupported: the sender expects a safe retry. */
 export function unsupportedIdempotencyKeyError(): CodedError {
   return new CodedError('INVALID_REQUEST', 'Cannot take the header "Idempotency-Key" here: expected none')
 }
 
 const BUSY = 'Cannot answer: the first request with this Idempotency-Key is still under way'
-const OTHER = 'Cannot use this Idempotency-Key: something else was asked with it in the last 24 hours'
+const OTHER = 'Cannot use this Idempotency-Key: another request used it in the last 24 hours'
 const TOO_LARGE =
-  'Cannot repeat the answer: it was given and charged, and is too large to be kept. Ask with another Idempotency-Key'
-const FULL = 'Cannot keep more answers of this organization in 24 hours: ask without Idempotency-Key'
+  'Cannot repeat the answer: it was sent and charged, and is too large to be stored; use another Idempotency-Key'
+const FULL = 'Cannot store more answers of this organization in 24 hours; send requests without Idempotency-Key'

@@ -16,8 +16,8 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
 }
 
 /**
- * The one place where a failure becomes an answer. One that is ours has a line in the log, or is counted by one if it
- * comes often.
+ * Converts a failure to an answer; no other function does. A failure of the service is logged; a frequent one is logged
+ * with its count.
  */
 export function toFailureAnswer(
   error: unknown,
@@ -33,28 +33,28 @@ export function toFailureAnswer(
   return failureAnswer(shown, requestId)
 }
 
-/** Answer to OPTIONS. Throws NOT_FOUND for an unknown path, INVALID_REQUEST with status 405 for another method. */
+/** Answers OPTIONS. Throws NOT_FOUND for an unknown path, INVALID_REQUEST with status 405 for another method. */
 export function answerNonEndpoint(
-  found: Exclude<RouteMatch<never>, { readonly kind: 'endpoint' }>,
+  match: Exclude<RouteMatch<never>, { readonly kind: 'endpoint' }>,
   method: string,
 ): PreparedAnswer {
-  if (found.kind === 'unknown') throw nowhere(found)
-  if (method === 'OPTIONS') return { status: 204, body: null, credits: 0, headers: preflightHeaders(found.allow) }
-  throw new HttpError('INVALID_REQUEST', `Cannot use this method here: expected ${found.allow}`, {
+  if (match.kind === 'unknown') throw notFoundError(match)
+  if (method === 'OPTIONS') return { status: 204, body: null, credits: 0, headers: preflightHeaders(match.allow) }
+  throw new HttpError('INVALID_REQUEST', `Cannot use this method here: expected ${match.allow}`, {
     status: 405,
-    headers: { allow: found.allow },
+    headers: { allow: match.allow },
   })
 }
 
-function nowhere({ near, all }: Extract<RouteMatch<never>, { readonly kind: 'unknown' }>): CodedError {
+function notFoundError({ nearest, docsPath }: Extract<RouteMatch<never>, { readonly kind: 'unknown' }>): CodedError {
   const hints = [
-    ...(near === undefined ? [] : [`the nearest is ${near}`]),
-    ...(all === undefined ? [] : [`${all} has all`]),
+    ...(nearest === undefined ? [] : [`the nearest is ${nearest}`]),
+    ...(docsPath === undefined ? [] : [`${docsPath} lists all`]),
   ]
   return new CodedError('NOT_FOUND', ['Cannot find this path', ...hints].join(', '))
 }
 
-/** The same message for every wrong key, and for none: it must not tell why. */
+/** The same message for every invalid key, and for none: it must not reveal why. */
 export function unknownKeyError(): HttpError {
   return new HttpError(
     'INVALID_API_KEY',
@@ -65,12 +65,12 @@ export function unknownKeyError(): HttpError {
   )
 }
 
-/** Error for a recognised key that the gate refused. */
+/** Creates the error for a recognized key that the gate refused. */
 export function toRefusalError({ code, rateLimit }: Extract<Admission, { readonly kind: 'refused' }>): CodedError {
-  // Outside there is one code for both, and the message says which it is.
+  // Both cases share one public code; the message distinguishes them.
   if (code === 'KEY_ENDPOINT_DISABLED') return new CodedError('ENDPOINT_DISABLED', REFUSALS[code])
   if (code !== 'RATE_LIMIT_EXCEEDED') return new CodedError(code, REFUSALS[code])
-  // Not from `resetSec`, which is rounded up already: nearly every wait would become two seconds.
+  // Not from `resetSec`, which is already rounded up: nearly every wait would become two seconds.
   const waitSec = Math.max(1, Math.ceil(rateLimit.waitMs / 1000))
   return new HttpError(code, REFUSALS[code], { headers: { 'retry-after': String(waitSec) } })
 }

@@ -1,22 +1,22 @@
 import { CodedError } from '../../lib/error.ts'
 import type { Caller, LimitScope } from './gate.ts'
 
-/** 402 before the work: throws if a limit cannot pay the least that an answer may cost. Changes nothing. */
+/** Throws 402 before the work if a limit cannot pay the minimum price of an answer. Changes nothing. */
 export function checkCredits(caller: Caller, creditsMin: number): void {
   const { credits, limits } = caller
-  if (creditsMin > credits) throw insufficientCreditsError(caller, 'organization', least(creditsMin, credits))
+  if (creditsMin > credits) throw insufficientCreditsError(caller, 'organization', formatShortage(creditsMin, credits))
   for (const { scope, spent, most } of limits) {
     if (most === undefined || BigInt(creditsMin) <= most - spent) continue
-    throw insufficientCreditsError(caller, scope, least(creditsMin, spent < most ? most - spent : 0n))
+    throw insufficientCreditsError(caller, scope, formatShortage(creditsMin, spent < most ? most - spent : 0n))
   }
 }
 
 /**
- * 402, with why a limit refused. Without `price` it is refused at the charge, and must hide what the answer costs: that
- * tells what a wallet holds.
+ * Creates the 402 of a limit. `price` is absent if the charge failed: the message must then hide the price, which would
+ * reveal what a wallet holds.
  */
 export function insufficientCreditsError({ limits }: Caller, scope: LimitScope, price?: string): CodedError {
-  const why = {
+  const messagesByScope = {
     organization: () => `Cannot pay for this request: ${price ?? 'the balance does not suffice'}`,
     key: () => {
       const most = limits.find((limit) => limit.scope === 'key')?.most
@@ -24,9 +24,9 @@ export function insufficientCreditsError({ limits }: Caller, scope: LimitScope, 
     },
     session: () => `Cannot pay for this call from the budget of the session: ${price ?? 'it does not suffice'}`,
   }
-  return new CodedError('INSUFFICIENT_CREDITS', why[scope]())
+  return new CodedError('INSUFFICIENT_CREDITS', messagesByScope[scope]())
 }
 
-function least(creditsMin: number, left: bigint): string {
+function formatShortage(creditsMin: number, left: bigint): string {
   return `it costs at least ${creditsMin} credits, ${left} are left`
 }

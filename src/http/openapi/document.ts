@@ -20,37 +20,37 @@ import { operationId } from './operation_id.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type FailureResponse, failureRef, responseComponents } from './responses.ts'
 
-/** Version of the interface description; that of the interface is the path's `/v1`. */
+/** Version of the description; the version of the interface is the path's `/v1`. */
 export const DOCUMENT_VERSION = '1.0.0'
-/** Stands for the address of a service whose operator has not said it, until `withServerUrl`. */
+/** Placeholder for the address of a service without a configured one; `withServerUrl` replaces it. */
 const UNKNOWN_URL = 'http://address.invalid'
 /** The first request of the introduction, if it has an example. */
 const FIRST = 'GET /v1/portfolio/balance'
 
 /**
- * The OpenAPI 3.1 document of the routes, as text: parameters, bodies and answers are described by the very schemas
- * that check them. The same routes give the same text.
+ * Writes the OpenAPI 3.1 document of the routes: the schemas that check parameters, bodies and answers also describe
+ * them. The same routes give the same text.
  */
 export function openapiDocument(options: {
   readonly routes: readonly Route[]
   /** Real requests and answers by operation: `GET /v1/usage/logs`. */
   readonly examples?: Readonly<Record<string, Example>>
   readonly publicUrl?: string | undefined
-  /** Names of the chains that are served, by id. */
+  /** Names of the served chains by id. */
   readonly chains?: Readonly<Record<string, string>>
-  /** Sites that show what is on them, by id. */
+  /** Block explorers by chain id. */
   readonly explorers?: Readonly<Record<string, string>>
-  /** True if the operator's pages are served elsewhere. @default false */
+  /** True if the operator's pages have a port of their own. @default false */
   readonly operatorApart?: boolean
 }): string {
   const key = ({ path, method }: Route) => `${path} ${method}`
   const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
-  const routePaths = toPathItems(ordered, (route) => operation(route, options.examples))
+  const routePaths = toPathItems(ordered, (route) => toOperation(route, options.examples))
   const { publicUrl, examples = {} } = options
   const baseUrl = (publicUrl ?? UNKNOWN_URL).replace(/\/+$/, '')
   const description = introductionText({ baseUrl, first: examples[FIRST]?.target ?? '/v1/usage/logs' })
   const info = { title: 'walletscope', version: DOCUMENT_VERSION, description }
-  const rest = {
+  const sections = {
     servers: [{ url: publicUrl ?? '/' }],
     security: [{ apiKey: [] }],
     'x-chains': options.chains ?? {},
@@ -62,23 +62,23 @@ export function openapiDocument(options: {
       },
       headers: HEADERS,
       schemas: { Error: ERROR_SCHEMA },
-      responses: responseComponents([...PAGE_FAILURES, ...ordered.flatMap(failuresOf)]),
+      responses: responseComponents([...PAGE_FAILURES, ...ordered.flatMap(listFailures)]),
     },
   }
-  return documentText({ info, rest })
+  return documentText({ info, sections })
 }
 
-/** The document as it is at `url`, `http://localhost:8080`; the document itself if the operator has said where it is. */
+/** Inserts the address `url`, `http://localhost:8080`; returns the document itself if an address is configured. */
 export function withServerUrl(url: string, document: string): string {
   return document.replaceAll(UNKNOWN_URL, url)
 }
 
-function operation(route: Route, examples: Readonly<Record<string, Example>> = {}): unknown {
+function toOperation(route: Route, examples: Readonly<Record<string, Example>> = {}): unknown {
   const path = toBracedTemplate(route.path)
   const example = examples[`${route.method} ${path}`]
-  const body = bodyOf(route)
+  const body = toBodySchema(route)
   const price = priceSentence(route.charge)
-  const asked = toParametersAndBody({ ...route, example, near: getFamilyParameters(path, examples) })
+  const inputs = toParametersAndBody({ ...route, example, familyValues: getFamilyParameters(path, examples) })
   return {
     operationId: operationId(route, body),
     summary: route.summary,
@@ -86,11 +86,11 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': price,
     'x-charge': route.charge,
-    ...asked,
-    parameters: [...asked.parameters, ...(isList(route) ? [FORMAT_PARAMETER] : []), IDEMPOTENCY_KEY_PARAMETER],
+    ...inputs,
+    parameters: [...inputs.parameters, ...(isList(route) ? [FORMAT_PARAMETER] : []), IDEMPOTENCY_KEY_PARAMETER],
     responses: {
       200: {
-        description: `Answered. Credits: ${price}`,
+        description: `Success. Credits: ${price}`,
         headers: {
           ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
           ...headerRefs(['Idempotency-Replayed']),
@@ -103,16 +103,16 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
           },
         },
       },
-      ...Object.fromEntries(failuresOf(route).map((failing) => [failing.status, failureRef(failing)])),
+      ...Object.fromEntries(listFailures(route).map((failing) => [failing.status, failureRef(failing)])),
     },
   }
 }
 
-function bodyOf({ input, output }: Route): JsonSchema {
+function toBodySchema({ input, output }: Route): JsonSchema {
   const body = createJsonSchema(output)
   return supportsReceipt(input) ? withReceipt(body) : body
 }
 
-function failuresOf(route: Route): readonly FailureResponse[] {
+function listFailures(route: Route): readonly FailureResponse[] {
   return [...getErrorCodes(route)].map(([status, codes]) => ({ status, codes }))
 }

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../route/json_schema.ts'
 
-/** A request and its answer, both real. */
+/** A real request and its answer. */
 export interface Example {
   /** Path and query. */
   readonly target: string
@@ -8,7 +8,7 @@ export interface Example {
   readonly answer: unknown
 }
 
-/** Values of an example's path and query by name, as text. */
+/** Returns the values of an example's path and query by name, as text. */
 export function getExampleParameters(template: string, { target }: Example): ReadonlyMap<string, string> {
   const [path = '', query = ''] = target.split('?')
   const segments = path.split('/').map(decodeURIComponent)
@@ -20,14 +20,14 @@ export function getExampleParameters(template: string, { target }: Example): Rea
 }
 
 /**
- * A parameter's example as a document has it. A console that is drawn from the document sends all that it is given: what
- * the real request did not ask, it shows and leaves off.
+ * Converts a parameter's example value for the document. A console sends all plain examples, so a value that the real
+ * request did not send is marked as disabled.
  */
-export function toParameterExample(value: unknown, { isAsked }: { readonly isAsked: boolean }): JsonSchema {
-  return isAsked ? { example: value } : { examples: { default: { value, 'x-disabled': true } } }
+export function toParameterExample(value: unknown, { isRequested }: { readonly isRequested: boolean }): JsonSchema {
+  return isRequested ? { example: value } : { examples: { default: { value, 'x-disabled': true } } }
 }
 
-/** Values that were asked for at the paths of a family, by name. */
+/** Returns the example values on the paths of a family, by parameter name. */
 export function getFamilyParameters(
   template: string,
   examples: Readonly<Record<string, Example>>,
@@ -39,12 +39,15 @@ export function getFamilyParameters(
   )
 }
 
-/** `/v1/lending/kamino`, with the empty one before the first slash. */
+/** Segments of `/v1/lending/kamino`, with the empty one before the first slash. */
 const FAMILY_SEGMENTS = 4
 
-/** A value to begin with: the one that was asked for, or one that the schema names. */
-export function getExampleValue({ type, examples, default: usual, enum: words }: JsonSchema, asked?: string): unknown {
-  if (asked !== undefined) return type === 'string' || type === undefined ? asked : JSON.parse(asked)
+/** Returns the requested value, converted to the schema's type, or else a value that the schema names. */
+export function getExampleValue(
+  { type, examples, default: usual, enum: words }: JsonSchema,
+  requested?: string,
+): unknown {
+  if (requested !== undefined) return type === 'string' || type === undefined ? requested : JSON.parse(requested)
   if (Array.isArray(examples)) return examples[0]
   if (type === 'boolean') return true
   return usual ?? (Array.isArray(words) ? words[0] : undefined)

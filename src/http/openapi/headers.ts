@@ -13,7 +13,7 @@ export const HEADERS = {
   'Retry-After': header('integer', 'Seconds to wait before trying again.'),
   'X-Progress': header(
     'string',
-    'Only while the answer is being prepared, which goes on by itself: `percent=37, left=1234, unit=blocks` (or `days`, `ids`), as far as it is known.',
+    'Only while the answer is being prepared, which continues by itself: `percent=37, left=1234, unit=blocks` (or `days`, `ids`), as far as it is known.',
   ),
   'Idempotency-Replayed': header(
     'string',
@@ -24,15 +24,15 @@ export const HEADERS = {
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
 }
 
-/** Of lists. The table is not a media type of the document: generated clients would have to tell text from JSON. */
+/** Parameter of lists. CSV is no media type of the document: generated clients would have to tell text from JSON. */
 export const FORMAT_PARAMETER = {
   name: 'format',
   in: 'query',
   required: false,
   description:
     'How the list is written: `csv` (or the header `Accept: text/csv`) is a table of the same rows at the same price, ' +
-    'with `X-Total-Count` and `Link` in place of the pagination.',
-  ...toParameterExample('csv', { isAsked: false }),
+    'with `X-Total-Count` and `Link` instead of the pagination.',
+  ...toParameterExample('csv', { isRequested: false }),
   schema: { type: 'string', enum: ['json', 'csv'], default: 'json' },
 }
 
@@ -43,14 +43,14 @@ export const IDEMPOTENCY_KEY_PARAMETER = {
   required: false,
   description: [
     'Any text of yours that is new for each request, such as a UUID. For 24 hours the same key with the same path, query',
-    'and body is answered with the first success again, which is charged once; after a failure it is answered anew.',
-    'While the first is under way: 409, try again after `Retry-After`. With anything else asked: 422.',
+    'and body is answered with the first success again, which is charged once; after a failure it is answered again.',
+    'While the first is under way: 409, try again after `Retry-After`. With a different request: 422.',
   ].join(' '),
-  ...toParameterExample('9b3f4c52-1a77-4f0e-8d5f-0c6a2f3f7e21', { isAsked: false }),
+  ...toParameterExample('9b3f4c52-1a77-4f0e-8d5f-0c6a2f3f7e21', { isRequested: false }),
   schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
 }
 
-/** Headers of every answer to a recognised key. */
+/** Headers of every answer to a recognized key. */
 export const ACCOUNT_HEADERS: readonly string[] = [
   'X-Request-Id',
   'X-RateLimit-Limit',
@@ -60,12 +60,12 @@ export const ACCOUNT_HEADERS: readonly string[] = [
   'X-Credits-Remaining',
 ]
 
-/** References to these headers. */
+/** Returns references to these headers. */
 export function headerRefs(names: readonly string[]): Readonly<Record<string, unknown>> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-/** Headers of one route alone, by name, from what each says. */
+/** Converts the descriptions of a route's own headers by name. */
 export function ownHeaders(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(headers).map(([name, says]) => [name, header('string', says)]))
 }

@@ -3,17 +3,17 @@ import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from
 import { toBracedTemplate } from '../route/route_table.ts'
 import { type Example, getExampleParameters, getExampleValue, toParameterExample } from './example.ts'
 
-/** An OpenAPI 3.1 document as text. */
+/** Writes an OpenAPI 3.1 document. */
 export function documentText(document: {
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
-  /** All but its version and what `info` says. */
-  readonly rest: Readonly<Record<string, unknown>>
+  /** All sections but the version and `info`. */
+  readonly sections: Readonly<Record<string, unknown>>
 }): string {
   const info = { ...document.info, license: { name: 'MIT', identifier: 'MIT' } }
-  return `${JSON.stringify({ openapi: '3.1.0', info, ...document.rest }, null, 2)}\n`
+  return `${JSON.stringify({ openapi: '3.1.0', info, ...document.sections }, null, 2)}\n`
 }
 
-/** Operations of these routes by path and method, in order. */
+/** Groups the operations of routes by path and method, in order. */
 export function toPathItems<Route extends { readonly path: string; readonly method: string }>(
   routes: readonly Route[],
   operation: (route: Route) => unknown,
@@ -26,23 +26,23 @@ export function toPathItems<Route extends { readonly path: string; readonly meth
   return paths
 }
 
-/** What a request may say, as an operation of a document has it: its parameters, and its body if it takes one. */
+/** Describes the input of a route's operation: its parameters, and its body if it has one. */
 export function toParametersAndBody(route: {
   readonly path: string
   readonly input: GenericSchema
   readonly body?: GenericSchema
   readonly example?: Example | undefined
   /** Values by name for parameters that have no other example. */
-  readonly near?: ReadonlyMap<string, string>
+  readonly familyValues?: ReadonlyMap<string, string>
 }): { readonly parameters: readonly unknown[]; readonly requestBody?: unknown } {
   const path = toBracedTemplate(route.path)
-  const asked = route.example && getExampleParameters(path, route.example)
+  const exampleValues = route.example && getExampleParameters(path, route.example)
   const parameters = getFieldSchemas(route.input).map(({ name, required, schema }) => {
     const inPath = path.includes(`{${name}}`)
     const { description, examples, ...rest } = schema
-    const value = getExampleValue(schema, asked?.get(name)) ?? route.near?.get(name)
-    const isAsked = inPath || required || asked?.has(name) === true
-    const shown = toParameterExample(value, { isAsked })
+    const value = getExampleValue(schema, exampleValues?.get(name)) ?? route.familyValues?.get(name)
+    const isRequested = inPath || required || exampleValues?.has(name) === true
+    const shown = toParameterExample(value, { isRequested })
     return { name, in: inPath ? 'path' : 'query', required: inPath || required, description, ...shown, schema: rest }
   })
   if (route.body === undefined) return { parameters }
@@ -50,24 +50,24 @@ export function toParametersAndBody(route: {
   return { parameters, requestBody: { required: true, content } }
 }
 
-/** Schema of a success body that has a receipt if it was asked for. */
+/** Adds the optional receipt to the schema of a success body. */
 export function withReceipt(schema: JsonSchema): JsonSchema {
   const properties = (schema['properties'] ?? {}) as JsonSchema
   return { ...schema, properties: { ...properties, receipt: RECEIPT } }
 }
 
-/** DSSE, protocol.md. */
+/** Schema of a receipt: a DSSE envelope, protocol.md. */
 const RECEIPT = {
   ...closedObject({
     payloadType: { type: 'string' },
-    payload: { type: 'string', description: 'JSON in base64: what was asked, answered and read.' },
+    payload: { type: 'string', description: 'JSON in base64: the request, the answer and what was read.' },
     signatures: { type: 'array', items: closedObject({ keyid: { type: 'string' }, sig: { type: 'string' } }) },
   }),
   description:
-    'Only with receipt: an envelope that `walletscope verify` reads. What it does not cover its payload lists as `uncovered`.',
+    'Only with receipt: an envelope that `walletscope verify` reads. Its payload lists what it does not cover as `uncovered`.',
 }
 
-/** Schema of a success body: that of `Route.output` with the `request_id` that the app adds. */
+/** Adds `request_id`, which the app adds to every success, to the schema of `Route.output`. */
 export function withRequestId(schema: JsonSchema): JsonSchema {
   const properties = (schema['properties'] ?? {}) as JsonSchema
   const required = (schema['required'] ?? []) as readonly string[]

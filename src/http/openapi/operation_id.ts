@@ -1,13 +1,12 @@
 import type { JsonSchema } from '../route/json_schema.ts'
 import type { Route } from '../route/route.ts'
 
-/** Tools of this name answer for many wallets. */
+/** Last word in the names of tools that answer for many wallets. */
 const BATCH = 'batch'
 
 /**
- * Name of a route's operation as a person would write it, from that of its tool and from what it answers:
- * `listAavePositions`, `getUniswapPnl`, `batchAavePositions`. Routes without a tool, and those that change something, are
- * named by their method and path.
+ * Names a route's operation from the name of its tool and the kind of its answer: `listAavePositions`, `getUniswapPnl`,
+ * `batchAavePositions`. Routes without a tool, and those that change data, are named by their method and path.
  */
 export function operationId({ tool, method, path, changes }: Route, body: JsonSchema): string {
   if (tool === undefined || changes === true) {

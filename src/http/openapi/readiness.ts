@@ -1,92 +1,95 @@
 import * as v from 'valibot'
 import { createJsonSchema } from '../route/json_schema.ts'
 
-/** A field with what it says. */
-function told<const Schema extends v.GenericSchema>(schema: Schema, words: string) {
+/** Adds a description to a field. */
+function described<const Schema extends v.GenericSchema>(schema: Schema, words: string) {
   return v.pipe(schema, v.description(words))
 }
 
 const integer = v.pipe(v.number(), v.integer())
-const places = v.pipe(v.array(v.pipe(v.number(), v.integer(), v.minValue(1))), v.readonly())
+const endpointNumbers = v.pipe(v.array(v.pipe(v.number(), v.integer(), v.minValue(1))), v.readonly())
 
 const reason = v.strictObject({
-  part: told(v.string(), '`process`, `database`, `chain 1`, or `triggers of chain 1`.'),
-  reason: told(v.string(), 'For people.'),
+  part: described(v.string(), '`process`, `database`, `chain 1`, or `triggers of chain 1`.'),
+  reason: described(v.string(), 'For people.'),
 })
 
 const history = v.strictObject({
-  stopped: told(v.boolean(), 'A block was replaced that had been final.'),
-  percent: told(
+  stopped: described(v.boolean(), 'A final block was replaced.'),
+  percent: described(
     v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100))),
-    'Of the history of everybody; null if nobody needed it.',
+    'Progress of global scans; null if none is needed.',
   ),
-  trouble: told(v.nullable(v.string()), 'Why it cannot go on; null if it can.'),
+  trouble: described(v.nullable(v.string()), 'Why it cannot continue; null if it can.'),
 })
 
 const triggers = v.strictObject({
   chain_id: integer,
   finality: v.string(),
-  holder: told(v.nullable(v.string()), 'The process that evaluates them; null if none does.'),
-  block: told(v.nullable(integer), 'Where they were evaluated last; null if nowhere yet.'),
-  age_sec: told(v.nullable(integer), 'How long ago that was.'),
-  blind_since: told(v.nullable(v.string()), 'Since when some are not evaluated, once that was told; ISO 8601.'),
+  holder: described(v.nullable(v.string()), 'The process that evaluates them; null if none does.'),
+  block: described(v.nullable(integer), 'The last evaluated block; null before the first.'),
+  age_sec: described(v.nullable(integer), 'Age of that evaluation.'),
+  blind_since: described(
+    v.nullable(v.string()),
+    'Since when some are not evaluated, once their owners were notified; ISO 8601.',
+  ),
 })
 
 const readiness = v.strictObject({
   status: v.picklist(['ready', 'draining', 'not_ready']),
-  reasons: told(
+  reasons: described(
     v.array(reason),
     'What does not answer, even if readiness does not depend on it, as on one chain of several.',
   ),
   database: v.boolean(),
-  chains: told(v.record(v.string(), v.boolean()), 'By chain id.'),
-  history: told(
+  chains: described(v.record(v.string(), v.boolean()), 'By chain id.'),
+  history: described(
     v.record(v.string(), history),
     'By chain id, where history is stored. Readiness does not depend on it.',
   ),
-  quorum: told(
+  quorum: described(
     v.record(
       v.string(),
       v.strictObject({
-        contradicted: told(places, 'They gave other bytes than others.'),
-        absent: told(places, 'They gave none when too few others did.'),
+        contradicted: described(endpointNumbers, 'Their bytes differ from the quorum.'),
+        absent: described(endpointNumbers, 'They gave no answer when the quorum needed it.'),
       }),
     ),
     'By chain id, where several endpoints must give the same bytes: those that did not within the last ten minutes, ' +
-      'by their place in the configuration, from 1.',
+      'by their position in the configuration, from 1.',
   ),
-  triggers: told(
+  triggers: described(
     v.array(triggers),
-    'How far triggers are evaluated, by whichever process. Readiness does not depend on it.',
+    'How far triggers are evaluated, by any process. Readiness does not depend on it.',
   ),
-  solana: told(
+  solana: described(
     v.array(
       v.strictObject({
-        lists_token_accounts: told(v.nullable(v.boolean()), 'Positions of a wallet are found by them.'),
-        searches_programs: told(v.nullable(v.boolean()), 'Without one that does, some obligations are missed.'),
+        lists_token_accounts: described(v.nullable(v.boolean()), 'Positions of a wallet are found by them.'),
+        searches_programs: described(v.nullable(v.boolean()), 'Without one that does, some obligations are missed.'),
       }),
     ),
-    'What endpoints of Solana offer, in the order of the configuration; null: not asked lately.',
+    'What endpoints of Solana offer, in the order of the configuration; null: not checked recently.',
   ),
-  standby: told(
+  standby: described(
     v.union([
       v.strictObject({
         answers: v.boolean(),
-        lag_bytes: told(v.nullable(v.number()), 'What it has yet to replay; null if it does not answer.'),
-        lag_seconds: told(
+        lag_bytes: described(v.nullable(v.number()), 'What it has yet to replay; null if it does not answer.'),
+        lag_seconds: described(
           v.nullable(v.number()),
           'Since the last change that it has replayed; 0 if it has replayed all.',
         ),
       }),
       v.null(),
     ]),
-    'The standby of `DATABASE_READ_URL`. Readiness does not depend on it: if it is away, the primary reads.',
+    'The standby of `DATABASE_READ_URL`. Readiness does not depend on it: if it is unreachable, the primary reads.',
   ),
   request_id: v.string(),
 })
 
-/** What `/readyz` answers. */
+/** Schema of the answer of `/readyz`. */
 export const READINESS = createJsonSchema(readiness)
 
-/** The same without what every answer has. */
+/** The answer of `/readyz` without status and request id. */
 export type Readiness = Omit<v.InferOutput<typeof readiness>, 'status' | 'request_id'>

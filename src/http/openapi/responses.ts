@@ -8,14 +8,14 @@ export interface FailureResponse {
   readonly codes: readonly ErrorCode[]
 }
 
-/** Reference to the description of a failure, which `responseComponents` makes. */
+/** References the description of a failure in `responseComponents`. */
 export function failureRef(failing: FailureResponse): { readonly $ref: string } {
-  return { $ref: `#/components/responses/${nameOf(failing)}` }
+  return { $ref: `#/components/responses/${toComponentName(failing)}` }
 }
 
-/** Descriptions of these failures by name, each once, in order. */
+/** Returns the descriptions of failures by name, each once, in order. */
 export function responseComponents(failures: readonly FailureResponse[]): Readonly<Record<string, unknown>> {
-  const named = new Map(failures.map((failing) => [nameOf(failing), failed(failing)]))
+  const named = new Map(failures.map((failing) => [toComponentName(failing), toResponse(failing)]))
   return Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -38,17 +38,17 @@ const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   ACCOUNT_SUSPENDED: 'The organization is suspended.',
   ENDPOINT_DISABLED: 'The operator has switched the endpoint off, or the key may not call it.',
   FEATURE_DISABLED: 'The operator has switched the feature off.',
-  NOT_FOUND: 'Nothing is there.',
+  NOT_FOUND: 'Not found.',
   ORGANIZATION_NOT_FOUND: 'The organization has been deleted.',
   RATE_LIMIT_EXCEEDED: 'The organization has used up its requests of this second.',
   INTERNAL_ERROR: 'The service failed.',
-  API_ENDPOINT_NOT_CONFIGURED: 'Nothing is configured that it could read.',
+  API_ENDPOINT_NOT_CONFIGURED: 'No endpoint is configured for its chain.',
   UPSTREAM_ERROR: 'An upstream answer is unusable. Try again after a short wait.',
   SERVICE_UNAVAILABLE: 'The service, a chain or its database cannot answer now. Try again after the given wait.',
   GATEWAY_TIMEOUT: 'An upstream took too long. Try again with less.',
 }
 
-/** Of statuses that share the code INVALID_REQUEST, and of the one without a code. */
+/** Descriptions of statuses that share the code INVALID_REQUEST, and of 431, which has no code. */
 export const DESCRIPTIONS_BY_STATUS: Readonly<Record<number, string>> = {
   405: 'The path has other methods, which `Allow` lists.',
   408: 'The body did not arrive in time.',
@@ -65,11 +65,11 @@ const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
   503: ['Retry-After', 'X-Progress'],
 }
 
-function nameOf({ status, codes }: FailureResponse): string {
+function toComponentName({ status, codes }: FailureResponse): string {
   return [`Error${status}`, ...codes].join('_')
 }
 
-function failed({ status, codes }: FailureResponse): unknown {
+function toResponse({ status, codes }: FailureResponse): unknown {
   const description = DESCRIPTIONS_BY_STATUS[status] ?? codes.map((code) => DESCRIPTIONS[code]).join(' ')
   if (codes.length === 0) return { description }
   const account = status === 401 ? ['X-Request-Id'] : ACCOUNT_HEADERS

@@ -6,11 +6,11 @@ import { htmlHeaders, renderHtml } from './html.ts'
 import type { Page, Pages } from './page.ts'
 import { ASSETS_PATH, CACHE_IMMUTABLE, CACHE_REVALIDATE, createCompressedPage, hashText } from './static.ts'
 
-/** The page that describes every route of callers. */
+/** Path of the page that describes every route of callers. */
 export const DOCS_PATH = '/docs'
 
 interface Reference {
-  /** The renderer: a script, packed by Brotli, in base64. It is large, so it is loaded with the first request for it. */
+  /** Loads the renderer: a script, compressed by Brotli, in base64. It is large, so the first request loads it. */
   readonly script: () => Promise<string>
   readonly version: string
   /** A script that starts the renderer in `#app`. */
@@ -20,8 +20,8 @@ interface Reference {
 const SCRIPT_HEADERS = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': CACHE_IMMUTABLE }
 
 /**
- * Scripts are two files of ours; styles are made by the renderer while it draws, and are the one thing that is not
- * listed. Nothing is loaded from elsewhere, and requests go to this service only.
+ * Allows two scripts, and inline styles, which the renderer creates. Loads from other origins are forbidden, and
+ * requests go to this service only.
  */
 const HEADERS = {
   ...htmlHeaders([
@@ -34,19 +34,19 @@ const HEADERS = {
   'cache-control': CACHE_REVALIDATE,
 }
 
-/** `/docs/reference`: the OpenAPI document for people, with a console that sends requests, and the files that it loads. */
+/** Creates `/docs/reference`: the rendered OpenAPI document with a console that sends requests, and its files. */
 export function createReference({ script, version, setup }: Reference): Pages {
   const referencePath = `${ASSETS_PATH}/${hashText(version)}/reference.js`
   const setupPath = `${ASSETS_PATH}/${hashText(setup)}/docs.js`
   return new Map<string, Page>([
-    [`${DOCS_PATH}/reference`, createCompressedPage(pageText([referencePath, setupPath]), HEADERS)],
+    [`${DOCS_PATH}/reference`, createCompressedPage(renderPage([referencePath, setupPath]), HEADERS)],
     [setupPath, createCompressedPage(setup, SCRIPT_HEADERS)],
-    [referencePath, packedScript(script)],
+    [referencePath, createScriptPage(script)],
   ])
 }
 
-/** The renderer brings styles of its own, so those of the other pages are not loaded: only their names lead back. */
-function pageText(scripts: readonly string[]): string {
+/** Renders the page without the styles of other pages, because the renderer has its own; plain links lead back. */
+function renderPage(scripts: readonly string[]): string {
   const links = Object.entries({ Explore: '../', Usage: '../usage', API: '../docs', Formulas: '../formulas' })
   const head = `<meta name="color-scheme" content="light dark">
 <title>walletscope: reference</title>
@@ -60,15 +60,15 @@ ${scripts.map((path) => `<script src="..${path}" defer></script>`).join('\n')}`
   return renderHtml({ head, body })
 }
 
-/** Sends the script packed by gzip, which browsers take without TLS too; unpacked only for those who do not take it. */
-function packedScript(load: () => Promise<string>): Page {
+/** Creates the script's page: compressed by gzip, which browsers accept without TLS too, or plain for other clients. */
+function createScriptPage(load: () => Promise<string>): Page {
   let repacked: Promise<Uint8Array<ArrayBuffer>> | undefined
   return async (_, request): Promise<PreparedAnswer> => {
     repacked ??= load().then(repack)
-    const packed = await repacked
+    const compressed = await repacked
     const headers = { ...SCRIPT_HEADERS, vary: 'accept-encoding' }
-    if (!acceptsGzip(request)) return successAnswer(gunzipSync(packed).toString(), headers)
-    return { ...successAnswer('', { ...headers, 'content-encoding': 'gzip' }), packed }
+    if (!acceptsGzip(request)) return successAnswer(gunzipSync(compressed).toString(), headers)
+    return { ...successAnswer('', { ...headers, 'content-encoding': 'gzip' }), compressed }
   }
 }
 

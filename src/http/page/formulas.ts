@@ -15,11 +15,11 @@ interface Figure {
   /** Third segment of the path. */
   readonly family: string
   readonly name: string
-  /** How it is written: `decimal, 6 digits after the point`. */
+  /** Number formats: `decimal, 6 digits after the point`. */
   readonly formats: readonly string[]
 }
 
-/** A part of a JSON Schema of the document, as far as figures are looked for. */
+/** The parts of a JSON Schema in which figures are searched. */
 interface Node {
   readonly properties?: Readonly<Record<string, Node>>
   readonly items?: Node
@@ -27,54 +27,54 @@ interface Node {
   readonly 'x-format'?: string
 }
 
-/** Family of figures that the page counts and no answer has. */
+/** Family of figures that the page Explore computes and no answer has. */
 const EXPLORE = 'explore'
-/** A cell has the name of its column, too: on a phone they stand beside each other. */
+/** Names of columns, also shown in each cell on narrow screens. */
 const COLUMNS = ['Figure', 'Formula', 'Unit', 'Source', 'Code and proof']
-/** Figures that are not calculated: what the caller asked for. */
-const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
+/** Figures that repeat the caller's input. */
+const INPUT_FIGURES: ReadonlySet<string> = new Set(['target_health_factor'])
 
 /**
- * `/formulas`: every figure of the document with its formula, unit, source, code and proof, and the revision of each
- * family's formulas by its name.
+ * Creates `/formulas`: every figure of the document with its formula, unit, source, code and proof, and the revision of
+ * each family's formulas.
  */
 export function createFormulas(
   formulas: readonly Formula[],
   openapi: string,
-  { revisions, look }: { readonly revisions: ReadonlyMap<string, number>; readonly look: PageAssets },
+  { revisions, look: assets }: { readonly revisions: ReadonlyMap<string, number>; readonly look: PageAssets },
 ): Pages {
   const figures = [...listFigures(openapi), ...listPageFigures(formulas)]
   const families = [...new Set(figures.map(({ family }) => family))]
   const sections = families
-    .map((family) => sectionOf(family, { figures, formulas, revision: revisions.get(family) }))
+    .map((family) => renderSection(family, { figures, formulas, revision: revisions.get(family) }))
     .join('\n')
   const body = `<h1>Formulas</h1>
 <p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands, and <a href="docs/figures">a guide</a> what each means.</p>
 ${sections}`
-  const text = { title: 'formulas', body, page: 'Formulas', isPage: true, look } as const
+  const text = { title: 'formulas', body, page: 'Formulas', isPage: true, assets } as const
   return new Map<string, Page>([['/formulas', createTextPage(text)]])
 }
 
-/** The figures of all answers of a document, by family, each once. */
+/** Lists the figures of all answers of a document, by family, each once. */
 export function listFigures(openapi: string): readonly Figure[] {
   const { paths } = JSON.parse(openapi)
-  const found = new Map<string, { family: string; name: string; formats: Set<string> }>()
+  const figures = new Map<string, { family: string; name: string; formats: Set<string> }>()
   for (const [path, methods] of Object.entries<Record<string, { responses: Record<string, unknown> }>>(paths)) {
     const family = path.startsWith('/v1/') ? path.split('/')[3] : undefined
     if (family === undefined) continue
     for (const { responses } of Object.values(methods)) {
       const answer = responses['200'] as { readonly content?: Readonly<Record<string, { readonly schema: Node }>> }
       walk(answer.content?.['application/json']?.schema ?? {}, '', (name, format) => {
-        const known = found.get(`${family}/${name}`) ?? { family, name, formats: new Set<string>() }
-        known.formats.add(format)
-        found.set(`${family}/${name}`, known)
+        const figure = figures.get(`${family}/${name}`) ?? { family, name, formats: new Set<string>() }
+        figure.formats.add(format)
+        figures.set(`${family}/${name}`, figure)
       })
     }
   }
-  return [...found.values()].map(({ family, name, formats }) => ({ family, name, formats: [...formats] }))
+  return [...figures.values()].map(({ family, name, formats }) => ({ family, name, formats: [...formats] }))
 }
 
-/** Figures that Explore counts from those of answers: their names begin with it. */
+/** Lists the figures that Explore computes from those of answers: their names begin with `explore/`. */
 export function listPageFigures(formulas: readonly Formula[]): readonly Figure[] {
   return formulas
     .flatMap(({ figures }) => figures)
@@ -82,20 +82,23 @@ export function listPageFigures(formulas: readonly Formula[]): readonly Figure[]
     .map((name) => ({ family: EXPLORE, name: name.slice(EXPLORE.length + 1), formats: ['counted by the page'] }))
 }
 
-/** Formulas of one figure. */
-export function findFormulas<Of extends Formula>({ family, name }: Figure, formulas: readonly Of[]): readonly Of[] {
+/** Finds the formulas of one figure. */
+export function findFormulas<Item extends Formula>(
+  { family, name }: Figure,
+  formulas: readonly Item[],
+): readonly Item[] {
   return formulas.filter(({ figures }) => figures.includes(name) || figures.includes(`${family}/${name}`))
 }
 
 function walk(node: Node, name: string, report: (name: string, format: string) => void): void {
   const format = node['x-format']
-  if (format?.startsWith('decimal') === true && !GIVEN.has(name)) report(name, format)
+  if (format?.startsWith('decimal') === true && !INPUT_FIGURES.has(name)) report(name, format)
   for (const [key, field] of Object.entries(node.properties ?? {})) walk(field, key, report)
   for (const each of node.anyOf ?? []) walk(each, name, report)
   if (node.items !== undefined) walk(node.items, name, report)
 }
 
-function sectionOf(
+function renderSection(
   family: string,
   {
     figures,
@@ -109,7 +112,7 @@ function sectionOf(
 ): string {
   const rows = figures
     .filter((figure) => figure.family === family)
-    .map((figure) => rowOf(figure, findFormulas(figure, formulas)))
+    .map((figure) => renderRow(figure, findFormulas(figure, formulas)))
   const revised = revision === undefined ? '' : `<p>Revision ${revision}: receipts name it.</p>\n`
   return `<h2 id="${escapeHtml(family)}">${escapeHtml(family)}</h2>
 ${revised}<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(family)}"><table>
@@ -119,11 +122,11 @@ ${rows.join('\n')}
 </tbody></table></div>`
 }
 
-function rowOf({ family, name, formats }: Figure, formulas: readonly Formula[]): string {
+function renderRow({ family, name, formats }: Figure, formulas: readonly Formula[]): string {
   const cells = [
-    formulas.map(({ text }) => prose(text)),
-    [[unitOf(name), ...formats].map(escapeHtml).join('; ')],
-    formulas.flatMap(({ source }) => (source === null ? [] : [prose(source)])),
+    formulas.map(({ text }) => renderProse(text)),
+    [[getUnit(name), ...formats].map(escapeHtml).join('; ')],
+    formulas.flatMap(({ source }) => (source === null ? [] : [renderProse(source)])),
     formulas.map(({ code, proofs }) =>
       [code, ...proofs].map((each) => `<code>${escapeHtml(each)}</code>`).join('<br>'),
     ),
@@ -133,14 +136,14 @@ function rowOf({ family, name, formats }: Figure, formulas: readonly Formula[]):
   return `<tr>${named}${cells.map((parts, index) => `<td data-name="${names[index]}">${parts.join('<br><br>')}</td>`).join('')}</tr>`
 }
 
-/** What a figure counts, as names say it: percentages, US dollars, ratios where 1 is 100 %, amounts of tokens. */
-function unitOf(name: string): string {
+/** Derives a figure's unit from its name: percentages, US dollars, ratios where 1 is 100 %, amounts of tokens. */
+function getUnit(name: string): string {
   if (/percentage/i.test(name)) return 'percent'
   if (/^(amount|current|lower|upper)$/.test(name))
     return name === 'amount' ? 'whole tokens' : 'whole tokens of the other'
   return /apy|ltv|leverage|utilization|threshold|factor/i.test(name) ? 'ratio' : 'US dollars'
 }
 
-function prose(text: string): string {
+function renderProse(text: string): string {
   return escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>')
 }

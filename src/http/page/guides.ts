@@ -6,24 +6,26 @@ interface Guide {
   /** Last part of its address. */
   readonly name: string
   readonly title: string
-  /** HTML that is ours. */
+  /** Trusted HTML. */
   readonly content: string
 }
 
-/** `/docs/<name>`: each guide, with links to the others. */
-export function createGuides(guides: readonly Guide[], look: PageAssets): Pages {
+/** Creates `/docs/<name>`: each guide, with links to the others. */
+export function createGuides(guides: readonly Guide[], assets: PageAssets): Pages {
   return new Map<string, Page>(
     guides.map(({ name, title, content }) => {
       const links = guides.map((each) =>
-        each.name === name ? `<a aria-current="page" href="${name}">${each.title}</a>` : linkTo(each.name, each.title),
+        each.name === name
+          ? `<a aria-current="page" href="${name}">${each.title}</a>`
+          : renderLink(each.name, each.title),
       )
       const nav = `<nav aria-label="Guides" class="guides">\n${links.join('\n')}\n</nav>`
       const text = { title, body: `${nav}\n<article>\n${content}</article>`, kind: 'guide' }
-      return [`${DOCS_PATH}/${name}`, createTextPage({ ...text, page: 'API', isPage: false, look, root: '../' })]
+      return [`${DOCS_PATH}/${name}`, createTextPage({ ...text, page: 'API', isPage: false, assets, root: '../' })]
     }),
   )
 }
 
-function linkTo(address: string, name: string): string {
+function renderLink(address: string, name: string): string {
   return `<a href="${address}">${name}</a>`
 }

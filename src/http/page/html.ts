@@ -1,9 +1,9 @@
-/** Text as HTML shows it. */
+/** Escapes text for HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`)
 }
 
-/** A page's text; `head` and `body` are HTML. */
+/** Renders a page; `head` and `body` are HTML. */
 export function renderHtml({ head, body }: { readonly head: string; readonly body: string }): string {
   return `<!doctype html>
 <html lang="en">
@@ -19,7 +19,7 @@ ${body}
 `
 }
 
-/** Headers of a page that may load and run only what these directives list, and be framed by nobody. */
+/** Returns headers of a page that may load and run only what these directives list, and may not be framed. */
 export function htmlHeaders(directives: readonly string[], formAction: "'none'" | "'self'" = "'none'") {
   const closed = ["base-uri 'none'", `form-action ${formAction}`, "frame-ancestors 'none'"]
   return {

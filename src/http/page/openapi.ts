@@ -3,27 +3,27 @@ import { successAnswer } from '../respond.ts'
 import type { Page } from './page.ts'
 import { CACHE_REVALIDATE, createCompressedPage } from './static.ts'
 
-/** Addresses for which a finished page is kept: any address is answered, so callers could make up as many as they like. */
-const KEPT_MAX = 4
+/** Most hosts with a cached page: any address is answered, so callers can invent any number of hosts. */
+const PAGES_MAX = 4
 const HEADERS = { 'cache-control': CACHE_REVALIDATE }
 
 /**
- * `/openapi.json`, or another text that says where the service is: if the operator has not said it, it is where it was
- * asked.
+ * Creates `/openapi.json`, or another text with the service's address: without a configured one, that of the request's
+ * `Host` header.
  */
 export function createOpenapiPage(openapi: string, headers: Readonly<Record<string, string>> = HEADERS): Page {
-  const whole = createCompressedPage(openapi, headers)
-  if (withServerUrl('', openapi) === openapi) return whole
-  const kept = new Map<string, Page>()
+  const staticPage = createCompressedPage(openapi, headers)
+  if (withServerUrl('', openapi) === openapi) return staticPage
+  const pagesByHost = new Map<string, Page>()
   return (requestId, request) => {
-    // It is there, and one that is answered, or the request was refused.
+    // The header is present and allowed; other requests were refused before.
     const host = request.headers.get('host') ?? ''
-    const known = kept.get(host)
-    if (known !== undefined) return known(requestId, request)
+    const cachedPage = pagesByHost.get(host)
+    if (cachedPage !== undefined) return cachedPage(requestId, request)
     const text = withServerUrl(`http://${host}`, openapi)
-    if (kept.size === KEPT_MAX) return successAnswer(text, headers)
+    if (pagesByHost.size === PAGES_MAX) return successAnswer(text, headers)
     const page = createCompressedPage(text, headers)
-    kept.set(host, page)
+    pagesByHost.set(host, page)
     return page(requestId, request)
   }
 }

@@ -10,12 +10,12 @@ export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
 
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-const STOPPING = { part: 'process', reason: 'it was asked to stop, and answers what still comes' }
+const STOPPING = { part: 'process', reason: 'draining before shutdown' }
 
-/** Where the keys are that the instance signs with. */
+/** Path of the public keys of the instance. */
 const KEYS_PATH = '/.well-known/walletscope-keys.json'
 
-/** What the pages say. */
+/** Content of the pages. */
 export interface PageOptions {
   /** Text of the OpenAPI document. */
   readonly openapi: string
@@ -24,11 +24,13 @@ export interface PageOptions {
   readonly probes: Probes
   readonly clock: Clock
   readonly metrics: Metrics
-  /** Text of the metrics of all processes that serve as one; absent: this one serves alone. */
+  /** Renders the metrics of all worker processes; absent: this is the only process. */
   readonly scrape?: (() => Promise<string>) | undefined
 }
 
-/** `/healthz` while the process lives, `/openapi.json`, and the keys that sign receipts, if any do. */
+/**
+ * Creates `/healthz`, which answers while the process lives, `/openapi.json`, and the keys that sign receipts, if any.
+ */
 export function createPublicPages(options: Pick<PageOptions, 'openapi' | 'keys'>): Pages {
   const { keys } = options
   return new Map<string, Page>([
@@ -39,21 +41,21 @@ export function createPublicPages(options: Pick<PageOptions, 'openapi' | 'keys'>
 }
 
 /**
- * `/readyz` while the process takes requests, the database answers and at least one chain does; `/metrics` for
- * Prometheus.
+ * Creates `/readyz`, 200 while the process accepts requests, the database answers and at least one chain does, and
+ * `/metrics` for Prometheus.
  */
 export function createOperatorPages(
-  options: Omit<PageOptions, 'openapi' | 'keys'> & { readonly draining: () => boolean },
+  options: Omit<PageOptions, 'openapi' | 'keys'> & { readonly isDraining: () => boolean },
 ): Pages {
   const readiness = createReadiness(options.probes, options.clock)
   const { metrics, scrape = async () => metrics.render() } = options
 
   async function readyz(requestId: string): Promise<PreparedAnswer> {
-    const { ready, reasons, ...told } = await readiness()
-    const draining = options.draining()
-    const status = ready && !draining ? 'ready' : draining ? 'draining' : 'not_ready'
-    const why = draining ? [STOPPING, ...reasons] : reasons
-    const body = JSON.stringify({ status, reasons: why, ...told, request_id: requestId })
+    const { ready, reasons, ...details } = await readiness()
+    const isDraining = options.isDraining()
+    const status = ready && !isDraining ? 'ready' : isDraining ? 'draining' : 'not_ready'
+    const allReasons = isDraining ? [STOPPING, ...reasons] : reasons
+    const body = JSON.stringify({ status, reasons: allReasons, ...details, request_id: requestId })
     if (status === 'ready') return successAnswer(body)
     return { ...successAnswer(body), status: 503, headers: { 'retry-after': '1' } }
   }

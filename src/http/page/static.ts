@@ -13,11 +13,11 @@ interface StaticFile {
 
 interface StaticPage {
   readonly title: string
-  /** Path of the script that draws it. */
+  /** Path of the script that renders the page. */
   readonly script: string
 }
 
-/** Folder of the files' addresses. Below it stands a hash of them all, so that any of them may be kept for ever. */
+/** Folder of the files' addresses. A hash of all files follows it, so that browsers may cache each file forever. */
 export const ASSETS_PATH = '/assets'
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -26,14 +26,14 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 const HASH_LENGTH = 16
-/** Of an address that names its content. */
+/** Cache header of an address that contains a hash of its content. */
 export const CACHE_IMMUTABLE = 'public, max-age=31536000, immutable'
-/** Kept, and asked about again at every visit. */
+/** Cache header of a page that is revalidated at every visit. */
 export const CACHE_REVALIDATE = 'no-cache'
 
 /**
- * Serves pages that are drawn in the browser. Addresses are relative to the page, so that they hold behind a proxy that
- * puts a path in front. Nothing is loaded from elsewhere, and nothing runs that is not one of the files.
+ * Creates pages that the browser renders, and their files. Addresses are relative to the page, so that they work behind
+ * a proxy that adds a path prefix. Loads from other origins are forbidden, and only the files may run.
  */
 export function createStaticPages({
   pages,
@@ -49,7 +49,7 @@ export function createStaticPages({
     /** Folder of the files' addresses, from the root. */
     folder: folder.slice(1),
     pages: new Map<string, Page>(
-      Object.entries(pages).map(([path, page]) => [path, pageOf(page, { styles, folder: folder.slice(1) })]),
+      Object.entries(pages).map(([path, page]) => [path, createPage(page, { styles, folder: folder.slice(1) })]),
     ),
     files: new Map<string, Page>(
       files.map(({ path, text }) => {
@@ -64,17 +64,17 @@ export function createStaticPages({
   }
 }
 
-/** A page that may run its own files only. */
-function pageOf(
+/** Creates a page that may run its own files only. */
+function createPage(
   { title, script }: StaticPage,
   { styles, folder }: { readonly styles: readonly string[]; readonly folder: string },
 ) {
-  const at = (path: string) => `${folder}/${path}`
+  const toAddress = (path: string) => `${folder}/${path}`
   const head = `<meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<link rel="icon" href="${at('icon.svg')}" type="image/svg+xml">
-${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
-<script type="module" src="${at(script)}"></script>`
+<link rel="icon" href="${toAddress('icon.svg')}" type="image/svg+xml">
+${styles.map((path) => `<link rel="stylesheet" href="${toAddress(path)}">`).join('\n')}
+<script type="module" src="${toAddress(script)}"></script>`
   const body = `<div id="app"></div>
 <noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>`
   const headers = htmlHeaders(["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"])
@@ -85,21 +85,21 @@ ${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
   })
 }
 
-/** Sends a text: packed if the browser can unpack it, and nothing at all if it has the same one already. */
+/** Creates a page of a text: compressed if the browser accepts gzip, and 304 if it has the same version. */
 export function createCompressedPage(text: string, headers: Readonly<Record<string, string>>): Page {
   const etag = `"${hashText(text)}"`
   const common = { ...headers, etag, vary: 'accept-encoding' }
-  let packed: Uint8Array<ArrayBuffer> | undefined
+  let compressed: Uint8Array<ArrayBuffer> | undefined
   return (_, request): PreparedAnswer => {
-    const known = request.headers.get('if-none-match') ?? ''
-    if (known.includes(etag)) return { status: 304, body: null, credits: 0, headers: common }
+    const etags = request.headers.get('if-none-match') ?? ''
+    if (etags.includes(etag)) return { status: 304, body: null, credits: 0, headers: common }
     if (!acceptsGzip(request)) return successAnswer(text, common)
-    packed ??= new Uint8Array(gzipSync(text, { level: 9 }))
-    return { ...successAnswer(text, { ...common, 'content-encoding': 'gzip' }), packed }
+    compressed ??= new Uint8Array(gzipSync(text, { level: 9 }))
+    return { ...successAnswer(text, { ...common, 'content-encoding': 'gzip' }), compressed }
   }
 }
 
-/** Short text that changes with `text`. */
+/** Returns a short hash of `text`. */
 export function hashText(text: string): string {
   return hash('sha256', text, 'hex').slice(0, HASH_LENGTH)
 }

@@ -5,18 +5,18 @@ import { isBodylessMethod } from '../request/target.ts'
 import type { Identity } from '../route/route.ts'
 
 /**
- * Finds out who acts, by the token or the session's two secrets that a request carries; of both, the token counts. Only a
+ * Identifies the sender by the token or the session's two secrets in a request; with both, the token counts. Only a
  * session is looked up in the database.
  */
 export type Authenticate = (credential: {
   readonly bearer: string | undefined
-  /** Undefined unless both are there. */
+  /** Undefined unless both secrets are present. */
   readonly session: { readonly cookie: string; readonly page: string } | undefined
 }) => Promise<Identity | undefined>
 
 /**
- * Carries the second secret of a session. Cookies know no ports: browsers send them to whatever listens on the same
- * host. What a page keeps for its origin, it sends nowhere else.
+ * Header of the second secret of a session. Cookies ignore ports: browsers send them to every server of the same host.
+ * Session storage is bound to the origin with its port.
  */
 export const PAGE_HEADER = 'x-session-page'
 
@@ -29,8 +29,9 @@ export interface SessionCookie {
 const SECRET_LENGTH_MAX = 128
 
 /**
- * Who makes this request. Throws `HttpError` INVALID_API_KEY 401 if nobody is recognised, INVALID_REQUEST 403 if a
- * session would change something for a page of another origin: browsers send cookies by themselves, a token never.
+ * Identifies the sender of a request. Throws `HttpError` INVALID_API_KEY 401 without a valid credential,
+ * INVALID_REQUEST 403 if a session would change something for a page of another origin: browsers send cookies by
+ * themselves, but no tokens.
  */
 export async function identify(
   request: Request,
@@ -41,10 +42,10 @@ export async function identify(
   },
 ): Promise<Identity> {
   const authorization = request.headers.get('authorization')
-  const credential = { bearer: bearerKey(authorization), session: sessionOf(request, options.cookie.name) }
-  const isStranger = authorization !== null && credential.bearer === undefined
-  const identity = isStranger ? undefined : await options.authenticate(credential)
-  if (identity === undefined) throw unknownIdentity()
+  const credential = { bearer: bearerKey(authorization), session: readSession(request, options.cookie.name) }
+  const isMalformed = authorization !== null && credential.bearer === undefined
+  const identity = isMalformed ? undefined : await options.authenticate(credential)
+  if (identity === undefined) throw unknownIdentityError()
   if (identity.by === 'session' && !isBodylessMethod(request.method)) requireSameOrigin(request, options.publicUrl)
   return identity
 }
@@ -52,19 +53,19 @@ export async function identify(
 /** Throws `HttpError` INVALID_REQUEST 403 unless a page of this service sent the request. */
 export function requireSameOrigin(request: Request, publicUrl: string | undefined): void {
   const origin = request.headers.get('origin')
-  if (origin !== null && (isOriginOf(publicUrl, origin) || hostOf(origin) === request.headers.get('host'))) return
+  if (origin !== null && (isOrigin(publicUrl, origin) || parseHost(origin) === request.headers.get('host'))) return
   throw new HttpError('INVALID_REQUEST', 'Cannot change anything for a page of another origin', { status: 403 })
 }
 
-function sessionOf(request: Request, cookieName: string) {
-  const cookie = cookieOf(request, cookieName)
+function readSession(request: Request, cookieName: string) {
+  const cookie = readCookie(request, cookieName)
   const page = request.headers.get(PAGE_HEADER)
   if (cookie === undefined || page === null || page.length > SECRET_LENGTH_MAX) return undefined
   return { cookie, page }
 }
 
-/** The value of a cookie, undefined if it is absent, given twice or too long. */
-function cookieOf(request: Request, name: string): string | undefined {
+/** Reads the value of a cookie; undefined if it is absent, repeated or too long. */
+function readCookie(request: Request, name: string): string | undefined {
   const header = request.headers.get('cookie') ?? ''
   const values = header
     .split(';')
@@ -86,22 +87,22 @@ export function setCookie(
   return [...attributes, ...(secure ? ['Secure'] : [])].join('; ')
 }
 
-/** True if browsers reach the service over https, so that the cookie must never travel otherwise. */
+/** True if browsers reach the service over https, so that the cookie must be sent over https only. */
 export function isSecure(request: Request, publicUrl: string | undefined): boolean {
   if (publicUrl?.startsWith('https:')) return true
   return request.headers.get('origin')?.startsWith('https:') ?? false
 }
 
-function isOriginOf(publicUrl: string | undefined, origin: string): boolean {
+function isOrigin(publicUrl: string | undefined, origin: string): boolean {
   return publicUrl !== undefined && new URL(publicUrl).origin === origin
 }
 
-function hostOf(origin: string): string | undefined {
+function parseHost(origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
 }
 
-function unknownIdentity(): CodedError {
-  return new HttpError('INVALID_API_KEY', 'Cannot authenticate: expected a token of the operator, or to be signed in', {
+function unknownIdentityError(): CodedError {
+  return new HttpError('INVALID_API_KEY', 'Cannot authenticate: expected an operator token or a session', {
     headers: { 'www-authenticate': 'Bearer' },
   })
 }

@@ -13,48 +13,55 @@ const BODY_STATUSES = [408, 413, 415] as const
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
   ...DESCRIPTIONS_BY_STATUS,
   400: 'A parameter or the body is missing or wrong.',
-  401: 'Nobody is recognised: the token or the session is missing, wrong or has ended.',
+  401: 'The token or the session is missing, wrong or has ended.',
   403: 'The organization is suspended, or a page of another origin tried to change something.',
-  404: 'Nothing is there.',
+  404: 'Not found.',
   500: 'The service failed.',
   503: 'The service or its database cannot answer now. Try again after the given wait.',
 }
 
 const TOKEN = { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN of the configuration.' }
 
-/** The OpenAPI 3.1 document of a plane, as text, made from the schemas that check its requests. */
+/** Writes the OpenAPI 3.1 document of a plane, from the schemas that check its requests. */
 export function planeDocument(options: {
   readonly title: string
   readonly description: string
   readonly routes: readonly FreeRoute[]
   readonly cookie: string
-  /** True if the operator's token opens it too. */
+  /** True if the plane accepts the operator's token too. */
   readonly takesToken: boolean
 }): string {
   const { title, description, cookie, takesToken } = options
-  const session = { type: 'apiKey', in: 'cookie', name: cookie, description: 'What `walletscope login` opens.' }
+  const session = {
+    type: 'apiKey',
+    in: 'cookie',
+    name: cookie,
+    description: 'Session cookie, opened by `walletscope login`.',
+  }
   const page = {
     type: 'apiKey',
     in: 'header',
     name: PAGE_HEADER,
-    description: 'What the tab keeps that was signed in.',
+    description: 'Session secret stored in the browser tab.',
   }
-  const rest = {
+  const sections = {
     servers: [{ url: '/' }],
     security: [...(takesToken ? [{ token: [] }] : []), { session: [], page: [] }],
-    paths: toPathItems(options.routes, operation),
+    paths: toPathItems(options.routes, toOperation),
     components: {
       securitySchemes: { ...(takesToken ? { token: TOKEN } : {}), session, page },
       schemas: { Error: ERROR_SCHEMA },
-      responses: Object.fromEntries(Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, failed(status)])),
+      responses: Object.fromEntries(
+        Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, toFailureResponse(status)]),
+      ),
     },
   }
-  return documentText({ info: { title, version: VERSION, description }, rest })
+  return documentText({ info: { title, version: VERSION, description }, sections })
 }
 
-function operation(route: FreeRoute): unknown {
+function toOperation(route: FreeRoute): unknown {
   const path = toBracedTemplate(route.path)
-  // A session that changes something may be refused for the page that it comes from.
+  // A change by a session may be refused because of the page's origin.
   const changing = route.method === 'GET' ? [] : [403]
   const statuses = [
     ...new Set([...COMMON_STATUSES, ...changing, ...(route.errors ?? []), ...(route.body ? BODY_STATUSES : [])]),
@@ -75,7 +82,7 @@ function operation(route: FreeRoute): unknown {
 }
 
 /** The runtime answers 431 by itself, without a body. */
-function failed(status: string): unknown {
+function toFailureResponse(status: string): unknown {
   const description = DESCRIPTIONS[Number(status)]
   if (status === '431') return { description }
   return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }

@@ -9,9 +9,9 @@ import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import { isSecure, requireSameOrigin, type SessionCookie, setCookie } from './credential.ts'
 import type { Plane, PlaneRequest } from './plane.ts'
 
-/** A session as the browser gets it. */
+/** A session for the browser. */
 export interface OpenedSession {
-  /** One for the cookie, and one that the tab keeps for pages of this origin. */
+  /** One for the cookie, and one that the tab stores for pages of this origin. */
   readonly secrets: { readonly cookie: string; readonly page: string }
   readonly cookie: SessionCookie
   readonly lifetimeSec: number
@@ -19,10 +19,10 @@ export interface OpenedSession {
   readonly page: string
 }
 
-/** Where links of `walletscope login` lead; the secret is the query. */
+/** Path of links of `walletscope login`; the secret is the query. */
 export const LOGIN_PATH = '/login'
 const METHODS = 'GET, HEAD, POST, OPTIONS'
-/** What a link's query may be; everything else is not looked up. */
+/** Form of a link's secret; other queries are not looked up. */
 const PLAIN = /^\w{1,64}$/
 
 const STYLE = `:root { color-scheme: light dark; font: 1.0625rem/1.5 ui-sans-serif, system-ui, sans-serif;
@@ -38,14 +38,14 @@ button { font: inherit; font-weight: 600; padding: .6em 2em; border: 0; border-r
   background: var(--accent); color: var(--on) }
 button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px }`
 
-/** Where a tab keeps a session's second secret: by the path of the page, as services may share an origin. */
+/** Prefix of the storage key of a session's second secret; the page's path follows, as services may share an origin. */
 const STORED = 'walletscope.session:'
-/** Hands the secret to the page that it is for. It takes the place of this one, so that "back" does not lead here. */
+/** Stores the secret for its page, and replaces this page by it, so that "back" does not return here. */
 const SCRIPT = `const { page, secret } = document.currentScript.dataset
 sessionStorage.setItem('${STORED}' + new URL(page, location.href).pathname, secret)
 location.replace(page)`
 
-/** The page may load and frame nothing, and send its form only here; its one style and script are allowed by hash. */
+/** Allows no loads and no frames, and forms only to this service; the one style and script are allowed by hash. */
 const PAGE_HEADERS = {
   ...htmlHeaders(
     [
@@ -54,48 +54,48 @@ const PAGE_HEADERS = {
     ],
     "'self'",
   ),
-  // The page's address holds the secret. Without any referrer, browsers would not send the form's origin either.
+  // Hides the page's address, which holds the secret. `no-referrer` would also remove the form's origin.
   'referrer-policy': 'origin',
 }
 
 /**
- * The page of a login link, and the form on it that uses the link up. A second step, because programs that look at
- * links in messages would use them up by looking.
+ * Creates the page of a login link, whose form uses the link up. The form is a second step, because programs that open
+ * links in messages would use them up.
  */
 export function createLoginPlane(options: {
   readonly open: (secret: string) => Promise<OpenedSession | undefined>
   readonly publicUrl: string | undefined
 }): Plane {
   const { open, publicUrl } = options
-  const asStranger = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
+  const limitLogins = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
     const secret = (await readForm(request)).get('link') ?? ''
     const opened = PLAIN.test(secret) ? await open(secret) : undefined
-    if (opened === undefined) return page(401, USED)
+    if (opened === undefined) return renderPage(401, USED)
     const { cookie, secrets, lifetimeSec } = opened
     const secure = isSecure(request, publicUrl)
-    const set = setCookie(cookie, { value: secrets.cookie, secure, maxAgeSec: lifetimeSec })
-    const answer = page(200, signedIn(opened))
-    return { ...answer, headers: { ...answer.headers, 'set-cookie': set } }
+    const cookieHeader = setCookie(cookie, { value: secrets.cookie, secure, maxAgeSec: lifetimeSec })
+    const answer = renderPage(200, renderSignedIn(opened))
+    return { ...answer, headers: { ...answer.headers, 'set-cookie': cookieHeader } }
   }
 
-  async function work(asked: PlaneRequest): Promise<PreparedAnswer> {
-    const { method, path, query, fault } = asked
+  async function work(planeRequest: PlaneRequest): Promise<PreparedAnswer> {
+    const { method, path, query, fault } = planeRequest
     if (fault !== undefined) throw fault
     if (path !== LOGIN_PATH) return answerNonEndpoint({ kind: 'unknown' }, method)
-    if (method === 'POST') return asStranger('', () => signIn(asked))
-    if (isBodylessMethod(method)) return page(200, PLAIN.test(query) ? asking(query) : EXPLAINED)
+    if (method === 'POST') return limitLogins('', () => signIn(planeRequest))
+    if (isBodylessMethod(method)) return renderPage(200, PLAIN.test(query) ? renderForm(query) : EXPLAINED)
     return answerNonEndpoint({ kind: 'other_method', allow: METHODS }, method)
   }
 
   return {
     prefix: LOGIN_PATH,
-    find(asked) {
-      const { method, path } = asked
+    find(planeRequest) {
+      const { method, path } = planeRequest
       const isKnown = path === LOGIN_PATH && METHODS.split(', ').includes(method)
-      return { route: isKnown ? `${method} ${LOGIN_PATH}` : 'unknown', answer: () => work(asked) }
+      return { route: isKnown ? `${method} ${LOGIN_PATH}` : 'unknown', answer: () => work(planeRequest) }
     },
   }
 }
@@ -104,20 +104,20 @@ const ANOTHER = '<p>Another one: <code>walletscope login</code>, with <code>--or
 const EXPLAINED = `<h1>Sign in</h1><p>This page needs a link.</p>${ANOTHER}`
 const USED = `<h1>This link does not work</h1><p>It has been used, or it is too old.</p>${ANOTHER}`
 
-/** `secret` must be plain: it becomes part of the page. */
-function asking(secret: string): string {
+/** Renders the form; `secret` must match `PLAIN`, as it is not escaped. */
+function renderForm(secret: string): string {
   return `<h1>walletscope</h1>
 <form method="post" action="login"><input type="hidden" name="link" value="${secret}">
 <button>Sign in</button></form><p>The link works once.</p>`
 }
 
-/** Whoever reads this has no such browser: others leave before it is shown. */
-function signedIn({ page, secrets }: OpenedSession): string {
+/** Fallback for browsers without scripts or session storage; others are redirected first. */
+function renderSignedIn({ page, secrets }: OpenedSession): string {
   return `<h1>Sign in</h1><p>This needs a browser that runs scripts and has session storage.</p>
 <script data-page="${page}" data-secret="${secrets.page}">${SCRIPT}</script>`
 }
 
-function page(status: number, content: string): PreparedAnswer {
+function renderPage(status: number, content: string): PreparedAnswer {
   const body = renderHtml({
     head: `<title>Sign in: walletscope</title>\n<style>${STYLE}</style>`,
     body: `<main>${content}</main>`,

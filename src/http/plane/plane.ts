@@ -13,7 +13,7 @@ import { createRouteTable, type RouteMatch } from '../route/route_table.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
 import { limitSessionLookups } from './session_lookups.ts'
 
-/** One request as the app hands it on. */
+/** One request to a plane. */
 export interface PlaneRequest {
   readonly request: Request
   readonly requestId: string
@@ -22,20 +22,20 @@ export interface PlaneRequest {
   readonly path: string
   /** Query without `?`, not decoded. */
   readonly query: string
-  /** What absolute links start with. */
+  /** Prefix of absolute links. */
   readonly base: string
   readonly fault: CodedError | undefined
 }
 
 /** A part of the service that takes no API keys and charges nothing. */
 export interface Plane {
-  /** It answers every path that is this one, or begins with it and a slash. */
+  /** The plane answers this path, and all that begin with it and a slash. */
   readonly prefix: string
-  /** Name of what answers a request, a template or one of a few words, for metrics; and the answer, which may throw. */
-  find(asked: PlaneRequest): { readonly route: string; answer(): Promise<PreparedAnswer> }
+  /** Finds a request's route, a template or one of a few words, for metrics, and its answer, which may throw. */
+  find(planeRequest: PlaneRequest): { readonly route: string; answer(): Promise<PreparedAnswer> }
 }
 
-/** Makes a plane of routes, behind a token or a session. `openapi`, its description, is for everybody. */
+/** Creates a plane of routes behind a token or a session. `openapi`, its description, is public. */
 export function createUnmeteredPlane(options: {
   readonly prefix: string
   readonly routes: readonly FreeRoute[]
@@ -47,47 +47,50 @@ export function createUnmeteredPlane(options: {
 }): Plane {
   const { prefix, clock } = options
   const table = createRouteTable<FreeRoute>(options.routes, new Map())
-  const describing = `${prefix}/openapi.json`
+  const openapiPath = `${prefix}/openapi.json`
   const authenticate = limitSessionLookups(options.authenticate)
-  // Each caller has places of their own, so that none can take another's.
-  const byCaller = limitConcurrencyByOwner(PLANE_CALLER_CONCURRENCY_MAX)
+  // Each caller has slots of its own, so that one cannot block another.
+  const limitByCaller = limitConcurrencyByOwner(PLANE_CALLER_CONCURRENCY_MAX)
   const templates = table.endpoints.map(({ template }) => template)
 
-  async function work(asked: PlaneRequest, found: RouteMatch<FreeRoute>): Promise<PreparedAnswer> {
-    const { request, requestId, method, path, fault } = asked
+  async function work(planeRequest: PlaneRequest, match: RouteMatch<FreeRoute>): Promise<PreparedAnswer> {
+    const { request, requestId, method, path, fault } = planeRequest
     if (fault !== undefined) throw fault
-    // Preflights carry no credential, and say nothing but the methods.
-    if (found.kind === 'other_method' && method === 'OPTIONS') return answerNonEndpoint(found, method)
+    // Preflights carry no credential, and reveal only the methods.
+    if (match.kind === 'other_method' && method === 'OPTIONS') return answerNonEndpoint(match, method)
     const identity = await identify(request, { ...options, authenticate })
-    if (found.kind === 'unknown')
-      return answerNonEndpoint({ ...found, near: suggestPath(path, templates), all: describing }, method)
-    if (found.kind !== 'endpoint') return answerNonEndpoint(found, method)
-    const { route } = found.endpoint
-    const { params } = found
-    const acted = await byCaller(identity.organizationId ?? identity.by, async () => {
+    if (match.kind === 'unknown')
+      return answerNonEndpoint({ ...match, nearest: suggestPath(path, templates), docsPath: openapiPath }, method)
+    if (match.kind !== 'endpoint') return answerNonEndpoint(match, method)
+    const { route } = match.endpoint
+    const { params } = match
+    const reply = await limitByCaller(identity.organizationId ?? identity.by, async () => {
       const act = await route.accept({
-        parameters: () => readParameters(route.input, { params, query: asked.query }),
+        parameters: () => readParameters(route.input, { params, query: planeRequest.query }),
         body: () => readJson(request),
       })
-      return act({ identity, nowMs: clock.now(), url: addressOf(asked) })
+      return act({ identity, nowMs: clock.now(), url: toUrl(planeRequest) })
     })
-    return { ...successAnswer(text(acted, requestId)), status: route.status ?? 200, headers: acted.headers ?? {} }
+    return { ...successAnswer(formatBody(reply, requestId)), status: route.status ?? 200, headers: reply.headers ?? {} }
   }
 
   return {
     prefix,
-    find(asked) {
-      const { method, path, fault } = asked
-      if (fault === undefined && path === describing && isBodylessMethod(method)) {
-        return { route: `GET ${describing}`, answer: async () => successAnswer(options.openapi) }
+    find(planeRequest) {
+      const { method, path, fault } = planeRequest
+      if (fault === undefined && path === openapiPath && isBodylessMethod(method)) {
+        return { route: `GET ${openapiPath}`, answer: async () => successAnswer(options.openapi) }
       }
-      const found = table.find(method, path)
-      return { route: found.kind === 'endpoint' ? found.endpoint.name : found.kind, answer: () => work(asked, found) }
+      const match = table.find(method, path)
+      return {
+        route: match.kind === 'endpoint' ? match.endpoint.name : match.kind,
+        answer: () => work(planeRequest, match),
+      }
     },
   }
 }
 
-/** The plane to which a path belongs, if any. */
+/** Finds the plane of a path, if any. */
 export function findPlane(planes: readonly Plane[], path: string): Plane | undefined {
   for (const plane of planes) {
     const { prefix } = plane
@@ -96,11 +99,11 @@ export function findPlane(planes: readonly Plane[], path: string): Plane | undef
   return undefined
 }
 
-function addressOf({ base, path, query }: PlaneRequest): URL {
+function toUrl({ base, path, query }: PlaneRequest): URL {
   return new URL(query === '' ? `${base}${path}` : `${base}${path}?${query}`)
 }
 
-function text({ data, pagination }: Reply, requestId: string): string {
+function formatBody({ data, pagination }: Reply, requestId: string): string {
   return JSON.stringify({ data, pagination, request_id: requestId }, (_key, value) =>
     typeof value === 'bigint' ? value.toString() : value,
   )

@@ -4,28 +4,28 @@ import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
 import { PLANE_UNAUTHENTICATED_MAX } from '../limits.ts'
 import type { Authenticate } from './credential.ts'
 
-/** Sessions that are known again without a place for strangers. */
+/** Most recently recognized sessions, which skip the limit. */
 const SESSIONS_MAX = 1_000
 
 /**
- * The same look-up of who acts, for few strangers at a time: anybody can invent secrets of a session, and each is
- * looked up in the database. A token is compared in memory, and a session that was recognised lately waits for no stranger.
+ * Limits concurrent look-ups of unknown sessions: session secrets can be invented, and each is looked up in the
+ * database. Tokens are compared in memory, and recently recognized sessions skip the limit.
  */
 export function limitSessionLookups(authenticate: Authenticate): Authenticate {
-  const asStranger = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
+  const limitLookups = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
   const recognised = createRecognizedCredentials(SESSIONS_MAX)
   return async (credential) => {
     const { bearer, session } = credential
     if (bearer !== undefined || session === undefined) return authenticate(credential)
     const secrets = `${session.cookie}\n${session.page}`
     if (recognised.has(secrets)) return authenticate(credential)
-    const identity = await asStranger('', () => authenticate(credential))
+    const identity = await limitLookups('', () => authenticate(credential))
     if (identity !== undefined) recognised.add(secrets)
     return identity
   }
 }
 
-/** Credentials that were recognised lately, at most `max` of them, kept as hashes. They are looked up all the same. */
+/** Creates a set of at most `max` recently recognized credentials, as hashes. They are still looked up each time. */
 export function createRecognizedCredentials(max: number) {
   const recent = createLru<true>({ entriesMax: max })
   return {

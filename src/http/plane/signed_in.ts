@@ -2,16 +2,16 @@ import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { FreeRoute, Identity, Route } from '../route/route.ts'
 
 const BUDGET_MS = 5_000
-/** Stands for the key that callers have. */
+/** Stands in the place of a caller's key. */
 const NO_KEY = 'session'
 
-/** The organization that is signed in. */
+/** Returns the organization of a session. Throws for the operator. */
 export function getSignedInOrganization({ organizationId }: Identity): string {
-  if (organizationId === null) throw new Error('Cannot tell which organization is signed in')
+  if (organizationId === null) throw new Error('Cannot read the organization: the operator is signed in')
   return organizationId
 }
 
-/** A route of callers on a plane: the same work for the organization that is signed in, and for nothing. */
+/** Converts a charged route to a free one of a plane: the same work for the signed-in organization. */
 export function signedInRoute(route: Route, path: string): FreeRoute {
   const { method, summary, input, body, output, errors = [] } = route
   return {
@@ -22,8 +22,8 @@ export function signedInRoute(route: Route, path: string): FreeRoute {
     output,
     ...(body === undefined ? {} : { body }),
     errors: errors.filter((each) => each === 404),
-    async accept(asked) {
-      const call = (await route.accept(asked)).call()
+    async accept(request) {
+      const call = (await route.accept(request)).call()
       return async ({ identity, nowMs, url }) => {
         const answer = await call.read({
           signal: timeoutSignal(call.budgetMs ?? BUDGET_MS),

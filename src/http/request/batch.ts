@@ -3,7 +3,7 @@ import { type TextFormat, textSchema } from '../../lib/text/text_format.ts'
 import { chainSchema, documented, TARGET_HEALTH_FACTOR } from './input.ts'
 
 /*
- * Schemas of the fields of a batch's JSON body, which routes of several families take.
+ * Schemas of fields in the JSON body of batch routes.
  */
 
 const WALLETS_MAX = 500
@@ -29,7 +29,7 @@ export function walletList<Address extends string>(
   )
 }
 
-/** A target health factor as a JSON number; returns its digits. */
+/** A target health factor as a JSON number; yields its digits. */
 export const targetHealthFactorNumber = v.optional(
   v.pipe(
     v.number(EXPECTED_TARGET),

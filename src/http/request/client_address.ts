@@ -1,17 +1,17 @@
 import { isIP } from 'node:net'
 import { isInNetworks, type Network } from '../../lib/text/network.ts'
 
-/** A request with the address of its connection, as an adapter gives it. */
+/** A request with the address of its connection, from the adapter. */
 interface ConnectionContext {
   readonly request: { readonly headers: Headers }
   readonly ip: string
 }
 
 /**
- * Tells the address that a request comes from: that of the connection, or, if a trusted proxy made the connection, the
- * last one that no trusted proxy has, by `X-Forwarded-For` or `Forwarded` (RFC 7239). It is empty if they do not tell:
- * if a header cannot be read, or if both are there and differ, because a client may have sent what its proxy does not
- * write. It is looked up when it is asked for.
+ * Creates a function that finds a client's address: that of the connection, or, behind a trusted proxy, the last
+ * untrusted one in `X-Forwarded-For` or `Forwarded` (RFC 7239). It is empty if a header is malformed, or if both
+ * headers are present and differ, because a client may have sent the one that its proxy does not write. It is computed
+ * on access.
  */
 export function createClientAddress(
   trusted: readonly Network[],
@@ -19,12 +19,12 @@ export function createClientAddress(
   if (trusted.length === 0) return (context) => context
   return (context) => ({
     get ip() {
-      return isInNetworks(trusted, context.ip) ? forwarded(context, trusted) : context.ip
+      return isInNetworks(trusted, context.ip) ? findForwardedClient(context, trusted) : context.ip
     },
   })
 }
 
-/** The address in a line of the log, looked up only if the line is written. */
+/** An address for a log line, computed only if the line is written. */
 export class LoggedAddress {
   readonly #client: { readonly ip: string } | undefined
 
@@ -37,24 +37,24 @@ export class LoggedAddress {
   }
 }
 
-function forwarded({ request: { headers }, ip }: ConnectionContext, trusted: readonly Network[]): string {
+function findForwardedClient({ request: { headers }, ip }: ConnectionContext, trusted: readonly Network[]): string {
   const chains = [
-    hopsOf(headers.get('x-forwarded-for'), (part) => part),
-    hopsOf(headers.get('forwarded'), nodeOf),
+    parseHops(headers.get('x-forwarded-for'), (part) => part),
+    parseHops(headers.get('forwarded'), parseNode),
   ].filter((hops) => hops !== undefined)
-  const found = new Set(chains.map((hops) => lastUntrusted(hops, trusted)))
-  if (found.size > 1) return ''
-  const [client = ip] = found
+  const clients = new Set(chains.map((hops) => findLastUntrusted(hops, trusted)))
+  if (clients.size > 1) return ''
+  const [client = ip] = clients
   return client
 }
 
-/** Addresses in the order of the header: each proxy adds that of its own client. Undefined without the header. */
-function hopsOf(header: string | null, read: (part: string) => string): readonly string[] | undefined {
-  return header === null ? undefined : header.split(',').map((part) => addressOf(read(part.trim())))
+/** Parses addresses in the order of the header: each proxy appends that of its client. Undefined without the header. */
+function parseHops(header: string | null, read: (part: string) => string): readonly string[] | undefined {
+  return header === null ? undefined : header.split(',').map((part) => parseAddress(read(part.trim())))
 }
 
-/** `for` of one part of `Forwarded`, such as `for="[2001:db8::1]:4711";proto=https`; empty without one. */
-function nodeOf(part: string): string {
+/** Parses `for` of one part of `Forwarded`, such as `for="[2001:db8::1]:4711";proto=https`; empty without one. */
+function parseNode(part: string): string {
   return (
     /(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^;\s]*))/i
       .exec(part)
@@ -63,13 +63,13 @@ function nodeOf(part: string): string {
   )
 }
 
-/** Without port and brackets; empty for what is not an address, such as `unknown`. */
-function addressOf(text: string): string {
+/** Parses an address without port and brackets; empty for other text, such as `unknown`. */
+function parseAddress(text: string): string {
   const address = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   return isIP(address) === 0 ? '' : address
 }
 
-/** The first one if all are trusted. */
-function lastUntrusted(hops: readonly string[], trusted: readonly Network[]): string {
+/** Finds the last untrusted hop; the first hop if all are trusted. */
+function findLastUntrusted(hops: readonly string[], trusted: readonly Network[]): string {
   return hops.findLast((hop) => !isInNetworks(trusted, hop)) ?? hops[0] ?? ''
 }

@@ -26,23 +26,23 @@ const ALLOWED = [
 ].join(', ')
 
 /**
- * Makes headers that let pages of the configured origins read an answer; undefined if there are none. Answers to others
- * carry no permission, so browsers hide them.
+ * Creates the headers that let pages of the configured origins read an answer; undefined if none are configured.
+ * Answers to other origins have no permission, so browsers hide them.
  */
 export function createCors(
   origins: readonly string[],
 ): (request: Request) => Readonly<Record<string, string>> | undefined {
   if (origins.length === 0) return () => undefined
   const allowed = new Set(origins)
-  const refused = { vary: 'origin' }
+  const deniedHeaders = { vary: 'origin' }
   return (request) => {
     const origin = request.headers.get('origin')
-    if (origin === null || !allowed.has(origin)) return refused
+    if (origin === null || !allowed.has(origin)) return deniedHeaders
     return { vary: 'origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED }
   }
 }
 
-/** Further headers of a preflight answer; `allow` lists the path's methods. */
+/** Additional headers of a preflight answer; `allow` lists the path's methods. */
 export function preflightHeaders(allow: string): Readonly<Record<string, string>> {
   return {
     allow,

@@ -14,19 +14,19 @@ interface Step {
   readonly metadata?: { readonly lengthMax?: number }
 }
 
-/** Names of an object schema's fields: those that it takes, and those that it has only to say why it refuses them. */
+/** Returns the names of an object schema's fields: accepted ones, and those declared only to refuse with a reason. */
 export const getFieldNames = memoize(({ entries = {} }: SchemaWithFields) => {
-  const refused = (name: string) => isRefusedField(entries[name])
+  const isRefused = (name: string) => isRefusedField(entries[name])
   const names = Object.keys(entries)
-  return { taken: names.filter((name) => !refused(name)), refused: names.filter(refused) }
+  return { accepted: names.filter((name) => !isRefused(name)), refused: names.filter(isRefused) }
 })
 
-/** True for a field that is made by `refused` of `input.ts`: nobody may send it. */
+/** True for a field that `refusedParameter` of `input.ts` declares: it may not be sent. */
 export function isRefusedField(entry: FieldSchema | undefined): boolean {
   return entry?.wrapped?.type === 'never'
 }
 
-/** The longest text of an optional field that is a list of values, as `v.metadata({ lengthMax })` says; else undefined. */
+/** Returns the `lengthMax` metadata of an optional field, which a list of values has; else undefined. */
 export function getMaxLength({ entries = {} }: SchemaWithFields, name: string): number | undefined {
   const steps = entries[name]?.wrapped?.pipe ?? []
   return steps.find(({ metadata }) => metadata?.lengthMax !== undefined)?.metadata?.lengthMax

@@ -6,9 +6,9 @@ import { EVM_ADDRESS, SOLANA_ADDRESS, type TextFormat, textSchema } from '../../
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
 
 /*
- * Schemas of path and query parameters: text in, a typed value out. The message of each step says what is expected;
- * `validated` writes the sentence around it. `documented` describes the parameter in OpenAPI, because a pipe from digits
- * to a number would be described as text.
+ * Schemas of path and query parameters, from text to a typed value. The message of each step says what is expected;
+ * `validateInput` writes the sentence around it. `documented` describes the parameter in OpenAPI, because a pipe from
+ * digits to a number would be described as text.
  */
 
 const WHOLE_NUMBER = /^(?:0|[1-9][0-9]{0,15})$/
@@ -24,14 +24,14 @@ interface OpenapiSchema {
   readonly [keyword: string]: unknown
 }
 
-/** Describes a schema in OpenAPI, in place of its steps. */
+/** Describes a schema in OpenAPI, instead of its steps. */
 export function documented<Input>(
   schema: OpenapiSchema,
 ): v.MetadataAction<Input, { readonly documented: OpenapiSchema }> {
   return v.metadata({ documented: schema })
 }
 
-/** An EVM address in one case, or in mixed case with a right checksum; yields the checksummed form. */
+/** An EVM address in one case, or in mixed case with a valid checksum; yields the checksummed form. */
 export const evmAddress = v.pipe(
   v.string('expected an EVM address, 0x and 40 hexadecimal digits'),
   v.regex(EVM_ADDRESS.pattern, 'expected an EVM address, 0x and 40 hexadecimal digits'),
@@ -50,7 +50,7 @@ export const evmAddress = v.pipe(
 
 const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
 
-/** A Solana address. Upper and lower case matter, so they stay. */
+/** A Solana address. Its case is significant and stays. */
 export const solanaAddress = v.pipe(
   v.string(EXPECTED_ADDRESS),
   v.check(isBase58Address, EXPECTED_ADDRESS),
@@ -88,14 +88,14 @@ export const limit = v.optional(
   String(PAGE_LIMIT_DEFAULT),
 )
 
-/** Described, not listed: a client made for one configuration shall understand the next. */
+/** Describes chain ids without an `enum`, so that a client generated for one configuration accepts another. */
 export function chainSchema(ids: readonly number[]): OpenapiSchema {
   const description = `Id of a chain that is served: ${ids.join(', ')}. Any other is refused.`
   return { type: 'integer', description, examples: [ids[0]], 'x-chain-ids': ids }
 }
 
 /** One of these chain ids; `what` describes them in the error. */
-export function chainIdIn(configuredIds: Iterable<number>, what = 'configured chain') {
+export function configuredChainId(configuredIds: Iterable<number>, what = 'configured chain') {
   const ids = [...configuredIds].sort((a, b) => a - b)
   const expected = `expected the id of a ${what} (${ids.join(', ')})`
   return v.pipe(
@@ -107,7 +107,7 @@ export function chainIdIn(configuredIds: Iterable<number>, what = 'configured ch
   )
 }
 
-/** `true` or `false`, nothing else. */
+/** `true` or `false`. */
 export const flag = v.pipe(
   v.picklist(['true', 'false'], 'expected true or false'),
   v.transform((text) => text === 'true'),
@@ -140,7 +140,7 @@ export function shortText(max: number) {
   )
 }
 
-/** Health factor to aim at: a decimal above 1, at most 100, 1.5 if absent; yields its digits unchanged. */
+/** Target health factor: a decimal above 1, at most 100, 1.5 if absent; yields its digits unchanged. */
 export const targetHealthFactor = v.optional(
   v.pipe(
     v.string('expected a decimal number above 1 and at most 100'),
@@ -165,20 +165,20 @@ const MILLISECONDS = /^[1-9][0-9]{12}$/
 export interface SentTime {
   /** Seconds since the epoch. */
   readonly sec: number
-  /** What was sent, for errors. */
+  /** The text as it was sent, for errors. */
   readonly sent: string
 }
 
 const momentText = v.pipe(
   v.string(EXPECTED_MOMENT),
   v.check((text) => !MILLISECONDS.test(text), 'expected Unix seconds, this looks like milliseconds'),
-  v.check((text) => momentSec(text) !== undefined, EXPECTED_MOMENT),
-  v.transform((sent): SentTime => ({ sec: momentSec(sent) ?? Number.NaN, sent })),
+  v.check((text) => parseMomentSec(text) !== undefined, EXPECTED_MOMENT),
+  v.transform((sent): SentTime => ({ sec: parseMomentSec(sent) ?? Number.NaN, sent })),
 )
 
-function momentSec(text: string): number | undefined {
+function parseMomentSec(text: string): number | undefined {
   if (SECONDS.test(text)) return Number(text)
-  const ms = instantMs(text, 'first')
+  const ms = parseInstantMs(text, 'first')
   return ms === undefined ? undefined : Math.floor(ms / 1_000)
 }
 
@@ -187,7 +187,7 @@ const AT_TIME =
   'Time that the answer is about, on each chain the last block at or before it: Unix seconds, YYYY-MM-DD (midnight, ' +
   'UTC) or an ISO 8601 timestamp. Not together with at_block.'
 
-/** Query parameters of the block that an answer is about: its height, or a time. */
+/** Query parameters that select the block of an answer: its height, or a time. */
 export const moment = {
   at_block: v.optional(
     v.pipe(
@@ -198,7 +198,7 @@ export const moment = {
   at_time: v.optional(v.pipe(momentText, documented({ type: 'string', description: AT_TIME, examples: DATES }))),
 }
 
-/** The same as fields of a JSON body: numbers, or text for a date. */
+/** The parameters of `moment` as fields of a JSON body: numbers, or text for a date. */
 export const momentFields = {
   at_block: v.optional(
     v.pipe(
@@ -218,16 +218,16 @@ export const momentFields = {
   ),
 }
 
-/** A parameter that other routes take: refused, with the reason, and not described. */
-function refused(why: string) {
+/** A parameter of other routes: refused with a reason, and not described in OpenAPI. */
+function refusedParameter(why: string) {
   return v.optional(v.never(why))
 }
 
-/** Why a past moment of Solana is refused. */
+/** Reason for refusing a past moment on Solana. */
 export const NO_PAST = 'expected it for EVM chains only, because endpoints of Solana keep no past state'
 
-/** The same on a route of Solana. Without them an answer of now would look like one of then. */
-export const noMoment = { at_block: refused(NO_PAST), at_time: refused(NO_PAST) }
+/** Refuses the parameters of `moment` on routes of Solana; ignoring them would pass current state off as past state. */
+export const noMoment = { at_block: refusedParameter(NO_PAST), at_time: refusedParameter(NO_PAST) }
 
 interface MomentInput {
   readonly chain_id?: number | undefined
@@ -235,7 +235,7 @@ interface MomentInput {
   readonly at_time?: SentTime | undefined
 }
 
-/** A height means nothing without its chain, and a block has one time. */
+/** Requires `chain_id` with `at_block`, and not both `at_block` and `at_time`. */
 export function momentRule<Input extends MomentInput>() {
   return v.rawCheck<Input>(({ dataset, addIssue }) => {
     if (!dataset.typed || dataset.value.at_block === undefined) return
@@ -245,7 +245,7 @@ export function momentRule<Input extends MomentInput>() {
   })
 }
 
-/** The issue of a parameter that another one needs. */
+/** Creates the issue of a missing parameter that `other` requires. */
 export function missingWith(other: string, { name, values }: { readonly name: string; readonly values: object }) {
   const input: Record<string, unknown> = { ...values }
   const path: [v.ObjectPathItem] = [{ type: 'object', origin: 'value', input, key: name, value: undefined }]
@@ -256,8 +256,8 @@ function instant(edge: 'first' | 'last') {
   const expected = 'expected a date (YYYY-MM-DD) or an ISO 8601 timestamp'
   return v.pipe(
     v.string(expected),
-    v.check((text) => instantMs(text, edge) !== undefined, expected),
-    v.transform((text) => new Date(instantMs(text, edge) ?? Number.NaN)),
+    v.check((text) => parseInstantMs(text, edge) !== undefined, expected),
+    v.transform((text) => new Date(parseInstantMs(text, edge) ?? Number.NaN)),
     documented({ type: 'string', description: 'YYYY-MM-DD or ISO 8601, UTC without a zone.', examples: DATES }),
   )
 }
@@ -267,13 +267,13 @@ const INSTANT =
 const DAY_MS = 86_400_000
 const OFFSET_MINUTES_MAX = 14 * 60
 
-/** Milliseconds since the epoch, or undefined if the text names no moment of the calendar from 1970 on. */
-function instantMs(text: string, edge: 'first' | 'last'): number | undefined {
+/** Parses a date or timestamp to milliseconds since the epoch; undefined if it is invalid or before 1970. */
+function parseInstantMs(text: string, edge: 'first' | 'last'): number | undefined {
   const match = INSTANT.exec(text)
   if (match === null) return undefined
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHour, offsetMinute] = match
   const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  // Date.UTC reads 30 February as a day of March.
+  // Date.UTC accepts 30 February as a day of March.
   if (Number(year) < 1970 || new Date(midnight).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
   if (hour === undefined) return edge === 'first' ? midnight : midnight + DAY_MS - 1
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 59) return undefined
@@ -284,7 +284,7 @@ function instantMs(text: string, edge: 'first' | 'last'): number | undefined {
   return midnight + minutes * 60_000 + Number(second ?? 0) * 1000 + ms
 }
 
-/** Compared in units of 10^-18: as a float, 1 plus the smallest step is 1. */
+/** Compares in units of 10^-18: as a float, 1 plus the smallest step is 1. */
 function isTargetHealthFactor(text: string): boolean {
   const [whole = '', fraction = ''] = text.split('.')
   const units = BigInt(whole + fraction.padEnd(18, '0'))

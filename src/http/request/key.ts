@@ -6,8 +6,8 @@ const BEARER = /^bearer [\x21-\x7e]+$/i
 const SCHEME_LENGTH = 'bearer '.length
 
 /**
- * The key of an `Authorization` header that is exactly `Bearer <key>`, else undefined. Two such headers arrive joined by
- * a comma and a space, which no key has.
+ * Returns the key of an `Authorization` header that is exactly `Bearer <key>`, else undefined. Repeated headers arrive
+ * joined by a comma and a space, which no key contains.
  */
 export function bearerKey(authorization: string | null): string | undefined {
   if (authorization === null || !BEARER.test(authorization)) return undefined
@@ -15,15 +15,15 @@ export function bearerKey(authorization: string | null): string | undefined {
   return key.length <= KEY_LENGTH_MAX ? key : undefined
 }
 
-/** Header that names a request, so that repeating it repeats neither its work nor its charge. */
+/** Header that identifies a request, so that a repetition repeats neither its work nor its charge. */
 export const IDEMPOTENCY_KEY = 'idempotency-key'
 
-/** A string as structured fields write it, RFC 8941: in quotes, with a backslash before quotes and backslashes. */
+/** A string of structured fields, RFC 8941: in quotes, with a backslash before quotes and backslashes. */
 const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
-/** Without quotes, as many clients send it. Two headers arrive joined by a comma and a space, which it cannot have. */
+/** A key without quotes, as many clients send it. Repeated headers arrive joined by a comma and a space: no match. */
 const BARE = /^[\x21\x23-\x7e]+$/
 
-/** The key that a header says. Throws `CodedError` INVALID_PARAMETER if it says none. */
+/** Parses the key of an `Idempotency-Key` header. Throws `CodedError` INVALID_PARAMETER if it is malformed. */
 export function idempotencyKey(header: string): string {
   const key = QUOTED.exec(header)?.[1]?.replace(/\\(.)/g, '$1') ?? BARE.exec(header)?.[0] ?? ''
   if (key.length >= 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX) return key

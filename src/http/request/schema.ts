@@ -4,13 +4,13 @@ import { pagination } from '../../lib/text/schema.ts'
 import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
 
 /*
- * Schemas that several routes of the planes share. The functions that do the work check their values once more: the
- * command line calls them too.
+ * Schemas that several routes of the planes share. The account functions check values again, because the command line
+ * calls them too.
  */
 
-/** A moment of an answer, ISO 8601. */
+/** A timestamp in an answer, ISO 8601. */
 export const isoTimestamp = v.pipe(v.string(), v.isoTimestamp())
-/** A whole number as text, because it may exceed what a JSON number holds exactly. */
+/** A whole number as text, because JSON numbers are exact only up to 2^53. */
 export const integerString = v.pipe(v.string(), v.regex(/^-?\d+$/))
 
 const ID_LENGTH_MAX = 64
@@ -18,10 +18,10 @@ const ID_LENGTH_MAX = 64
 /** An id in a path or a query. */
 export const idParameter = shortText(ID_LENGTH_MAX)
 
-/** Which page of a list. */
+/** Parameters that select a page of a list. */
 export const pageEntries = { page: pageNumber, limit: pageSize }
 
-/** Output of a list: an array and its place. */
+/** Output of a list: an array and its pagination. */
 export function listOutput<Item extends v.GenericSchema>(item: Item) {
   return v.strictObject({
     data: v.array(item),
@@ -29,7 +29,7 @@ export function listOutput<Item extends v.GenericSchema>(item: Item) {
   })
 }
 
-/** Output of a single thing. */
+/** Output of a single value. */
 export function dataOutput<Item extends v.GenericSchema>(item: Item) {
   return v.strictObject({ data: item })
 }
@@ -46,7 +46,7 @@ export function label(max: number) {
   )
 }
 
-/** A whole number of a body. */
+/** An integer of a JSON body, from `min` to `max`. */
 export function integerBetween(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`
   return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected))

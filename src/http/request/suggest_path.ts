@@ -1,36 +1,36 @@
 import { editDistance, findNearest, misspellingDistance } from '../../lib/text/nearest.ts'
 
-/** No path that is meant for us is deeper. */
+/** Most segments of a path that gets a suggestion; no route is as deep. */
 const SEGMENTS_MAX = 12
-/** A template may differ by this much for each segment that was asked for. */
+/** Largest distance of a template for each requested segment. */
 const DIFFERENCE_MAX = 0.7
 /**
- * What was written is meant, so it costs more to remove a segment than to add one, and another word is not a mistake in
- * spelling.
+ * Removing a requested segment costs more than adding one, because callers omit segments more often than they invent
+ * them. A different word costs as much as a removal and an addition: it is no spelling mistake.
  */
-const COSTS = { remove: 1.5, add: 0.7, replace: difference }
+const COSTS = { remove: 1.5, add: 0.7, replace: computeDifference }
 
 const PARAMETER_COST = 0.1
 
-/** The template that a path without an endpoint probably was meant to fit; undefined if none is near. */
+/** Returns the template nearest to a path without an endpoint; undefined if none is near. */
 export function suggestPath(path: string, templates: Iterable<string>): string | undefined {
-  const asked = segmentsOf(path)
-  if (asked.length === 0 || asked.length > SEGMENTS_MAX) return undefined
+  const segments = toSegments(path)
+  if (segments.length === 0 || segments.length > SEGMENTS_MAX) return undefined
   return findNearest(templates, (template) => {
-    const distance = editDistance(asked, segmentsOf(template), COSTS)
-    return distance <= asked.length * DIFFERENCE_MAX ? distance : undefined
+    const distance = editDistance(segments, toSegments(template), COSTS)
+    return distance <= segments.length * DIFFERENCE_MAX ? distance : undefined
   })
 }
 
-/** A parameter, `{id}`, may be any segment, though a word that stands there is nearer. */
-function difference(asked: string, segment: string): number {
+/** Cost of replacing a segment. A parameter, `{id}`, matches any segment, but an equal word is nearer. */
+function computeDifference(requested: string, segment: string): number {
   if (segment.startsWith('{')) return PARAMETER_COST
-  // A family without its version.
-  if (segment.startsWith(`${asked}-`)) return PARAMETER_COST
-  const letters = misspellingDistance(asked, segment)
+  // The name of a family without its version.
+  if (segment.startsWith(`${requested}-`)) return PARAMETER_COST
+  const letters = misspellingDistance(requested, segment)
   return letters === undefined ? COSTS.remove + COSTS.add : letters / segment.length
 }
 
-function segmentsOf(path: string): readonly string[] {
+function toSegments(path: string): readonly string[] {
   return path.split('/').filter((segment) => segment !== '')
 }

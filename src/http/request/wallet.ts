@@ -5,7 +5,7 @@ import { documented, evmAddress } from './input.ts'
 
 const EXPECTED_WALLET = 'expected an EVM address, 0x and 40 hexadecimal digits, or a Solana address, base58 of 32 bytes'
 
-/** An EVM address, which yields its checksummed form, or one of Solana. */
+/** An EVM address, which yields its checksummed form, or a Solana address. */
 export const walletAddress = v.pipe(
   v.string(EXPECTED_WALLET),
   v.rawTransform(({ dataset, addIssue, NEVER }): string => {
@@ -24,7 +24,7 @@ export const walletAddress = v.pipe(
 
 const SOLANA_REFUSED = 'expected an EVM address, because endpoints of Solana keep no past state'
 
-/** An EVM address where a wallet of Solana might be expected, but needs the past. */
+/** An EVM address on routes that need past state; a Solana address is refused with the reason. */
 export const historicalWallet = v.pipe(
   v.string(SOLANA_REFUSED),
   v.check((text) => !isBase58Address(text), SOLANA_REFUSED),

@@ -1,7 +1,7 @@
 /** A path's family is its first three segments: `/v1/positions/uniswap-v3`. The third may be an alias. */
 const FAMILY_SEGMENTS = 3
 
-/** The path with another name of its third segment, `amm_a`, replaced by the canonical one, `uniswap-v3`. */
+/** Replaces an alias in a path's third segment, `amm_a`, by the canonical name, `uniswap-v3`. */
 export function canonicalPath(path: string, aliases: ReadonlyMap<string, string>): string {
   const end = familyEnd(path)
   if (end < 0) return path
@@ -10,7 +10,7 @@ export function canonicalPath(path: string, aliases: ReadonlyMap<string, string>
   return canonical === undefined ? path : `${path.slice(0, start)}${canonical}${path.slice(end)}`
 }
 
-/** Index at which a path's third segment ends; -1 if it has fewer. */
+/** Returns the index at which a path's third segment ends; -1 if it has fewer. */
 export function familyEnd(path: string): number {
   let slash = 0
   for (let segment = 1; segment < FAMILY_SEGMENTS; segment += 1) {

@@ -1,14 +1,14 @@
-/** What a success costs, as data: the charge and every sentence about it are made from it. */
+/** Price of a success, as data: the charge and every sentence about it derive from it. */
 export interface Charge {
-  /** For one of what is counted, or for the answer. */
+  /** Credits per unit, or for the answer. */
   readonly credits: number
-  /** What is counted: `position on the page`; without it the answer is. */
+  /** The unit: `position on the page`; absent: the answer. */
   readonly per?: string
-  /** What else to know: `counted before pagination`. */
+  /** Additional terms: `counted before pagination`. */
   readonly terms?: string
-  /** The lower price of each if so many or more match. */
+  /** The lower unit price if `from` or more match. */
   readonly many?: { readonly from: number; readonly credits: number }
-  /** Other prices, by the value of a parameter; the first that fits. */
+  /** Other unit prices by the value of a parameter; the first match applies. */
   readonly instead?: readonly Instead[]
 }
 
@@ -18,10 +18,10 @@ interface Instead {
   readonly value: string | boolean
 }
 
-/** Of a route whose every answer costs the same. */
+/** Unit of a route with a fixed price. */
 export const PER_CALL = 'successful call'
 
-/** Credits of one of what is counted, for a valid input. */
+/** Returns the credits of one unit, for a valid input. */
 export function getUnitCredits({ credits, instead = NO_OTHERS }: Charge, input: object): number {
   const values = input as Readonly<Record<string, unknown>>
   for (const other of instead) if (values[other.parameter] === other.value) return other.credits
@@ -30,13 +30,13 @@ export function getUnitCredits({ credits, instead = NO_OTHERS }: Charge, input: 
 
 const NO_OTHERS: readonly never[] = []
 
-/** Credits of `count` of them. */
+/** Computes the credits of `count` units. */
 export function computeCredits(charge: Charge, input: object, count: number): number {
   const { many } = charge
   return count * (many !== undefined && count >= many.from ? many.credits : getUnitCredits(charge, input))
 }
 
-/** The sentence about it: `8 credits; 4 with status=inactive.` */
+/** Writes the sentence about a charge: `8 credits; 4 with status=inactive.` */
 export function priceSentence({ credits, per, terms, many, instead = [] }: Charge): string {
   const each = `${credits} ${credits === 1 ? 'credit' : 'credits'}${per === undefined ? '' : ` per ${per}`}`
   const fewer = many === undefined ? undefined : `${many.credits} where ${many.from} or more match`

@@ -2,12 +2,12 @@ import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
 import type { GenericSchema } from 'valibot'
 import { isRefusedField } from '../request/fields.ts'
 
-/** A JSON Schema as OpenAPI 3.1 has it. */
+/** A JSON Schema of OpenAPI 3.1. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 type ConvertedSchema = ReturnType<typeof toJsonSchema>
 
-/** What this file reads of valibot's schemas and actions, which are plain objects. */
+/** The properties of valibot's schemas and actions, which are plain objects, that this file reads. */
 interface Node {
   readonly type: string
   readonly entries?: Readonly<Record<string, Node>>
@@ -17,19 +17,19 @@ interface Node {
 
 const CONFIG: ConversionConfig = {
   target: 'draft-2020-12',
-  // A check that has no keyword adds nothing.
+  // A check without a keyword adds nothing.
   errorMode: 'ignore',
   ignoreActions: ['iso_timestamp'],
   overrideSchema({ valibotSchema, jsonSchema, errors }) {
     if (errors !== undefined) throw new Error(`Cannot describe a schema: ${errors[0]}`)
-    return overridden(valibotSchema, jsonSchema)
+    return adaptSchema(valibotSchema, jsonSchema)
   },
   overrideAction: ({ valibotAction }) => (valibotAction as Node).metadata?.documented,
 }
 
 /**
- * The JSON Schema of a valibot schema's input: its first step and what the checks after it add, or what `documented()`
- * says in their place. Throws on a kind of schema that has none.
+ * Creates the JSON Schema of a valibot schema's input from its first step and its checks, or from `documented()`
+ * instead. Throws on a kind of schema without an equivalent.
  */
 export function createJsonSchema(schema: GenericSchema): JsonSchema {
   const { $schema, ...converted } = toJsonSchema(schema, CONFIG)
@@ -37,7 +37,7 @@ export function createJsonSchema(schema: GenericSchema): JsonSchema {
 }
 
 /**
- * Schemas of an object's fields, and whether each is required; without those that it only refuses. Empty for other kinds
+ * Returns the schemas of an object's fields, and whether each is required, without refused ones. Empty for other kinds
  * and for no schema.
  */
 export function getFieldSchemas(schema: GenericSchema | undefined) {
@@ -49,30 +49,30 @@ export function getFieldSchemas(schema: GenericSchema | undefined) {
   }))
 }
 
-/** An object that has exactly these properties. */
+/** Creates the schema of an object with exactly these properties. */
 export function closedObject(properties: Readonly<Record<string, JsonSchema>>) {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
 }
 
-/** What differs from the usual JSON Schema of one schema; undefined if nothing does. */
-function overridden({ type, entries = {}, options = [] }: Node, usual: ConvertedSchema): ConvertedSchema | undefined {
+/** Replaces the default JSON Schema of one schema; undefined to keep it. */
+function adaptSchema({ type, entries = {}, options = [] }: Node, usual: ConvertedSchema): ConvertedSchema | undefined {
   switch (type) {
     case 'picklist':
       return { type: 'string', enum: [...options] }
     case 'object':
     case 'strict_object': {
       const { properties = {}, required = [], ...rest } = usual
-      const taken = Object.entries(properties).filter(([name]) => !isRefusedField(entries[name]))
-      const must = required.length === 0 ? {} : { required }
-      // Anew, because the order of keywords is that of the document.
-      return { type: 'object', properties: Object.fromEntries(taken), ...must, ...rest }
+      const accepted = Object.entries(properties).filter(([name]) => !isRefusedField(entries[name]))
+      const requiredKeyword = required.length === 0 ? {} : { required }
+      // A new object, because its order of keywords becomes that of the document.
+      return { type: 'object', properties: Object.fromEntries(accepted), ...requiredKeyword, ...rest }
     }
     case 'record': {
       const { propertyNames, ...rest } = usual
       return rest
     }
     case 'nullable':
-      return nullable(usual)
+      return toNullable(usual)
     case 'optional':
       return withTypedDefault(usual)
     default:
@@ -80,13 +80,13 @@ function overridden({ type, entries = {}, options = [] }: Node, usual: Converted
   }
 }
 
-/** One type more, unless values are listed: null does not pass `enum` or `const`. */
-function nullable({ anyOf: [inner] = [] }: ConvertedSchema): ConvertedSchema | undefined {
+/** Adds the type `null`, unless values are listed: null does not pass `enum` or `const`. */
+function toNullable({ anyOf: [inner] = [] }: ConvertedSchema): ConvertedSchema | undefined {
   if (typeof inner !== 'object' || typeof inner.type !== 'string') return undefined
   return inner.enum === undefined && inner.const === undefined ? { ...inner, type: [inner.type, 'null'] } : undefined
 }
 
-/** Defaults of parameters are text, as callers send it; the document shows the typed value. */
+/** Converts a parameter's default from text, as callers send it, to the typed value. */
 function withTypedDefault(usual: ConvertedSchema): ConvertedSchema | undefined {
   const { type, default: text } = usual
   if (typeof text !== 'string') return undefined

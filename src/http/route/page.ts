@@ -5,15 +5,15 @@ interface PageRequest {
   readonly limit: number
 }
 
-/** The items of one page; a page past the end is empty. */
+/** Returns the items of one page; a page past the end is empty. */
 export function slicePage<Item>(items: readonly Item[], { page, limit }: PageRequest): Item[] {
   return items.slice((page - 1) * limit, page * limit)
 }
 
 /**
- * The pagination object of an answer. Links are absolute and keep the caller's other parameters; `override`
- * pins further ones in them (a moving list's `to`). A page past the end points back at the last page with items, or at
- * page 1 if there are none.
+ * Creates the pagination object of an answer. Links are absolute and keep the caller's other parameters; `override`
+ * pins additional ones (a moving list's `to`). A page past the end links back to the last page with items, or to page 1
+ * if there are none.
  */
 export function createPagination(
   options: PageRequest & {

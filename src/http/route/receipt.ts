@@ -3,10 +3,10 @@ import { getFieldNames } from '../request/fields.ts'
 import { documented } from '../request/input.ts'
 import type { RouteCall } from './route.ts'
 
-/** What a receipt lets a reader do: ask any endpoint again, or believe nothing but the hash of a block. */
+/** Kinds of receipts: `true` is verified against any endpoint, `proof` needs trust in the hash of a block only. */
 export type ReceiptKind = 'true' | 'proof'
 
-/** What a receipt adds to a route's own price, once for an answer. */
+/** Credits that a receipt adds to a route's price, once for an answer. */
 const CREDITS: Readonly<Record<ReceiptKind, number>> = { true: 2, proof: 25 }
 
 const SIGNED = `Adds a receipt, for ${CREDITS.true} credits more`
@@ -14,7 +14,7 @@ const PROVEN = `${SIGNED}; \`proof\`, for ${CREDITS.proof}, proves what was read
 
 const PROOF_BUDGET_MS = 30_000
 
-/** The parameter of a route whose answers can have a receipt. */
+/** The `receipt` parameter of a route whose answers can have one. */
 export const receipt = {
   receipt: v.optional(
     v.pipe(
@@ -24,14 +24,14 @@ export const receipt = {
   ),
 }
 
-/** The same if the chain keeps no state that could be proven. */
+/** The `receipt` parameter where the chain's state cannot be proven. */
 export const signedReceipt = {
   receipt: v.optional(
     v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ enum: ['true'], description: `${SIGNED}.` })),
   ),
 }
 
-/** What was asked, as a receipt states it. */
+/** The request that a receipt states. */
 export interface Statement {
   readonly method: string
   /** Canonical, with its parameters, without any host. */
@@ -42,39 +42,39 @@ export interface Statement {
   readonly body?: unknown
 }
 
-/** The receipt that an answer is to have, and the call that answers. */
+/** A requested receipt, and the call that answers. */
 export interface ReceiptRequest {
   readonly kind: ReceiptKind
-  /** The settlement's. */
+  /** Id of the settlement. */
   readonly id: string
   readonly call: Pick<RouteCall, 'read' | 'restsOnLogs'>
 }
 
-/** Makes receipts of answers. What they hold of chains is not known here. */
+/** Issues receipts of answers, without knowledge of their content here. */
 export interface ReceiptIssuer {
-  /** What reads the same, so that the answer has a receipt. */
-  receipted(asked: Statement, wanted: ReceiptRequest): RouteCall['read']
-  /** What reads the same, so that the answer says what it was read from; undefined for one that reads no EVM state. */
-  cited(asked: Statement): RouteCall['read'] | undefined
+  /** Wraps the read of a call, so that the answer has a receipt. */
+  readWithReceipt(statement: Statement, request: ReceiptRequest): RouteCall['read']
+  /** Wraps the read of a call, so that the answer has a citation; undefined for a call that reads no EVM state. */
+  readWithCitation(statement: Statement): RouteCall['read'] | undefined
 }
 
-/** True if answers to such an input can have a receipt. */
+/** True if answers of a route with this input can have a receipt. */
 export function supportsReceipt(input: v.GenericSchema): boolean {
-  return getFieldNames(input).taken.includes('receipt')
+  return getFieldNames(input).accepted.includes('receipt')
 }
 
-/** The receipt that a valid input asks for. */
+/** Returns the receipt that a valid input requests. */
 export function getRequestedReceipt(input: object): ReceiptKind | undefined {
   if (!('receipt' in input)) return undefined
   return input.receipt === 'true' || input.receipt === 'proof' ? input.receipt : undefined
 }
 
-/** Credits for a receipt. */
+/** Returns the credits for a receipt; 0 without one. */
 export function receiptCredits(kind: ReceiptKind | undefined): number {
   return kind === undefined ? 0 : CREDITS[kind]
 }
 
-/** How long an answer with a receipt may take, if that is more than without. */
+/** Returns the budget of an answer with a receipt in milliseconds; undefined if the receipt does not change it. */
 export function receiptBudgetMs(kind: ReceiptKind | undefined): number | undefined {
   return kind === 'proof' ? PROOF_BUDGET_MS : undefined
 }

@@ -4,22 +4,22 @@ import type { Charge } from './charge.ts'
 import type { ReceiptKind } from './receipt.ts'
 import { WorkCall } from './work_call.ts'
 
-/** What a reader may use of the request besides its typed input. */
+/** Context of a read besides its typed input. */
 export interface ReadContext {
-  /** Fires when the caller leaves, the service stops, or the request's budget is spent. */
+  /** Fires when the caller disconnects, the service stops, or the request's budget is spent. */
   readonly signal: AbortSignal
-  /** When that budget is spent, milliseconds of the monotonic clock. */
+  /** End of the budget, milliseconds of the monotonic clock. */
   readonly untilMs: number
   readonly organizationId: string
-  /** Of the key that asks, or the name of a job. */
+  /** Id of the key, or the name of a job. */
   readonly apiKeyId: string
   /** When the request was admitted, milliseconds since the epoch, on the database's clock. */
   readonly requestedAtMs: number
-  /** True if nothing but state is to be read: figures that rest on logs are left out, and `Answer.uncovered` names them. */
-  readonly stateAlone?: boolean
+  /** True if only state may be read: figures from logs are left out, and `Answer.uncovered` names them. */
+  readonly isStateOnly?: boolean
 }
 
-/** Who acts on a plane: whoever holds the operator's token, or somebody who is signed in. */
+/** The sender of a request to a plane: the holder of the operator's token, or a session. */
 export interface Identity {
   readonly by: 'token' | 'session'
   /** Null for the token. */
@@ -28,37 +28,37 @@ export interface Identity {
   readonly organizationId: string | null
 }
 
-/** What a route that costs nothing may use of the request besides its typed input. */
+/** Context of a free route besides its typed input. */
 export interface ActContext extends PresentContext {
   readonly identity: Identity
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
-/** What presentation may use: pagination links need the caller's own address and parameters. */
+/** Context of presentation: pagination links need the caller's own address and parameters. */
 export interface PresentContext {
   /** Absolute address of this request, canonical path, the caller's parameters kept. */
   readonly url: URL
 }
 
-/** A success: `request_id` is added by the app. */
+/** The body of a success; the app adds `request_id`. */
 export interface Reply {
   readonly data: unknown
-  /** How complete `data` is, if that is not always the same. */
+  /** How complete `data` is, if that varies. */
   readonly coverage?: unknown
   readonly pagination?: Pagination
   readonly counts?: unknown
-  /** With which anybody can count the figures again, if it was asked for. */
+  /** Receipt with which the figures can be recomputed, if requested. */
   readonly receipt?: unknown
-  /** What the figures were read from, for agents. */
+  /** Sources of the figures, for agents. */
   readonly citation?: unknown
   /** Block at which each chain was read, for `X-As-Of`. */
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
-  /** Headers of this route's own, by name in lower case. */
+  /** Headers of the route, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Position of a page in its list, as answers show it. */
+/** Position of a page in its list, in answers. */
 export interface Pagination {
   readonly page: number
   readonly limit: number
@@ -67,11 +67,11 @@ export interface Pagination {
   readonly prev_page: string | null
 }
 
-/** What the operator can switch off as a whole. */
+/** Features that the operator can switch off. */
 export const FEATURES = ['snapshots', 'mcp', 'history', 'triggers'] as const
 export type Feature = (typeof FEATURES)[number]
 
-/** What the table of routes and OpenAPI know about every route. */
+/** Properties of every route, for the table of routes and OpenAPI. */
 interface RouteFacts {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Template with `:name` parameters, canonical names: `/v1/positions/uniswap-v3/:id`. */
@@ -85,69 +85,68 @@ interface RouteFacts {
 interface ChargedFacts extends RouteFacts {
   readonly charge: Charge
   /**
-   * What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503.
-   * MISSING_PARAMETER: an optional parameter may turn out to be needed. API_ENDPOINT_NOT_CONFIGURED: although no chain is
-   * read.
+   * Failures of its work, for OpenAPI. An unusable answer of a chain is 502 if listed, else 503. MISSING_PARAMETER: an
+   * optional parameter may prove to be required. API_ENDPOINT_NOT_CONFIGURED: possible although no chain is read.
    */
   readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER' | 'API_ENDPOINT_NOT_CONFIGURED')[]
-  /** Its name as a tool of agents, unique: `aave_events`; without one it is not a tool. */
+  /** Unique name of its tool for agents: `aave_events`; absent: it is not a tool. */
   readonly tool?: string
-  /** True if it changes something, so that agents ask before they call it. @default false */
+  /** True if it changes data, so that agents ask before they call it. @default false */
   readonly changes?: true
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
-  /** What a caller should know besides, for OpenAPI. */
+  /** Further description, for OpenAPI. */
   readonly description?: string
-  /** Headers of its own, by name, with what they say, for OpenAPI. */
+  /** Descriptions of its own headers by name, for OpenAPI. */
   readonly headers?: Readonly<Record<string, string>>
-  /** How long its work may take, if that is more than usual, milliseconds. */
+  /** Budget of its work in milliseconds, if it is more than the default. */
   readonly budgetMs?: number
-  /** The feature that it belongs to: 403 FEATURE_DISABLED if that is switched off. */
+  /** Its feature: 403 FEATURE_DISABLED if that is switched off. */
   readonly feature?: Feature
 }
 
-/** The work of a route that callers pay for, from typed input to the wire. */
+/** The work of a charged route, from typed input to the wire. */
 export interface ChargedWork<Input, Result> extends ChargedFacts {
   readonly read: (input: Input, context: ReadContext) => Promise<Result>
-  /** How many an answer has of what `charge` counts. @default one */
+  /** Number of units of `charge` in an answer. @default one */
   readonly count?: (result: Result, input: Input) => number
   readonly present: (result: Result, input: Input, context: PresentContext) => Reply
   /**
-   * Until when all that a result was read from is the newest, milliseconds of the monotonic clock: the same text is then
-   * given to all who send the same. Absent or 0: each request is answered anew.
+   * Until when the sources of a result are the newest, milliseconds of the monotonic clock: until then the same text
+   * answers every equal request. Absent or 0: answers are not cached.
    */
   readonly untilMs?: (result: Result, input: Input) => number
-  /** What no receipt covers of its answers, since receipts are of state. @default nothing */
+  /** Parts of its answers that receipts do not cover, because receipts prove state, not logs. @default none */
   readonly uncovered?: {
-    /** True if the answer has figures that rest on logs. */
+    /** True if the answer has figures from logs. */
     readonly isAny: (input: Input) => boolean
-    /** Paths of what is not covered: `data.pnl`, of each item `data[*].pnl`, of one `data[3].pnl`. */
+    /** Paths of uncovered parts: `data.pnl`, `data[*].pnl` in each item, `data[3].pnl` in one. */
     readonly paths: (result: Result) => readonly string[]
   }
 }
 
 interface FreeFacts extends RouteFacts {
-  /** Status of a success: 201 if it makes something. @default 200 */
+  /** Status of a success: 201 if it creates an object. @default 200 */
   readonly status?: 200 | 201
-  /** What its work can fail with, for OpenAPI. */
+  /** Failures of its work, for OpenAPI. */
   readonly errors?: readonly (403 | 404)[]
 }
 
-/** The work of a route that costs nothing, and so has no `charge`: dates become ISO text, bigints decimal text. */
+/** The work of a free route, without a `charge`: dates become ISO text, bigints decimal text. */
 interface FreeWork<Input> extends FreeFacts {
   readonly act: (input: Input, context: ActContext) => Promise<Reply>
 }
 
-/** What a route takes: parameters, and a JSON body if it has a schema. Each checks its part, the work gets them as one. */
+/** Schemas of a route: parameters, and a JSON body if it has one. The work receives both as one object. */
 interface Schemas<Input, Body> {
-  /** Of path and query parameters. */
+  /** Schema of path and query parameters. */
   readonly input: GenericSchema<unknown, Input>
   readonly body?: GenericSchema<unknown, Body>
 }
 
-/** One request for a route, whether it came over HTTP, from a tool or from a test. */
+/** One request for a route, from HTTP, a tool or a test. */
 export interface RouteRequest {
-  /** Path and query alone make the parameters: whoever asks at the same address with the same body is answered alike. */
+  /** Parameters come only from path and query, so the URL and body identify the answer. */
   readonly byAddress?: true
   readonly parameters: () => Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
@@ -159,65 +158,68 @@ interface RequestBody {
   readonly value: () => unknown
 }
 
-/** A request that is known by what it sent, before all of it is checked. */
+/** A request whose content identifies it, before all of it is checked. */
 export interface IdentifiedRequest {
-  /** Bytes of the body, if the route takes one and they are known. */
+  /** Bytes of the body, if the route has one and they are known. */
   readonly bytes: Buffer | undefined
-  /** The body as JSON, if the route takes one. Throws as `RequestBody.value`. */
+  /** Parses the body as JSON, if the route has one. Throws as `RequestBody.value` does. */
   value(): unknown
-  /** Checks the rest. Throws `CodedError` MISSING_PARAMETER or INVALID_PARAMETER, or as `RequestBody.value` does. */
+  /**
+   * Checks the remaining input. Throws `CodedError` MISSING_PARAMETER or INVALID_PARAMETER, or as `RequestBody.value`
+   * does.
+   */
   call(): RouteCall
 }
 
 /** A request whose input is valid. */
 export interface RouteCall {
   /**
-   * What a caller must have, or is refused before any work: the least that an answer with something in it costs. One that
-   * finds nothing may cost less, but reading is not free for the operator.
+   * Credits that a caller must have, or is refused before any work: the minimum price of an answer that is not empty.
+   * An empty answer may cost less, but reading is not free for the operator.
    */
   readonly creditsMin: number
-  /** How long the work may take, milliseconds; undefined: as usual. */
+  /** Budget of the work in milliseconds; undefined for the default. */
   readonly budgetMs: number | undefined
   readonly receipt: ReceiptKind | undefined
-  /** Some of its figures rest on logs, which no receipt covers. */
+  /** True if some figures come from logs, which receipts do not cover. */
   readonly restsOnLogs: boolean
   read(context: ReadContext): Promise<Answer>
 }
 
-/** A result that is ready to be shown. */
+/** A result that is ready to be presented. */
 export interface Answer {
   readonly credits: number
-  /** Until when it may be given again to whoever sends the same, milliseconds of the monotonic clock; 0: not at all. */
+  /** Until when it may answer equal requests, milliseconds of the monotonic clock; 0: not at all. */
   readonly untilMs: number
   present(context: PresentContext): Reply
-  /** Paths of what an answer from state alone leaves out. @default nothing */
+  /** Paths that an answer from state alone leaves out. @default none */
   readonly uncovered?: readonly string[]
 }
 
-/** One endpoint that callers pay for. Its types stay inside: it takes text or JSON and gives a reply and its price. */
+/** One charged endpoint. Its types are erased: it accepts text or JSON and returns a reply and its price. */
 export interface Route extends ChargedFacts, Schemas<unknown, unknown> {
   /**
-   * At once, or reads the body if it takes one, after the parameters are valid. Throws `CodedError`, or as `asked.body`
-   * does.
+   * Identifies a request: synchronously, or after reading the body if the route has one and the parameters are valid.
+   * Throws `CodedError`, or as `request.body` does.
    */
-  accept(asked: RouteRequest): IdentifiedRequest | Promise<IdentifiedRequest>
+  accept(request: RouteRequest): IdentifiedRequest | Promise<IdentifiedRequest>
 }
 
-/** One endpoint that costs nothing. */
+/** One free endpoint. */
 export interface FreeRoute extends FreeFacts, Schemas<unknown, unknown> {
-  /** Checks parameters and body, and gives the work on them. Throws as that of `Route` and its `call`. */
-  accept(asked: RouteRequest): Promise<(context: ActContext) => Promise<Reply>>
+  /** Checks parameters and body, and returns their work. Throws as `Route.accept` and its `call` do. */
+  accept(request: RouteRequest): Promise<(context: ActContext) => Promise<Reply>>
 }
 
-/** An endpoint: with a `charge` one of the API, for keys; without one of a plane, which takes no keys. */
+/** Defines an endpoint: of the API with a `charge`, of a plane without. */
 export function defineRoute<Input extends object, Body extends object, Result>(
   definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
 ): Route
-/** One that costs nothing. */
+/** Defines a free endpoint. */
 export function defineRoute<Input extends object, Body extends object>(
   definition: FreeWork<Input & Body> & Schemas<Input, Body>,
 ): FreeRoute
-/** Either. */
+/** Defines a charged or a free endpoint. */
 export function defineRoute<Input extends object, Body extends object, Result>(
   definition: (ChargedWork<Input & Body, Result> | FreeWork<Input & Body>) & Schemas<Input, Body>,
 ): Route | FreeRoute {
@@ -225,8 +227,8 @@ export function defineRoute<Input extends object, Body extends object, Result>(
     const { act, ...facts } = definition
     return {
       ...facts,
-      async accept(asked) {
-        const input = (await given(definition, asked)).check()
+      async accept(request) {
+        const input = (await readRequest(definition, request)).check()
         return (context) => act(input, context)
       },
     }
@@ -234,34 +236,34 @@ export function defineRoute<Input extends object, Body extends object, Result>(
   const { read, count, present, untilMs, uncovered, ...facts } = definition
   return {
     ...facts,
-    accept(asked) {
+    accept(request) {
       const { input, body } = definition
-      if (body !== undefined) return acceptBody(definition, asked)
-      const call = () => new WorkCall(definition, validateInput(input, asked.parameters()) as Input & Body)
+      if (body !== undefined) return acceptBody(definition, request)
+      const call = () => new WorkCall(definition, validateInput(input, request.parameters()) as Input & Body)
       return { bytes: undefined, value: nothing, call }
     },
   }
 }
 
-/** What was sent: the bytes of a body, whose parameters are valid, and the check of the rest. */
-async function given<Input extends object, Body extends object>(
+/** Checks the parameters and reads the body; returns its bytes and the check of the remaining input. */
+async function readRequest<Input extends object, Body extends object>(
   { input, body }: Schemas<Input, Body>,
-  asked: RouteRequest,
+  request: RouteRequest,
 ): Promise<Pick<IdentifiedRequest, 'bytes' | 'value'> & { readonly check: () => Input & Body }> {
-  const parameters = () => validateInput(input, asked.parameters())
+  const parameters = () => validateInput(input, request.parameters())
   if (body === undefined) {
     return { bytes: undefined, value: () => undefined, check: () => parameters() as Input & Body }
   }
   const valid = parameters()
-  const { bytes, value } = await asked.body()
+  const { bytes, value } = await request.body()
   return { bytes, value, check: () => ({ ...valid, ...validateInput(body, { values: value() }) }) }
 }
 
 async function acceptBody<Input extends object, Body extends object, Result>(
   definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
-  asked: RouteRequest,
+  request: RouteRequest,
 ): Promise<IdentifiedRequest> {
-  const { bytes, value, check } = await given(definition, asked)
+  const { bytes, value, check } = await readRequest(definition, request)
   return { bytes, value, call: () => new WorkCall(definition, check()) }
 }
 

@@ -2,7 +2,9 @@ import { computeCredits, getUnitCredits } from './charge.ts'
 import { getRequestedReceipt, type ReceiptKind, receiptBudgetMs, receiptCredits } from './receipt.ts'
 import type { Answer, ChargedWork, PresentContext, ReadContext, Reply, RouteCall } from './route.ts'
 
-/** A valid input and the work on it. A class, as the answer is, because a literal would make functions for each request. */
+/**
+ * A valid input and its work. A class, like the answer, because a literal would allocate functions for each request.
+ */
 export class WorkCall<Input extends object, Result> implements RouteCall {
   readonly creditsMin: number
   readonly budgetMs: number | undefined
@@ -23,11 +25,11 @@ export class WorkCall<Input extends object, Result> implements RouteCall {
   async read(context: ReadContext): Promise<Answer> {
     const { charge, count, untilMs, uncovered } = this.#work
     const result = await this.#work.read(this.#input, context)
-    const counted = count === undefined ? 1 : count(result, this.#input)
-    const credits = computeCredits(charge, this.#input, counted) + receiptCredits(this.receipt)
+    const units = count === undefined ? 1 : count(result, this.#input)
+    const credits = computeCredits(charge, this.#input, units) + receiptCredits(this.receipt)
     if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
     const answer = new WorkAnswer(this, result, { credits, untilMs: untilMs?.(result, this.#input) ?? 0 })
-    if (!context.stateAlone || !this.restsOnLogs) return answer
+    if (!context.isStateOnly || !this.restsOnLogs) return answer
     return { ...answer, present: (presenting) => answer.present(presenting), uncovered: uncovered?.paths(result) ?? [] }
   }
 

@@ -42,26 +42,26 @@ interface AppOptions extends PageOptions {
   /** Other names of a path's third segment, `amm_a`, to the canonical one, `uniswap-v3`. */
   readonly aliases: ReadonlyMap<string, string>
   readonly gate: Gate
-  /** Tools for agents at `/mcp`; without it that path is unknown. */
+  /** Tools for agents at `/mcp`; absent: the path is unknown. */
   readonly gateway?: Gateway
-  /** Makes receipts; without it none is given. */
-  readonly notary?: ReceiptIssuer
+  /** Issues receipts; absent: answers have none. */
+  readonly receiptIssuer?: ReceiptIssuer
   readonly log: Log
   /** Base of absolute links; without it they are built from the request. */
   readonly publicUrl?: string | undefined
   /** Names of this service, besides addresses and `localhost`; `*` for any. */
   readonly hostNames: readonly string[]
-  /** Proxies whose word on the address of a client is taken. @default none */
+  /** Proxies whose headers on the address of a client are trusted. @default none */
   readonly trustedProxies?: readonly Network[]
-  /** Origins that browsers may call from. */
+  /** Origins from which browsers may call. */
   readonly corsOrigins: readonly string[]
-  /** Pages for people, served beside the others; the operator's on the operator's port if that is apart. */
-  readonly faces?: { readonly callers: Pages; readonly operator: Pages }
-  /** True if only `operator` serves the operator's pages. @default false */
+  /** Pages of the user interface; the operator's are on the operator's port if it has one. */
+  readonly uiPages?: { readonly callers: Pages; readonly operator: Pages }
+  /** True if only the handler `operator` serves the operator's pages. @default false */
   readonly operatorApart?: boolean
-  /** Planes that take no keys: those of callers, and those of the operator, which `operatorApart` moves to its port. */
+  /** Planes without API keys: those of callers, and those of the operator, which `operatorApart` moves to its port. */
   readonly planes?: { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] }
-  /** Makes `req_` and 26 unique characters. */
+  /** Generates `req_` and 26 unique characters. */
   readonly requestId: () => string
   readonly limits?: {
     readonly requestBudgetMs?: number
@@ -70,10 +70,10 @@ interface AppOptions extends PageOptions {
   }
 }
 
-/** The service as an adapter serves it and as the process stops it. */
+/** The service, for the adapter that serves it and the process that stops it. */
 export type App = ReturnType<typeof createApp>
 
-/** Builds the life of a request around the routes and the gate. Throws if two routes share method and path. */
+/** Creates the app from the routes and the gate. Throws if two routes share method and path. */
 export function createApp(options: AppOptions) {
   const { clock, log, gateway, limits = {} } = options
   // Requests between their arrival and their answer.
@@ -82,26 +82,35 @@ export function createApp(options: AppOptions) {
   const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
   const table = createRouteTable(options.routes, options.aliases)
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
-  // The request that asks has its place already.
-  const placesLeft = () => inFlightMax + 1 - inFlight
-  const slots = createConcurrencyLimiter(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
-    placesLeft,
+  // The current request is counted in `inFlight` already.
+  const getFreeSlots = () => inFlightMax + 1 - inFlight
+  const concurrency = createConcurrencyLimiter(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
+    getFreeSlots,
     what: 'requests of this organization',
   })
   const cors = createCors(options.corsOrigins)
-  const clientOf = createClientAddress(options.trustedProxies ?? [])
-  const hostFault = createHostCheck(options.hostNames)
-  const record = createHttpMetrics(options.metrics, { inFlight: () => inFlight })
+  const getClient = createClientAddress(options.trustedProxies ?? [])
+  const checkHost = createHostCheck(options.hostNames)
+  const recordMetrics = createHttpMetrics(options.metrics, { inFlight: () => inFlight })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
-  let draining = false
-  const { callers = NO_PAGES, operator = NO_PAGES } = options.faces ?? {}
-  const operatorPages = new Map([...operator, ...createOperatorPages({ ...options, draining: () => draining })])
+  let isDraining = false
+  const { callers = NO_PAGES, operator = NO_PAGES } = options.uiPages ?? {}
+  const operatorPages = new Map([...operator, ...createOperatorPages({ ...options, isDraining: () => isDraining })])
   const publicPages = new Map([...callers, ...createPublicPages(options)])
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  const { gate, notary } = options
-  const openings = createResponseCache(clock)
-  const services = { gate, notary, clock, log, deadlines, openings, slots, full: () => inFlight > inFlightMax }
+  const { gate, receiptIssuer } = options
+  const responseCache = createResponseCache(clock)
+  const services = {
+    gate,
+    notary: receiptIssuer,
+    clock,
+    log,
+    deadlines,
+    responseCache,
+    concurrency,
+    isFull: () => inFlight > inFlightMax,
+  }
   const planes = options.planes ?? { callers: [], operator: [] }
   const forCallers: PortRoutes = {
     pages,
@@ -109,14 +118,14 @@ export function createApp(options: AppOptions) {
     find: (method, path) =>
       gateway !== undefined && path === GATEWAY_PATH ? matchGateway(gateway, method) : table.find(method, path),
     templates: [...table.endpoints.map(({ template }) => template), ...(gateway === undefined ? [] : [GATEWAY_PATH])],
-    holder: (key, client) => gate.holder(key, client),
+    toHolder: (key, client) => gate.toHolder(key, client),
   }
   const forOperator: PortRoutes = {
     pages: operatorPages,
     planes: planes.operator,
     find: () => ({ kind: 'unknown' }),
     templates: [],
-    holder: () => undefined,
+    toHolder: () => undefined,
   }
 
   async function handle(context: Pick<AdapterRequestContext, 'request' | 'ip'>, port: PortRoutes): Promise<Response> {
@@ -124,51 +133,60 @@ export function createApp(options: AppOptions) {
     const startedMs = clock.monotonicMs()
     const { method, headers } = request
     const fresh = options.requestId()
-    const given = headers.get('x-request-id')
-    const requestId = given !== null && isRequestId(given) ? given : fresh
+    const sentId = headers.get('x-request-id')
+    const requestId = sentId !== null && isRequestId(sentId) ? sentId : fresh
     const host = headers.get('host')
     const target = parseTarget(request.url)
-    const fault = faultOf(request, method, target) ?? hostFault(host)
-    const asked = target?.path ?? getLoggablePath(request.url)
-    const plane = findPlane(port.planes, asked)
+    const fault = findFault(request, method, target) ?? checkHost(host)
+    const sentPath = target?.path ?? getLoggablePath(request.url)
+    const plane = findPlane(port.planes, sentPath)
     const query = target?.query ?? ''
-    const base = baseOf(host)
+    const base = getBase(host)
     const idempotencyKey = headers.get(IDEMPOTENCY_KEY)
     if (plane !== undefined) {
-      const faultHere = fault ?? (idempotencyKey === null ? undefined : unsupportedIdempotencyKeyError())
-      return answerPlane(plane, { request, requestId, method, path: asked, query, base, fault: faultHere, startedMs })
+      const planeFault = fault ?? (idempotencyKey === null ? undefined : unsupportedIdempotencyKeyError())
+      return answerPlane(plane, {
+        request,
+        requestId,
+        method,
+        path: sentPath,
+        query,
+        base,
+        fault: planeFault,
+        startedMs,
+      })
     }
-    const path = table.canonical(asked)
-    const found =
-      fault === undefined ? findEndpoint(port, { request, method, requestId, asked, path }) : port.find(method, path)
-    const key = found.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
-    const client = clientOf(context)
-    const holder = key === undefined ? undefined : port.holder(key, client)
-    const sheet =
-      found.kind === 'endpoint'
-        ? findCsvTable(found.endpoint.route, { query, accept: headers.get('accept') })
+    const path = table.canonical(sentPath)
+    const match =
+      fault === undefined ? findEndpoint(port, { request, method, requestId, sentPath, path }) : port.find(method, path)
+    const key = match.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
+    const client = getClient(context)
+    const holder = key === undefined ? undefined : port.toHolder(key, client)
+    const csv =
+      match.kind === 'endpoint'
+        ? findCsvTable(match.endpoint.route, { query, accept: headers.get('accept') })
         : undefined
-    const rest = sheet === undefined ? query : sheet.query
-    const isGateway = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
+    const remainingQuery = csv === undefined ? query : csv.query
+    const isGateway = fault === undefined && match.kind === 'endpoint' && match.endpoint === gateway?.endpoint
     // One request may hold several messages.
     const holdsMessages = isGateway && idempotencyKey === null
     const exchange: Exchange = {
       principal: holder,
       requestId,
-      settlementId: settlementIdFrom(fresh),
+      settlementId: toSettlementId(fresh),
       startedMs,
       method,
       idempotencyKey: idempotencyKey ?? undefined,
-      sheet,
+      csv,
       path,
-      query: rest,
+      query: remainingQuery,
       base,
-      found,
-      asked:
-        found.kind === 'endpoint'
-          ? () => new HttpInput(request, found.endpoint.route.input, { params: found.params, query: rest })
+      match,
+      getRequest:
+        match.kind === 'endpoint'
+          ? () => new HttpInput(request, match.endpoint.route.input, { params: match.params, query: remainingQuery })
           : emptyInput,
-      fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? sheet?.fault),
+      fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? csv?.fault),
       signal: request.signal,
       client,
     }
@@ -177,90 +195,103 @@ export function createApp(options: AppOptions) {
     const { answer, account } =
       holdsMessages && gateway !== undefined
         ? await gateway.answer(request, holder, (invocation) =>
-            run(createExchange(invocation, exchange, settlementIdFrom(options.requestId()))),
+            run(createExchange(invocation, exchange, toSettlementId(options.requestId()))),
           )
-        : noted(exchange, await runExchange(exchange, services))
-    leave()
-    return respond(answer, { requestId, account, sent: headers, cors: cors(request), close: ends(request, method) })
+        : recordAnswer(exchange, await runExchange(exchange, services))
+    finishRequest()
+    return respond(answer, {
+      requestId,
+      account,
+      requestHeaders: headers,
+      cors: cors(request),
+      close: mustClose(request, method),
+    })
   }
 
   /** Planes have no CORS: no page of another origin may use them. */
-  async function answerPlane(plane: Plane, asked: PlaneRequest & { readonly startedMs: number }): Promise<Response> {
-    const { request, requestId } = asked
-    const { route, answer: act } = plane.find(asked)
+  async function answerPlane(
+    plane: Plane,
+    planeRequest: PlaneRequest & { readonly startedMs: number },
+  ): Promise<Response> {
+    const { request, requestId } = planeRequest
+    const { route, answer: act } = plane.find(planeRequest)
     inFlight += 1
     const answer = await act().catch((error: unknown) =>
       toFailureAnswer(error, { requestId, route, badGateway: false, log }),
     )
-    leave()
-    const latencyMs = clock.monotonicMs() - asked.startedMs
-    record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
+    finishRequest()
+    const latencyMs = clock.monotonicMs() - planeRequest.startedMs
+    recordMetrics({ route, status: answer.status, latencyMs, creditsCharged: 0 })
     log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
-    return respond(answer, { requestId, sent: request.headers, close: ends(request, asked.method) })
+    return respond(answer, {
+      requestId,
+      requestHeaders: request.headers,
+      close: mustClose(request, planeRequest.method),
+    })
   }
 
-  /** A client that goes on using a connection would write into it as it is closed. */
-  function ends(request: Request, method: string): boolean {
-    return draining || leavesBody(request, method)
+  /** True if the answer must announce the close: a client that reuses the connection would write as it is closed. */
+  function mustClose(request: Request, method: string): boolean {
+    return isDraining || hasUnreadBody(request, method)
   }
 
-  function leave(): void {
+  function finishRequest(): void {
     inFlight -= 1
     idle.check()
   }
 
-  function baseOf(host: string | null): string {
+  function getBase(host: string | null): string {
     return publicBase ?? `http://${host}`
   }
 
-  function forPort(port: PortRoutes): HattipHandler {
+  function createHandler(port: PortRoutes): HattipHandler {
     return (context) => handle(context, port)
   }
 
   async function run(exchange: Exchange): Promise<SettledAnswer> {
-    return noted(exchange, await runExchange(exchange, services))
+    return recordAnswer(exchange, await runExchange(exchange, services))
   }
 
-  function noted(exchange: Exchange, settled: SettledAnswer): SettledAnswer {
+  function recordAnswer(exchange: Exchange, settled: SettledAnswer): SettledAnswer {
     const { requestId, startedMs } = exchange
     const { status } = settled.answer
     const latencyMs = clock.monotonicMs() - startedMs
-    const route = routeName(exchange)
-    record({ route, status, latencyMs, creditsCharged: settled.account?.creditsCharged ?? 0 })
+    const route = getRouteName(exchange)
+    recordMetrics({ route, status, latencyMs, creditsCharged: settled.account?.creditsCharged ?? 0 })
     const from = new LoggedAddress(exchange.client)
     log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs, from })
     return settled
   }
 
   return {
-    /** Runs an endpoint without an HTTP request, as a job does: admitted, charged and logged like one. Never rejects. */
+    /** Runs an endpoint without an HTTP request, for jobs: admitted, charged and logged like one. Never rejects. */
     async invoke(
       invocation: Invocation,
       { principal, signal }: { readonly principal: Principal; readonly signal: AbortSignal },
     ): Promise<SettledAnswer> {
       const requestId = options.requestId()
-      const asker = { principal, requestId, startedMs: clock.monotonicMs(), base: baseOf('localhost'), signal }
+      const requester = { principal, requestId, startedMs: clock.monotonicMs(), base: getBase('localhost'), signal }
       inFlight += 1
-      const settled = await run(createExchange(invocation, asker, settlementIdFrom(requestId)))
-      leave()
+      const settled = await run(createExchange(invocation, requester, toSettlementId(requestId)))
+      finishRequest()
       return settled
     },
     /** Answers every request; never rejects. */
-    handler: forPort(forCallers),
+    handler: createHandler(forCallers),
     /** Answers requests to the operator's own port, which has only the operator's pages; never rejects. */
-    operator: forPort(forOperator),
+    operator: createHandler(forOperator),
     inFlight: () => inFlight,
-    /** From now on `/readyz` is 503, so that load balancers look elsewhere; requests are answered as before. */
+    /** Makes `/readyz` answer 503, so that load balancers choose another process; requests are answered as before. */
     drain(): void {
-      draining = true
+      isDraining = true
     },
-    /** True once no request is in flight, false if one still is after `deadlineMs`. */
+    /** Resolves to true once no request is in flight, to false if one still is after `deadlineMs`. */
     idle: ({ deadlineMs }: { readonly deadlineMs: number }): Promise<boolean> =>
       withTimeout(deadlineMs, idle.wait()).then(
         () => true,
         () => false,
       ),
-    /** Ends all reads under way with 503, for a stop that has waited long enough. */
+    /** Ends all reads under way with 503, once the stop's deadline is over. */
     cancel: deadlines.cancel,
   }
 }
@@ -268,28 +299,28 @@ export function createApp(options: AppOptions) {
 const ID_PREFIX_LENGTH = 'req_'.length
 const NO_PAGES: Pages = new Map()
 
-function settlementIdFrom(requestId: string): string {
+function toSettlementId(requestId: string): string {
   return requestId.slice(ID_PREFIX_LENGTH)
 }
 
-/** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
-function routeName({ method, path, found, fault, logged }: Exchange): string {
+/** Returns the route's name for metrics and the log. Pages have no alias, so their path is the requested one. */
+function getRouteName({ method, path, match, fault, loggedPath }: Exchange): string {
   if (fault !== undefined) return 'refused'
-  if (found.kind === 'page') return path.startsWith(`${ASSETS_PATH}/`) ? ASSETS_PATH : path
-  if (logged !== undefined) return `${method} ${logged}`
-  return found.kind === 'endpoint' ? found.endpoint.name : found.kind
+  if (match.kind === 'page') return path.startsWith(`${ASSETS_PATH}/`) ? ASSETS_PATH : path
+  if (loggedPath !== undefined) return `${method} ${loggedPath}`
+  return match.kind === 'endpoint' ? match.endpoint.name : match.kind
 }
 
 /**
- * True if the connection would stay open only for the rest of an unread body. Bodies of GET and HEAD mean nothing, and
- * no runtime passes them on.
+ * True if the connection would stay open only for the rest of an unread body. Bodies of GET and HEAD are ignored: no
+ * runtime passes them on.
  */
-function leavesBody(request: Request, method: string): boolean {
+function hasUnreadBody(request: Request, method: string): boolean {
   return !isBodylessMethod(method) && request.body !== null && !request.bodyUsed
 }
 
-/** Fault of the request itself: a target that cannot be read, a body that is too large or encoded. */
-function faultOf({ url, headers }: Request, method: string, target: Target | undefined): CodedError | undefined {
+/** Finds the error of the request itself: an invalid target, a body that is too large or encoded. */
+function findFault({ url, headers }: Request, method: string, target: Target | undefined): CodedError | undefined {
   if (target === undefined) return toTargetError(url)
   return isBodylessMethod(method) ? undefined : findBodyError(headers)
 }

@@ -4,17 +4,17 @@ import { isPathAltered, segmentPatterns } from './bun_target.ts'
 import { formatServerUrl, type ListeningServer } from './listening.ts'
 
 /**
- * Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. Bun counts those in
- * which an answer is being made, so it is more than the longest budget of a route.
+ * Seconds without a byte after which a connection is closed, so that slow senders cannot hold it. Bun counts the time
+ * of the work too, so this exceeds the longest budget of a route.
  */
 const IDLE_TIMEOUT_SEC = 35
 /**
- * Bun's own limit answers with an empty 413, so it is set out of reach. The app refuses larger bodies before they are
- * read, its answer closes the connection, and Bun stops receiving.
+ * Out of reach, because Bun answers an empty 413 at its own limit. The app refuses larger bodies before they are read,
+ * its answer closes the connection, and Bun stops receiving.
  */
 const BODY_BYTES_UNREACHED = 2 ** 40
 
-/** Serves the app by `Bun.serve`; port 0 takes a free one. A `shared` port is opened by others too, who get their part. */
+/** Serves the app by `Bun.serve`; port 0 takes a free one. Several processes may open a `shared` port. */
 export function serveBun(
   app: Pick<App, 'handler'>,
   options: { readonly port: number; readonly host: string; readonly shared?: boolean },
@@ -30,12 +30,12 @@ export function serveBun(
     hostname: options.host,
     idleTimeout: IDLE_TIMEOUT_SEC,
     maxRequestBodySize: BODY_BYTES_UNREACHED,
-    // With it a second service could take the same port, and the system would split the requests between both.
+    // Otherwise a second service could open the same port, and the system would split the requests between both.
     reusePort: options.shared ?? false,
     development: false,
     routes: Object.fromEntries(segmentPatterns().map((pattern) => [pattern, answer])),
     fetch: answer,
-    // The app never rejects; this is for failures around it.
+    // The app never rejects; this handles failures around it.
     error: () => new Response(null, { status: 500 }),
   })
   const port = server.port ?? options.port
@@ -44,7 +44,7 @@ export function serveBun(
 
 const PLATFORM = { name: 'bun' }
 
-/** A request as Hattip wants it. A class, because a literal would make five functions for each request. */
+/** A request in Hattip's form. A class, because a literal would allocate five functions for each request. */
 class BunContext implements AdapterRequestContext {
   readonly request: Request
   readonly platform = PLATFORM

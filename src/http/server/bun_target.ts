@@ -1,11 +1,11 @@
 import { parseTarget } from '../request/target.ts'
 
-/** Deepest path whose segments are looked at; no route is nearly as deep. */
+/** Most segments of a path that are compared; no route is nearly as deep. */
 const SEGMENTS_MAX = 16
 
 /**
- * Patterns for `Bun.serve` that match every path of 1 to 16 segments. `Request.url` is normalized: it shows
- * `/v1/..\metrics` as `/metrics`. Bun's router matches what was sent, and passes its segments on.
+ * Returns patterns for `Bun.serve` that match every path of 1 to 16 segments. `Request.url` is normalized:
+ * `/v1/..\metrics` becomes `/metrics`. Bun's router matches the path as it was sent, and passes its segments on.
  */
 export function segmentPatterns(): readonly string[] {
   return Array.from({ length: SEGMENTS_MAX }, (_, last) =>
@@ -23,17 +23,17 @@ export function isPathAltered({
   if (path === undefined) return false
   if (params === undefined) {
     const segments = path.slice(1).split('/')
-    // Patterns fail on an empty segment and on a path that is too deep. A path that is neither now has lost segments.
+    // No pattern matches an empty segment or too deep a path. Any other path has lost segments by normalization.
     return !segments.includes('') && segments.length <= SEGMENTS_MAX
   }
-  // Without lists, because every request comes through here. `at` is where a segment begins.
+  // Without lists, because every request runs this. `at` is the start of a segment.
   let at = 1
   for (const name in params) {
     const sent = params[name] ?? ''
     if (at > path.length) return true
     const slash = path.indexOf('/', at)
     const end = slash < 0 ? path.length : slash
-    // Compared where it stands: nearly every segment is what was sent.
+    // Compared in place: nearly every segment is as it was sent.
     const isSame = sent.length === end - at && path.startsWith(sent, at)
     if (!isSame && isOther(sent, path.slice(at, end))) return true
     at = end + 1
@@ -41,7 +41,7 @@ export function isPathAltered({
   return at <= path.length
 }
 
-/** `sent` is decoded: a backslash in it was `%5c`, which stays, or a real one, which now separates segments. */
+/** True if segments differ. `sent` is decoded: its backslash was `%5c`, which stays, or a real one, now a separator. */
 function isOther(sent: string, segment: string): boolean {
   if (sent === '.' || sent === '..') return true
   return sent.split('\\').length !== segment.split(/%5c/i).length

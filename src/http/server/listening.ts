@@ -6,7 +6,7 @@ export interface ListeningServer {
   stop(): Promise<void>
 }
 
-/** Address of a listening server: an IPv6 host stands in brackets. */
+/** Formats the address of a listening server, with an IPv6 host in brackets. */
 export function formatServerUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -1,4 +1,4 @@
-// First, before anything makes a Response: string bodies then bypass streams, which doubles the speed.
+// First, before any other module creates a Response: string bodies then bypass streams, which doubles the speed.
 import '@hattip/adapter-node/fast-fetch'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -9,9 +9,9 @@ import { isNormalizedPath } from '../request/target.ts'
 import type { App } from './app.ts'
 import { formatServerUrl, type ListeningServer } from './listening.ts'
 
-/** A fixed origin: the adapter would build a URL from the Host header and throw if that is broken. */
+/** A fixed origin: the adapter would build a URL from the Host header and throw if that is invalid. */
 const ORIGIN = 'http://walletscope.invalid'
-/** Bun's own limits, so that both answer the same. Bun takes 200 lines in a head, of which two are not headers. */
+/** Bun's limits, so that both runtimes answer the same. Bun accepts 200 lines in a head, two of them no headers. */
 const HEADER_BYTES_MAX = 16 * 1024
 const HEADERS_MAX = 198
 const HEADERS_TIMEOUT_MS = 10_000
@@ -19,7 +19,7 @@ const REQUEST_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_MS = 10_000
 /** How often a closing server closes connections that have become idle. */
 const IDLE_SWEEP_MS = 100
-/** The one method that Node's parser takes and `Request` refuses. */
+/** The one method that Node's parser accepts and `Request` refuses. */
 const UNSUPPORTED = 'TRACE'
 
 /** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
@@ -30,7 +30,7 @@ export async function serveNode(
   const adapt = createRequestAdapter({ origin: ORIGIN, trustProxy: false })
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const refused = refusedStatus(incoming)
+    const refused = findRefusedStatus(incoming)
     if (refused !== undefined) return void outgoing.writeHead(refused, { connection: 'close' }).end()
     try {
       const [request, ip] = adaptAny(adapt, incoming, outgoing)
@@ -61,7 +61,7 @@ export async function serveNode(
     },
     answer,
   )
-  // Node drops headers beyond its own limit silently. Without that limit, too many are refused here.
+  // Node silently drops headers beyond its own limit. Without that limit, `findRefusedStatus` refuses too many.
   server.maxHeadersCount = 0
   // Expectations other than 100-continue are ignored, as on Bun; Node would answer 417.
   server.on('checkExpectation', answer)
@@ -71,37 +71,37 @@ export async function serveNode(
   return { port, url: formatServerUrl(options.host, port), stop: () => stop(server) }
 }
 
-/** The status of a head that Bun answers with a bare status. */
-function refusedStatus({ rawHeaders, httpVersion }: IncomingMessage): 431 | 505 | undefined {
+/** Finds the status of a head that Bun answers with a bare status. */
+function findRefusedStatus({ rawHeaders, httpVersion }: IncomingMessage): 431 | 505 | undefined {
   if (rawHeaders.length / 2 > HEADERS_MAX) return 431
   return httpVersion === '1.1' || httpVersion === '1.0' ? undefined : 505
 }
 
 /**
- * The request as the app wants it. The adapter would throw on a target that is not a plain path and on TRACE. Such a
- * target arrives as an empty URL, which the app refuses; TRACE keeps its name.
+ * Converts a request to the app's form. The adapter would throw on a target that is not a normalized path and on TRACE.
+ * Such a target becomes an empty URL, which the app refuses; TRACE keeps its name.
  */
 function adaptAny(
   adapt: ReturnType<typeof createRequestAdapter>,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): [Request, string] {
-  const unsupported = incoming.method === UNSUPPORTED
-  const path = pathOf(incoming.url ?? '')
+  const isUnsupported = incoming.method === UNSUPPORTED
+  const path = parsePath(incoming.url ?? '')
   incoming.url = path ?? '/'
-  if (unsupported) incoming.method = 'OPTIONS'
+  if (isUnsupported) incoming.method = 'OPTIONS'
   const [request, ip] = adapt(incoming, outgoing)
-  if (unsupported) Object.defineProperty(request, 'method', { value: UNSUPPORTED })
+  if (isUnsupported) Object.defineProperty(request, 'method', { value: UNSUPPORTED })
   if (path === undefined) Object.defineProperty(request, 'url', { value: '' })
-  Object.defineProperty(request, 'signal', { value: leaving(outgoing) })
+  Object.defineProperty(request, 'signal', { value: createLeaveSignal(outgoing) })
   return [request, ip]
 }
 
 /**
- * Fires when the connection closes before the answer is out. The adapter's own signal fires as soon as a body has been
- * read, because Node closes the incoming message then.
+ * Creates a signal that fires when the connection closes before the answer is sent. The adapter's own signal fires as
+ * soon as a body has been read, because Node then closes the incoming message.
  */
-function leaving(outgoing: ServerResponse): AbortSignal {
+function createLeaveSignal(outgoing: ServerResponse): AbortSignal {
   const controller = new AbortController()
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) controller.abort()
@@ -109,8 +109,8 @@ function leaving(outgoing: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-/** Path and query of an origin-form or absolute-form target; undefined if a URL parser would change the path. */
-function pathOf(target: string): string | undefined {
+/** Parses path and query of an origin-form or absolute-form target; undefined if a URL parser would change the path. */
+function parsePath(target: string): string | undefined {
   const authority = /^https?:\/\/[^/?#\\]*/i.exec(target)?.[0] ?? ''
   const rest = target.slice(authority.length)
   if (authority === '' && !rest.startsWith('/')) return undefined
@@ -127,7 +127,7 @@ async function sendHead(outgoing: ServerResponse, response: Response): Promise<v
 
 async function stop(server: ReturnType<typeof createServer>): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // Connections that become idle after close() would live until their keep-alive ends.
+  // Connections that become idle after close() would stay open until their keep-alive ends.
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
   server.closeIdleConnections()
   await closed

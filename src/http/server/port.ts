@@ -13,18 +13,18 @@ import { isBodylessMethod } from '../request/target.ts'
 import type { Route, RouteRequest } from '../route/route.ts'
 import type { RouteMatch, RouteTable } from '../route/route_table.ts'
 
-/** What a port serves, and to whom. */
+/** Pages, planes and routes of a port. */
 export interface PortRoutes {
   readonly pages: Pages
   readonly planes: readonly Plane[]
   readonly find: RouteTable['find']
-  /** Paths of all that `find` finds. */
+  /** Paths of all endpoints that `find` returns. */
   readonly templates: readonly string[]
-  /** The holder of a key, if keys are taken there. */
-  readonly holder: Gate['holder']
+  /** Returns the holder of a key, if the port accepts keys. */
+  readonly toHolder: Gate['toHolder']
 }
 
-/** What a sound request asks for: a page by the path as it was sent, an endpoint by the canonical one. */
+/** Finds the page, by the path as it was sent, or the endpoint, by the canonical path, of a valid request. */
 export function findEndpoint(
   port: PortRoutes,
   {
@@ -32,32 +32,32 @@ export function findEndpoint(
     method,
     requestId,
     path,
-    asked,
-  }: Omit<PlaneRequest, 'query' | 'base' | 'fault'> & { readonly asked: string },
-): Exchange['found'] {
-  const page = port.pages.get(asked)
-  if (page === undefined) {
-    const found = port.find(method, path)
-    return found.kind === 'unknown' ? unknownPath(path, port) : found
+    sentPath,
+  }: Omit<PlaneRequest, 'query' | 'base' | 'fault'> & { readonly sentPath: string },
+): Exchange['match'] {
+  const findPage = port.pages.get(sentPath)
+  if (findPage === undefined) {
+    const match = port.find(method, path)
+    return match.kind === 'unknown' ? unknownPath(path, port) : match
   }
   if (!isBodylessMethod(method)) return { kind: 'other_method', allow: PUBLIC_METHODS }
-  return { kind: 'page', show: () => page(requestId, request) }
+  return { kind: 'page', show: () => findPage(requestId, request) }
 }
 
-/** What the path of a gateway leads to. */
+/** Matches a method on the path of a gateway. */
 export function matchGateway({ endpoint }: Gateway, method: string): RouteMatch {
   if (method === 'POST') return { kind: 'endpoint', endpoint, params: {} }
   return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
 }
 
-/** Nothing is there: what was probably meant, and where everything is described. */
+/** Creates the match of an unknown path: the nearest path, and the page that lists all. */
 function unknownPath(path: string, { pages, planes, templates }: PortRoutes): RouteMatch {
   const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${ASSETS_PATH}/`))
   const near = suggestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
-  return { kind: 'unknown', near, ...(pages.has(DOCS_PATH) ? { all: DOCS_PATH } : {}) }
+  return { kind: 'unknown', nearest: near, ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
 }
 
-/** What an endpoint is asked over HTTP. A class, because a literal would make functions for each request. */
+/** Parameters and body of an HTTP request. A class, because a literal would allocate functions for each request. */
 export class HttpInput implements RouteRequest {
   readonly byAddress = true
   readonly #request: Request

@@ -2,15 +2,15 @@ import { setTimeout } from 'node:timers/promises'
 import { AbortedError } from '../error.ts'
 import { getRequesters, withRequesters } from './requesters.ts'
 
-/** What `promise` gives, or `AbortedError` as soon as `signal` fires, even if the promise never settles. */
+/** Settles like `promise`, or rejects with `AbortedError` as soon as `signal` fires, even if it never settles. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(new AbortedError('The caller left'))
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
-    const settle = (hand: () => void) => {
+    const settle = (forward: () => void) => {
       signal.removeEventListener('abort', abort)
-      hand()
+      forward()
     }
     promise.then(
       (value) => settle(() => resolve(value)),
@@ -19,13 +19,13 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   })
 }
 
-/** Resolves once the signal has fired. */
+/** Resolves once `signal` has fired. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-/** A signal that fires after `ms`, or at once if none are left. Node takes only whole ones, and a clock counts parts. */
+/** Returns a signal that fires after `ms`, at once for 0 or less. Rounds up, because Node rejects fractions. */
 export function timeoutSignal(ms: number): AbortSignal {
   return AbortSignal.timeout(Math.max(0, Math.ceil(ms)))
 }
@@ -39,7 +39,7 @@ export async function delay(ms: number, signal: AbortSignal): Promise<void> {
 
 export type Deadline = ReturnType<typeof startDeadline>
 
-/** Starts a limit of `ms` that also follows `parent`. Times are monotonic milliseconds from `now`. */
+/** Starts a deadline in `ms` that also ends when `parent` fires. `now` returns monotonic milliseconds. */
 export function startDeadline(
   ms: number,
   { parent, now }: { readonly parent: AbortSignal; readonly now: () => number },
@@ -51,7 +51,7 @@ export function startDeadline(
   if (parent.aborted) abort()
   else parent.addEventListener('abort', abort, { once: true })
   return {
-    /** Fires when the limit is reached or the parent fires. */
+    /** Fires at the deadline, or when the parent fires. */
     signal: controller.signal,
     /** Milliseconds left; 0 when over. */
     remainingMs: () => (controller.signal.aborted ? 0 : Math.max(0, endsAtMs - now())),
@@ -63,7 +63,7 @@ export function startDeadline(
   }
 }
 
-/** Runs `work` within a limit of `ms`. Throws what `work` throws; `AbortedError` if the caller has left. */
+/** Runs `work` with a deadline in `ms`. Throws what `work` throws; `AbortedError` if the caller has left. */
 export async function withinDeadline<T>(
   work: (deadline: Deadline) => Promise<T>,
   { ms, signal, now }: { readonly ms: number; readonly signal: AbortSignal; readonly now: () => number },

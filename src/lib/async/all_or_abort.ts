@@ -1,6 +1,6 @@
 import { getRequesters, withRequesters } from './requesters.ts'
 
-/** Runs all tasks at the same time; the first failure aborts the others. */
+/** Runs all tasks concurrently; the first failure aborts the others. */
 export async function allOrAbort<T>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,
@@ -8,12 +8,12 @@ export async function allOrAbort<T>(
   const [only] = tasks
   if (only === undefined) return []
   if (tasks.length === 1) return [await only(signal)]
-  const others = new AbortController()
-  const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, others.signal]))
+  const controller = new AbortController()
+  const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, controller.signal]))
   try {
     return await Promise.all(tasks.map((task) => task(shared)))
   } catch (error) {
-    others.abort()
+    controller.abort()
     throw error
   }
 }

@@ -4,17 +4,17 @@ import { createIdleWaiter } from './wait.ts'
 
 export interface BatcherOptions<Item, Result> {
   /**
-   * Does the work for all items at once; results are in their order, and an error among them fails its item. A rejection
-   * fails every item of the batch.
+   * Processes all items at once. Results are in the order of the items; an `Error` among them rejects its item. A
+   * rejection rejects every item of the batch.
    */
   readonly flush: (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
   readonly clock: Clock
   readonly itemsMax: number
-  /** Most items that may wait; more are refused. */
+  /** Most items in the queue; more are rejected. */
   readonly queueMax: number
-  /** Most flushes under way. @default 4 */
+  /** Most concurrent flushes. @default 4 */
   readonly flightsMax?: number
-  /** A further flush starts only while the oldest under way is older than this. @default 2 */
+  /** A concurrent flush starts only once the oldest running one is older than this. @default 2 */
   readonly flightAgeMs?: number
 }
 
@@ -24,86 +24,86 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void
 }
 
-/** Most turns of the event loop that a flush waits for more items. */
+/** Most event-loop turns that a flush waits for more items. */
 const TURNS_MAX = 4
-/** With so many items the fixed cost of a flush hardly counts, and waiting longer would leave the database idle. */
+/** From this many items on, the fixed cost of a flush is negligible, and waiting would leave the database idle. */
 const ITEMS_ENOUGH = 64
 
 /**
- * Groups items into batches: each flush takes what arrived while the one before was under way. Without a timer: if
- * nothing is under way, a flush leaves as soon as a turn of the event loop brings no further items. More than one flush is
- * under way only if flushes are slow, as over a network.
+ * Creates a batcher: each flush takes the items that arrived while the previous one ran. If no flush is running, the
+ * next one starts as soon as an event-loop turn brings no more items, without a timer. Flushes overlap only if they are
+ * slow, as over a network.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>) {
   const { flush, clock, itemsMax, queueMax, flightsMax = 4, flightAgeMs = 2 } = options
   let queue: Waiting<Item, Result>[] = []
   const startedMs: number[] = []
   let items = 0
-  let scheduled = false
+  let isScheduled = false
   let timer: ReturnType<typeof setTimeout> | undefined
   const idle = createIdleWaiter(() => items === 0)
 
   function schedule(): void {
-    if (scheduled || queue.length === 0) return
+    if (isScheduled || queue.length === 0) return
     const oldestMs = startedMs[0]
     if (oldestMs === undefined) {
-      scheduled = true
-      gather(0, 0)
+      isScheduled = true
+      waitForMore(0, 0)
     } else if (startedMs.length < flightsMax && timer === undefined) {
       timer = setTimeout(startAnother, Math.max(1, Math.ceil(flightAgeMs - (clock.monotonicMs() - oldestMs))))
     }
   }
 
-  /** Items come in bursts, as answers free their callers: a flush costs more than the turns that make it larger. */
-  function gather(turns: number, before: number): void {
+  /** Waits while items still arrive: they come in bursts, and a flush costs more than the turns that make it larger. */
+  function waitForMore(turns: number, lengthBefore: number): void {
     setImmediate(() => {
-      if (turns + 1 >= TURNS_MAX || queue.length === before || queue.length >= ITEMS_ENOUGH) start()
-      else gather(turns + 1, queue.length)
+      if (turns + 1 >= TURNS_MAX || queue.length === lengthBefore || queue.length >= ITEMS_ENOUGH) start()
+      else waitForMore(turns + 1, queue.length)
     })
   }
 
   function startAnother(): void {
     timer = undefined
     const oldestMs = startedMs[0]
-    if (oldestMs !== undefined && clock.monotonicMs() - oldestMs >= flightAgeMs && !scheduled) start()
+    if (oldestMs !== undefined && clock.monotonicMs() - oldestMs >= flightAgeMs && !isScheduled) start()
     else schedule()
   }
 
   function start(): void {
-    scheduled = false
+    isScheduled = false
     if (queue.length === 0 || startedMs.length >= flightsMax) return
     const batch = queue.length <= itemsMax ? queue : queue.slice(0, itemsMax)
     queue = queue.length <= itemsMax ? [] : queue.slice(itemsMax)
     const atMs = clock.monotonicMs()
     startedMs.push(atMs)
-    void fly(batch, () => {
+    void runFlush(batch, () => {
       startedMs.splice(startedMs.indexOf(atMs), 1)
       items -= batch.length
       if (timer !== undefined && startedMs.length === 0) {
         clearTimeout(timer)
         timer = undefined
       }
-      // Waiting items leave before this flush's results do, or the database would idle meanwhile.
-      if (!scheduled && startedMs.length === 0 && queue.length > 0) start()
+      // Flush waiting items before delivering this flush's results, or the database would idle meanwhile.
+      if (!isScheduled && startedMs.length === 0 && queue.length > 0) start()
       else schedule()
       idle.check()
     })
     schedule()
   }
 
-  async function fly(batch: readonly Waiting<Item, Result>[], landed: () => void): Promise<void> {
+  async function runFlush(batch: readonly Waiting<Item, Result>[], onSettled: () => void): Promise<void> {
     let results: readonly (Result | Error)[]
     try {
       results = await flush(batch.map((each) => each.item))
       if (results.length !== batch.length || hasHole(results)) {
-        throw new Error(`Cannot settle a batch of ${batch.length}: other results came back`)
+        throw new Error(`Cannot settle a batch of ${batch.length} items: the number of results differs`)
       }
     } catch (error) {
-      landed()
+      onSettled()
       for (const each of batch) each.reject(error)
       return
     }
-    landed()
+    onSettled()
     for (let index = 0; index < batch.length; index++) {
       const result = results[index] as Result | Error
       if (result instanceof Error) batch[index]?.reject(result)
@@ -122,11 +122,11 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         schedule()
       })
     },
-    /** Items that wait or are in flight. */
+    /** Number of items that are queued or in flight. */
     get size(): number {
       return items
     },
-    /** Resolves when nothing waits and nothing is in flight. */
+    /** Resolves when no item is queued or in flight. */
     idle: idle.wait,
   }
 }

@@ -4,27 +4,27 @@ import { createLru } from '../lru.ts'
 import { untilAborted } from './abort.ts'
 import { getRequesters, withRequesters } from './requesters.ts'
 
-/** A value and how long it may be reused, in milliseconds from now; 0 or less: not at all. */
+/** A value and how long it may be reused, milliseconds from now; 0 or less disables reuse. */
 export interface Cacheable<T> {
   readonly value: T
   readonly lifeMs: number
 }
 
-/** How a value is read, and who may share the read. */
+/** How a value is read, and which callers share the read. */
 interface CacheRead<T> {
   readonly key: string
-  /** Runs once for all who ask meanwhile, on behalf of all of them. `signal` fires when the last of them has left. */
+  /** Runs once for all concurrent callers, with all their requesters. `signal` fires when the last caller has left. */
   readonly read: (signal: AbortSignal) => Promise<Cacheable<T>>
   /** A read that started longer ago is not joined; a new one starts. @default {Infinity} */
   readonly joinMs?: number
   /**
-   * True to start the read in the next turn of the event loop, so that all who ask before share it, whatever `joinMs`:
-   * it is no older than their own would be. @default {false}
+   * True to start the read in the next event-loop turn, so that all earlier callers share it whatever their `joinMs`:
+   * it is no older than a read of their own. @default {false}
    */
   readonly nextTurn?: boolean
 }
 
-/** Values by key, bounded in number and bytes; the least recently used go first. */
+/** Values by key, bounded in number and bytes; the least recently used are evicted first. */
 export type Cache<T> = ReturnType<typeof createCache<T>>
 
 interface CacheEntry<T> {
@@ -34,16 +34,16 @@ interface CacheEntry<T> {
 
 interface InFlightRead<T> {
   readonly promise: Promise<T>
-  /** Infinity before it started. */
+  /** Infinity before the start. */
   startedMs: number
   readonly controller: AbortController
-  /** All who ever waited. */
-  readonly askers: Set<string>
+  /** Requesters of every caller that ever waited. */
+  readonly requesters: Set<string>
   waiting: number
   isOver: boolean
 }
 
-/** Makes a cache of at most `entriesMax` values and, if `bytesOf` gives their sizes, `bytesMax` bytes. */
+/** Creates a cache of at most `entriesMax` values and, if `bytesOf` returns their sizes, `bytesMax` bytes. */
 export function createCache<T>(options: {
   readonly clock: Clock
   readonly entriesMax: number
@@ -51,10 +51,14 @@ export function createCache<T>(options: {
   readonly bytesOf?: (value: T) => number
 }) {
   const { clock, entriesMax, bytesMax = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
-  const entries = createLru<CacheEntry<T>>({ entriesMax, weightMax: bytesMax, weightOf: ({ value }) => bytesOf(value) })
+  const entries = createLru<CacheEntry<T>>({
+    entriesMax,
+    weightMax: bytesMax,
+    getWeight: ({ value }) => bytesOf(value),
+  })
   const flights = new Map<string, InFlightRead<T>>()
 
-  function keep(key: string, { value, lifeMs }: Cacheable<T>): void {
+  function store(key: string, { value, lifeMs }: Cacheable<T>): void {
     if (lifeMs > 0) entries.set(key, { value, untilMs: clock.monotonicMs() + lifeMs })
     else entries.delete(key)
   }
@@ -68,22 +72,22 @@ export function createCache<T>(options: {
 
   function launch({ key, read, nextTurn = false }: CacheRead<T>): InFlightRead<T> {
     const controller = new AbortController()
-    const askers = new Set<string>()
+    const requesters = new Set<string>()
     const startedMs = nextTurn ? Number.POSITIVE_INFINITY : clock.monotonicMs()
-    const flight: InFlightRead<T> = { promise: fly(), startedMs, controller, askers, waiting: 0, isOver: false }
+    const flight: InFlightRead<T> = { promise: run(), startedMs, controller, requesters, waiting: 0, isOver: false }
     flights.set(key, flight)
-    // If every caller left before it fails, this keeps the rejection from being unhandled.
+    // If every caller has left before it fails, this keeps the rejection from being unhandled.
     flight.promise.catch(() => {})
     return flight
 
-    async function fly(): Promise<T> {
+    async function run(): Promise<T> {
       try {
         // `read` runs a microtask later, when `flight` is in the map.
         await (nextTurn ? new Promise<void>((resolve) => setImmediate(resolve)) : Promise.resolve())
         if (nextTurn) flight.startedMs = clock.monotonicMs()
-        const outcome = await read(withRequesters(askers, controller.signal))
+        const outcome = await read(withRequesters(requesters, controller.signal))
         // A newer read of the same key wins.
-        if (flights.get(key) === flight) keep(key, outcome)
+        if (flights.get(key) === flight) store(key, outcome)
         return outcome.value
       } finally {
         flight.isOver = true
@@ -93,7 +97,7 @@ export function createCache<T>(options: {
   }
 
   async function join(key: string, flight: InFlightRead<T>, signal: AbortSignal): Promise<T> {
-    for (const asker of getRequesters(signal)) flight.askers.add(asker)
+    for (const requester of getRequesters(signal)) flight.requesters.add(requester)
     flight.waiting++
     try {
       return await untilAborted(flight.promise, signal)
@@ -108,8 +112,8 @@ export function createCache<T>(options: {
 
   return {
     /**
-     * The value of `key`: kept, or being read already, or read now. Errors are handed to all who waited and are not kept.
-     * Throws `AbortedError` as soon as `signal` fires; the read goes on for the others.
+     * Returns the value of `key`: cached, from a running read, or from a new read. An error rejects all waiting callers
+     * and is not cached. Throws `AbortedError` as soon as `signal` fires; the read continues for the other callers.
      */
     async get(request: CacheRead<T>, signal: AbortSignal): Promise<T> {
       if (signal.aborted) throw new AbortedError('The caller left')
@@ -120,7 +124,7 @@ export function createCache<T>(options: {
       const joined = flight !== undefined && clock.monotonicMs() - flight.startedMs < joinMs ? flight : launch(request)
       return await join(key, joined, signal)
     },
-    /** Entries kept at the moment, expired ones included. */
+    /** Number of cached entries, expired ones included. */
     get size(): number {
       return entries.size
     },

@@ -1,28 +1,28 @@
 import { forEachLimit } from './for_each_limit.ts'
 
 /**
- * What `work` makes of items, piece by piece: at most `size` in one, and at most `running` pieces at the same time. It
- * gives one result for each item, in their order. The first failure aborts the others.
+ * Maps items by `work` in pieces of at most `size`, with at most `runningMax` pieces at the same time. `work` returns
+ * one result for each item, in their order. The first failure aborts the other pieces.
  */
 export async function mapChunks<Item, Result>(
   items: readonly Item[],
-  { size, running }: { readonly size: number; readonly running: number },
+  { size, runningMax }: { readonly size: number; readonly runningMax: number },
   work: (piece: readonly Item[], signal: AbortSignal) => Promise<readonly Result[]>,
   signal: AbortSignal,
 ): Promise<Result[]> {
-  const made: (readonly Result[])[] = []
+  const results: (readonly Result[])[] = []
   await forEachLimit(
     [...chunk(items, size).entries()],
-    running,
+    runningMax,
     async ([index, piece], shared) => {
-      made[index] = await work(piece, shared)
+      results[index] = await work(piece, shared)
     },
     signal,
   )
-  return made.flat()
+  return results.flat()
 }
 
-/** The items in their order, at most `size` in one piece. */
+/** Splits items, in their order, into pieces of at most `size`. */
 export function chunk<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),

@@ -5,22 +5,22 @@ interface PendingItem<Item, Result> {
 }
 
 /**
- * Answers at once what is asked under one name in one turn of the event loop, at most `itemsMax` together. `answer` gives
- * results in the order of the items; if it fails, it fails for all of them.
+ * Combines the items that arrive under one key in one event-loop turn into calls of `answer`, at most `itemsMax` items
+ * each. `answer` returns results in the order of the items; its failure rejects all of them.
  */
 export function coalesce<Item, Result>(options: {
-  readonly nameOf: (item: Item) => string
+  readonly getKey: (item: Item) => string
   readonly itemsMax: number
   readonly answer: (items: readonly Item[]) => Promise<readonly Result[]>
 }): (item: Item) => Promise<Result> {
-  const { nameOf, itemsMax, answer } = options
+  const { getKey, itemsMax, answer } = options
   const groups = new Map<string, PendingItem<Item, Result>[]>()
 
   async function send(group: readonly PendingItem<Item, Result>[]): Promise<void> {
     try {
       const results = await answer(group.map(({ item }) => item))
       if (results.length !== group.length)
-        throw new Error(`Cannot hand out ${results.length} of ${group.length} results`)
+        throw new Error(`Cannot distribute results: expected ${group.length}, got ${results.length}`)
       for (const [index, each] of group.entries()) each.resolve(results[index] as Result)
     } catch (error) {
       for (const each of group) each.reject(error)
@@ -29,18 +29,18 @@ export function coalesce<Item, Result>(options: {
 
   return (item) =>
     new Promise((resolve, reject) => {
-      const name = nameOf(item)
-      const group = groups.get(name)
-      const waiting = { item, resolve, reject }
+      const key = getKey(item)
+      const group = groups.get(key)
+      const pending = { item, resolve, reject }
       if (group !== undefined && group.length < itemsMax) {
-        group.push(waiting)
+        group.push(pending)
         return
       }
-      const opened = [waiting]
-      groups.set(name, opened)
+      const newGroup = [pending]
+      groups.set(key, newGroup)
       setImmediate(() => {
-        if (groups.get(name) === opened) groups.delete(name)
-        void send(opened)
+        if (groups.get(key) === newGroup) groups.delete(key)
+        void send(newGroup)
       })
     })
 }

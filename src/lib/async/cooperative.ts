@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts'
 
-/** Long work in steps: it yields after each. */
+/** Long work in steps: the generator yields after each. */
 export type Steps<T> = Generator<undefined, T, undefined>
 
 /**
- * Does work in steps and lets the event loop turn between them, so that one long list does not hold up other requests.
- * Each step should take some milliseconds at most.
+ * Runs work in steps and yields to the event loop between them, so that one long list does not delay other requests.
+ * Each step should take at most some milliseconds.
  */
 export async function runCooperatively<T>(work: Steps<T>): Promise<T> {
   for (;;) {
@@ -15,12 +15,11 @@ export async function runCooperatively<T>(work: Steps<T>): Promise<T> {
   }
 }
 
-/** Who waits for a turn, in order. */
+/** Waiters for a turn of the event loop, in order. */
 const waiting: (() => void)[] = []
 
 /**
- * Lets the event loop turn. Those who wait go on one after the other, each in a turn of its own: the steps of many
- * would be long together.
+ * Yields to the event loop. Waiters resume one per turn, so their steps do not add up.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -34,42 +33,42 @@ function next(): void {
   if (waiting.length > 0) setImmediate(next)
 }
 
-/** How long steps work between two breaks, and how many of them pass before it is looked again. */
+/** How long steps run between two breaks, milliseconds, and how many steps pass between two looks at the clock. */
 const WORK_MS = 1
-const STEPS = 8
+const STEPS_PER_CHECK = 8
 
 /**
- * Lets the event loop turn between the steps of a pass, which begins now, whenever they have worked for some time. Each
- * step should take a tenth of a millisecond at most.
+ * Creates a yielder for a pass that starts now: a break is due whenever its steps have run for `WORK_MS`. Each step
+ * should take at most a tenth of a millisecond.
  */
 export function createYielder({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
-  let beganMs = monotonicMs()
+  let startedMs = monotonicMs()
   let steps = 0
   return {
     /** True if it is time for a break. */
-    isDue: () => ++steps % STEPS === 0 && monotonicMs() - beganMs >= WORK_MS,
+    isDue: () => ++steps % STEPS_PER_CHECK === 0 && monotonicMs() - startedMs >= WORK_MS,
     async take(): Promise<void> {
       await yieldToEventLoop()
-      beganMs = monotonicMs()
+      startedMs = monotonicMs()
     },
   }
 }
 
-/** What `work` makes of each item, in their order, so many in a turn; at once if they are fewer. */
+/** Maps items by `work`, in their order, `itemsPerTurn` in each event-loop turn; does not yield for fewer. */
 export async function mapCooperatively<T, R>(
   items: readonly T[],
-  inTurn: number,
+  itemsPerTurn: number,
   work: (item: T, index: number) => R,
 ): Promise<R[]> {
-  const made: R[] = []
+  const results: R[] = []
   for (const [index, item] of items.entries()) {
-    if (index > 0 && index % inTurn === 0) await yieldToEventLoop()
-    made.push(work(item, index))
+    if (index > 0 && index % itemsPerTurn === 0) await yieldToEventLoop()
+    results.push(work(item, index))
   }
-  return made
+  return results
 }
 
-/** Lets the event loop turn before a pass over items, if they are so many that it takes milliseconds. */
+/** Yields to the event loop before a pass over items, if their number makes it take milliseconds. */
 export async function yieldIfLarge({ length }: { readonly length: number }): Promise<void> {
   if (length >= MANY_ITEMS) await yieldToEventLoop()
 }
@@ -78,7 +77,7 @@ const MANY_ITEMS = 1_000
 /** Items that one step sorts or merges. */
 const STEP_ITEMS = 4_096
 
-/** A sorted copy, in steps. Equal items keep their order. */
+/** Returns a sorted copy, computed in steps. Equal items keep their order. */
 export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   let runs: T[][] = []
   for (let at = 0; at < items.length; at += STEP_ITEMS) {
@@ -88,14 +87,17 @@ export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => nu
   while (runs.length > 1) {
     const longer: T[][] = []
     for (let at = 0; at < runs.length; at += 2) {
-      longer.push(yield* merged([runs[at] ?? [], runs[at + 1] ?? []], compare))
+      longer.push(yield* mergeInSteps([runs[at] ?? [], runs[at + 1] ?? []], compare))
     }
     runs = longer
   }
   return runs[0] ?? []
 }
 
-function* merged<T>([left, right]: readonly [readonly T[], readonly T[]], compare: (a: T, b: T) => number): Steps<T[]> {
+function* mergeInSteps<T>(
+  [left, right]: readonly [readonly T[], readonly T[]],
+  compare: (a: T, b: T) => number,
+): Steps<T[]> {
   const result: T[] = []
   let [fromLeft, fromRight] = [0, 0]
   while (fromLeft < left.length && fromRight < right.length) {

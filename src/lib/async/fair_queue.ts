@@ -1,35 +1,35 @@
 /**
- * A queue that serves those who ask in turn, however many items each of them has in it. Askers without items take no
+ * Creates a queue that serves requesters in turn, however many items each has queued. Requesters without items take no
  * memory.
  */
 export function createFairQueue<T>() {
-  // A Map keeps the order of insertion: the asker who was served last is last.
-  const items = new Map<string, Set<T>>()
+  // A Map keeps the order of insertion: the requester served most recently is last.
+  const itemsByRequester = new Map<string, Set<T>>()
   let size = 0
 
-  function remove(asker: string, item: T): void {
-    const own = items.get(asker)
+  function remove(requester: string, item: T): void {
+    const own = itemsByRequester.get(requester)
     if (own?.delete(item) !== true) return
     size--
-    if (own.size === 0) items.delete(asker)
+    if (own.size === 0) itemsByRequester.delete(requester)
   }
 
   return {
-    add(asker: string, item: T): void {
-      const own = items.get(asker) ?? new Set()
-      items.set(asker, own)
+    add(requester: string, item: T): void {
+      const own = itemsByRequester.get(requester) ?? new Set()
+      itemsByRequester.set(requester, own)
       if (own.has(item)) return
       own.add(item)
       size++
     },
-    /** Takes an item out before its turn. */
+    /** Removes an item before its turn. */
     delete: remove,
-    /** Takes the next item: the oldest of the asker who was served longest ago. Undefined if there is none. */
+    /** Takes the next item: the oldest of the requester served longest ago; undefined if the queue is empty. */
     next(): T | undefined {
-      for (const [asker, own] of items) {
+      for (const [requester, own] of itemsByRequester) {
         for (const item of own) {
-          remove(asker, item)
-          if (items.delete(asker)) items.set(asker, own)
+          remove(requester, item)
+          if (itemsByRequester.delete(requester)) itemsByRequester.set(requester, own)
           return item
         }
       }
@@ -38,7 +38,7 @@ export function createFairQueue<T>() {
     get size(): number {
       return size
     },
-    /** Items of one asker. */
-    sizeOf: (asker: string): number => items.get(asker)?.size ?? 0,
+    /** Number of items of one requester. */
+    countItems: (requester: string): number => itemsByRequester.get(requester)?.size ?? 0,
   }
 }

@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts'
 import type { delay } from './abort.ts'
 
-/** Waits until one more may start. Throws `AbortedError` if `signal` fires first. */
+/** Waits until the next start is allowed. Throws `AbortedError` if `signal` fires first. */
 export type RateLimiter = (signal: AbortSignal) => Promise<void>
 
-/** Lets at most `perSecond` start in a second over time. */
+/** Creates a limiter that allows `perSecond` starts a second on average. */
 export function createRateLimiter(options: {
   readonly perSecond: number
-  /** How many may start at once after a pause, as the time that they take at the rate. @default 1000 */
+  /** Burst allowed after a pause, as the time that it takes at the rate. @default 1000 */
   readonly burstMs?: number
   readonly clock: Clock
   readonly sleep: typeof delay

@@ -1,16 +1,16 @@
-/** Names of those for whom work is done; empty if it is for nobody in particular. More may join while it goes on. */
+/** Names of the requesters that work is done for; empty for the service's own work. More may join while it runs. */
 export type Requesters = ReadonlySet<string>
 
-const NO_ASKERS: Requesters = new Set()
-const askersBySignal = new WeakMap<AbortSignal, Requesters>()
+const NO_REQUESTERS: Requesters = new Set()
+const requestersBySignal = new WeakMap<AbortSignal, Requesters>()
 
-/** Those for whom the work under a signal is done: it fires when the last of them has left. */
+/** Returns the requesters of the work under a signal, which fires when the last of them has left. */
 export function getRequesters(signal: AbortSignal): Requesters {
-  return askersBySignal.get(signal) ?? NO_ASKERS
+  return requestersBySignal.get(signal) ?? NO_REQUESTERS
 }
 
-/** The same signal, of work that is done for them. A signal that is made from another one says for whom that one is. */
-export function withRequesters(askers: Requesters, signal: AbortSignal): AbortSignal {
-  if (askers !== NO_ASKERS) askersBySignal.set(signal, askers)
+/** Attaches requesters to a signal and returns it. Code that derives a signal from another passes its requesters on. */
+export function withRequesters(requesters: Requesters, signal: AbortSignal): AbortSignal {
+  if (requesters !== NO_REQUESTERS) requestersBySignal.set(signal, requesters)
   return signal
 }

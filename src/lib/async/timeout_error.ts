@@ -1,13 +1,13 @@
 import type { UnavailableError } from '../error.ts'
 
-const reasons = new WeakMap<AbortSignal, () => UnavailableError>()
+const errorFactories = new WeakMap<AbortSignal, () => UnavailableError>()
 
-/** Says what a caller is told if the time under this signal ends meanwhile; what was said last counts. */
-export function registerTimeoutError(signal: AbortSignal, reason: () => UnavailableError): void {
-  reasons.set(signal, reason)
+/** Registers the error to report if this signal times out; the last registration wins. */
+export function registerTimeoutError(signal: AbortSignal, createError: () => UnavailableError): void {
+  errorFactories.set(signal, createError)
 }
 
-/** What a caller is told whose time under this signal has ended; undefined if nobody said. */
+/** Error to report when this signal times out; undefined if none was registered. */
 export function getTimeoutError(signal: AbortSignal): UnavailableError | undefined {
-  return reasons.get(signal)?.()
+  return errorFactories.get(signal)?.()
 }

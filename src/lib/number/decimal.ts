@@ -1,6 +1,6 @@
 import { divHalfAwayFromZero, pow10 } from './fixed_point.ts'
 
-/** How digits that do not fit are dropped. */
+/** How excess digits are rounded. */
 export type Rounding = 'half_away_from_zero' | 'toward_zero'
 
 /** An exact decimal number: `units / 10^scale`. */
@@ -9,14 +9,14 @@ export interface Decimal {
   readonly scale: number
 }
 
-/** All digits of `units / 10^scale`, no trailing zeros, no exponent, never `-0`: `1.5`, `0`, `0.000001`. */
+/** Formats `units / 10^scale` with all digits, no trailing zeros, no exponent, never `-0`: `1.5`, `0`, `0.000001`. */
 export function formatExact(units: bigint, scale: number): string {
   const { sign, whole, fraction } = split(units, scale)
   const digits = fraction.replace(/0+$/, '')
   return digits === '' ? `${sign}${whole}` : `${sign}${whole}.${digits}`
 }
 
-/** `units / 10^scale` with exactly `digits` digits after the point; half goes away from zero by default. */
+/** Formats `units / 10^scale` with exactly `digits` digits after the point; half rounds away from zero by default. */
 export function formatFixed(
   units: bigint,
   options: { readonly scale: number; readonly digits: number; readonly rounding?: Rounding },
@@ -27,7 +27,7 @@ export function formatFixed(
   return digits === 0 ? `${sign}${whole}` : `${sign}${whole}.${fraction}`
 }
 
-/** The same number in units of 10^-to; digits beyond are dropped by `rounding`. */
+/** Converts units of 10^-from to units of 10^-to; excess digits are rounded by `rounding`. */
 export function rescale(
   units: bigint,
   options: { readonly from: number; readonly to: number; readonly rounding: Rounding },

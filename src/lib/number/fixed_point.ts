@@ -38,12 +38,12 @@ export function divHalfAwayFromZero(numerator: bigint, divisor: bigint): bigint 
   return numerator < 0n ? -((-numerator + half) / divisor) : (numerator + half) / divisor
 }
 
-/** The value modulo 2^256, as a contract's unchecked arithmetic wraps. */
+/** The value modulo 2^256, like a contract's unchecked arithmetic. */
 export function wrap256(value: bigint): bigint {
   return BigInt.asUintN(256, value)
 }
 
-/** Those that 256 bits can count. */
+/** Powers of ten below 2^256. */
 const POWERS = Array.from({ length: 78 }, (_, exponent) => 10n ** BigInt(exponent))
 
 /** 10^exponent. */

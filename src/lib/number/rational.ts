@@ -8,7 +8,7 @@ export interface Rational {
   readonly denominator: bigint
 }
 
-/** `numerator / denominator` as it stands, not reduced. Throws `RangeError` unless the denominator is above zero. */
+/** Creates `numerator / denominator`, not reduced. Throws `RangeError` unless the denominator is above zero. */
 export function rational(numerator: bigint, denominator: bigint): Rational {
   if (denominator <= 0n) throw new RangeError(`Cannot make a rational: expected a denominator above zero`)
   return { numerator, denominator }
@@ -23,7 +23,7 @@ export function compareRational(a: Rational, b: Rational): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
-/** a + b, exact. Denominators that divide each other, as powers of ten do, do not grow. */
+/** a + b, exact. If one denominator divides the other, as with powers of ten, the result has the larger one. */
 export function addRational(a: Rational, b: Rational): Rational {
   if (a.numerator === 0n) return b
   if (b.numerator === 0n) return a
@@ -48,19 +48,19 @@ export function multiplyRational(a: Rational, b: Rational): Rational {
   return { numerator: a.numerator * b.numerator, denominator: a.denominator * b.denominator }
 }
 
-/** Zero forgets its denominator. */
+/** A sum of zero gets denominator 1. */
 function sum(numerator: bigint, denominator: bigint): Rational {
   return numerator === 0n ? ZERO : { numerator, denominator }
 }
 
 /** The least common multiple of two numbers above zero. */
 export function leastCommonMultiple(a: bigint, b: bigint): bigint {
-  let [divisor, rest] = [a, b]
-  while (rest > 0n) [divisor, rest] = [rest, divisor % rest]
+  let [divisor, remainder] = [a, b]
+  while (remainder > 0n) [divisor, remainder] = [remainder, divisor % remainder]
   return (a / divisor) * b
 }
 
-/** The number with exactly `digits` digits after the point, rounded once from the exact value. */
+/** Formats a number with exactly `digits` digits after the point, rounded once from the exact value. */
 export function formatRational(
   value: Rational,
   options: { readonly digits: number; readonly rounding?: Rounding },
@@ -72,8 +72,8 @@ export function formatRational(
 }
 
 /**
- * The exact value of a plain decimal text: ASCII digits, at most one point with digits on both sides, no sign, no
- * exponent, at most 18 digits on either side. Undefined for everything else.
+ * Parses a plain decimal exactly: ASCII digits, at most one point with digits on both sides, no sign, no exponent, at
+ * most 18 digits on either side. Undefined for everything else.
  */
 export function parseRational(text: string): Rational | undefined {
   const [, whole, fraction = ''] = /^(\d{1,18})(?:\.(\d{1,18}))?$/.exec(text) ?? []

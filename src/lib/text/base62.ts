@@ -4,7 +4,7 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** The largest multiple of 62 that a byte can hold: bytes from here on would favour the first digits. */
 const UNBIASED_MAX = 248
 
-/** `length` digits from the system's source of secrets, each of the 62 equally likely. */
+/** Returns `length` cryptographically random digits, each of the 62 equally likely. */
 export function randomBase62(length: number): string {
   let text = ''
   while (text.length < length) {
@@ -15,10 +15,11 @@ export function randomBase62(length: number): string {
   return text
 }
 
-/** A whole number below 2^53 in base 62, padded with zeros in front; throws if it needs more than `length` digits. */
+/** Encodes an integer below 2^53 in base 62, left-padded with zeros. Throws if it needs more than `length` digits. */
 export function encodeBase62(value: number, length: number): string {
   let text = ''
-  for (let rest = value; text.length < length; rest = Math.floor(rest / 62)) text = DIGITS[rest % 62] + text
+  for (let remainder = value; text.length < length; remainder = Math.floor(remainder / 62))
+    text = DIGITS[remainder % 62] + text
   if (value >= 62 ** length) throw new RangeError(`Cannot write ${value} in base 62: expected at most ${length} digits`)
   return text
 }

@@ -1,32 +1,32 @@
 /**
- * Characters that nobody sees although they count as letters: blanks of braille, hieroglyphs and music, and a place for
- * an object.
+ * Characters that are invisible although Unicode counts them as letters or symbols: blanks of braille, hieroglyphs and
+ * music, and the object replacement character.
  */
 const BLANKS = '\\u2800\\ufffc\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}'
 
 /**
- * Characters that nobody sees, as Unicode says it: controls, formatting, private and unassigned ones (C), separators of
- * lines and paragraphs (Zl, Zp), and whatever fonts must leave out (Default_Ignorable_Code_Point: joiners, fillers,
- * variation selectors, tags).
+ * Characters that are invisible by their Unicode properties: controls, formatting, private and unassigned ones (C),
+ * separators of lines and paragraphs (Zl, Zp), and those that fonts must omit (Default_Ignorable_Code_Point: joiners,
+ * fillers, variation selectors, tags).
  */
-const UNSEEN = new RegExp(`[\\p{C}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}${BLANKS}]`, 'gu')
+const INVISIBLE = new RegExp(`[\\p{C}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}${BLANKS}]`, 'gu')
 const SPACE = /\s/u
 const MARK = /\p{M}/u
-/** Accents for letters of any script, which can be stacked without end. */
+/** Accents for letters of any script; Unicode sets no limit to stacking them. */
 const ACCENT = /\p{Script=Inherited}/u
-/** No script writes more on one letter: Tibetan and pointed Hebrew have four, Vietnamese two accents. */
+/** Most marks that any script puts on one letter: Tibetan and pointed Hebrew have four, Vietnamese has two accents. */
 const MARKS_MAX = 4
 export const ACCENTS_MAX = 2
 
 /**
- * What strangers wrote, fit to be shown in a line: at most `max` code points, every one of them to be seen; letters in
- * one form (NFKC), so that full-width and mathematical ones are plain; single spaces; few marks on a letter.
+ * Makes untrusted text fit for display in one line: at most `max` code points, all of them visible; letters in one form
+ * (NFKC), so that full-width and mathematical ones become plain; single spaces; few marks on a letter.
  */
 export function toDisplayText(text: string, max: number): string {
   const shown: string[] = []
-  // A mark without a letter before it is left out, as is a space.
+  // Drop marks without a letter before them, and leading spaces.
   let [marks, accents] = [MARKS_MAX, ACCENTS_MAX]
-  for (const letter of withoutUnseen(text)) {
+  for (const letter of removeInvisible(text)) {
     if (shown.length === max) break
     if (MARK.test(letter)) {
       marks++
@@ -43,12 +43,12 @@ export function toDisplayText(text: string, max: number): string {
   return shown.join('').trimEnd()
 }
 
-/** True if a text has something that nobody sees, apart from what makes a character an emoji. */
+/** True if a text has invisible characters, apart from the selector that makes a character an emoji. */
 export function hasInvisible(text: string): boolean {
-  return text.replaceAll('\ufe0f', '').search(UNSEEN) >= 0
+  return text.replaceAll('\ufe0f', '').search(INVISIBLE) >= 0
 }
 
-/** Twice in one form: what stood between two characters may have kept them from becoming one. */
-function withoutUnseen(text: string): string {
-  return text.normalize('NFKC').replace(UNSEEN, '').normalize('NFKC')
+/** Removes invisible characters. Normalizes twice, because a removed character may have kept its neighbours apart. */
+function removeInvisible(text: string): string {
+  return text.normalize('NFKC').replace(INVISIBLE, '').normalize('NFKC')
 }

@@ -1,5 +1,5 @@
-/** Items for a sentence, separated by commas: the first `most` of them, and how many more there are. */
-export function formatList(items: readonly string[], most: number): string {
-  const shown = items.slice(0, most).join(', ')
-  return items.length > most ? `${shown} and ${items.length - most} more` : shown
+/** Formats items for a sentence, separated by commas: the first `itemsMax`, and the number of the omitted ones. */
+export function formatList(items: readonly string[], itemsMax: number): string {
+  const shown = items.slice(0, itemsMax).join(', ')
+  return items.length > itemsMax ? `${shown} and ${items.length - itemsMax} more` : shown
 }

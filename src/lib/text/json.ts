@@ -8,8 +8,8 @@ const CLOSING_BRACE = 125
 
 /**
  * True if JSON text nests at most `levelsMax` deep and holds at most `valuesMax` elements and members (no limit if
- * absent), as counted by its commas. It does not check that the text is JSON. One pass before `JSON.parse`, which takes
- * far longer over brackets and small values than over strings of the same length.
+ * absent), counted by commas. It does not check that the text is JSON. Runs in one pass before `JSON.parse`, which
+ * takes far longer for brackets and small values than for strings of the same length.
  */
 export function isWithinJsonLimits(
   text: string,
@@ -20,8 +20,8 @@ export function isWithinJsonLimits(
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
-      at = stringEnd(text, at)
-      // An unfinished string holds the rest of the text.
+      at = findStringEnd(text, at)
+      // An unterminated string extends to the end of the text.
       if (at === -1) return true
     } else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
       levels += 1
@@ -37,30 +37,30 @@ export function isWithinJsonLimits(
 }
 
 /**
- * Where a JSON value has text with NUL or half a character, as in `wallets[0]`; undefined if it has none. Names of members
- * are text, too.
+ * Path, such as `wallets[0]`, of the first text with NUL or a lone surrogate in a JSON value; undefined if there is
+ * none. Names of members are checked too.
  */
-export function findInvalidText(value: unknown, place = ''): string | undefined {
-  if (typeof value === 'string') return BROKEN.test(value) ? place : undefined
+export function findInvalidText(value: unknown, path = ''): string | undefined {
+  if (typeof value === 'string') return INVALID_TEXT.test(value) ? path : undefined
   if (typeof value !== 'object' || value === null) return undefined
-  for (const [name, each] of Object.entries(value)) {
-    const at = place === '' ? name : `${place}[${name}]`
-    const broken = BROKEN.test(name) ? at : findInvalidText(each, at)
-    if (broken !== undefined) return broken
+  for (const [name, member] of Object.entries(value)) {
+    const memberPath = path === '' ? name : `${path}[${name}]`
+    const invalidPath = INVALID_TEXT.test(name) ? memberPath : findInvalidText(member, memberPath)
+    if (invalidPath !== undefined) return invalidPath
   }
   return undefined
 }
 
-const BROKEN = /[\0\p{Surrogate}]/u
+const INVALID_TEXT = /[\0\p{Surrogate}]/u
 
-/** Index of the quote that closes the string opened at `start`; -1 if there is none. */
-function stringEnd(text: string, start: number): number {
+/** Index of the quote that closes the string opened at `start`; -1 without one. */
+function findStringEnd(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
   return end
 }
 
-/** A quote is escaped by an odd number of backslashes before it. */
+/** True if an odd number of backslashes precedes the quote. */
 function isEscaped(text: string, quote: number): boolean {
   let first = quote
   while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1

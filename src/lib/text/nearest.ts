@@ -1,6 +1,6 @@
-/** What steps from one sequence to another cost. */
+/** Costs of the edit steps from one sequence to another. */
 interface EditCosts<Element> {
-  /** 0 for what counts as equal. */
+  /** 0 for elements that count as equal. */
   readonly replace: (from: Element, to: Element) => number
   /** @default 1 */
   readonly remove?: number
@@ -9,35 +9,35 @@ interface EditCosts<Element> {
 }
 
 /**
- * Cost of the cheapest way from one sequence to another by removing, adding and replacing elements, and by swapping
- * neighbours for 1 (Damerau and Levenshtein, each element in at most one swap).
+ * Lowest cost of turning one sequence into another by removing, adding and replacing elements, and by swapping
+ * neighbours for 1 (Damerau-Levenshtein, each element in at most one swap).
  */
 export function editDistance<Element>(
   from: ArrayLike<Element>,
   to: ArrayLike<Element>,
   { replace, remove = 1, add = 1 }: EditCosts<Element>,
 ): number {
-  let older: readonly number[] = []
-  let before: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column * add)
+  let twoBefore: readonly number[] = []
+  let previous: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column * add)
   for (let row = 1; row <= from.length; row += 1) {
-    const now = [row * remove]
+    const current = [row * remove]
     for (let column = 1; column <= to.length; column += 1) {
       const [a, b] = [from[row - 1] as Element, to[column - 1] as Element]
       const isSwapped = row > 1 && a === to[column - 2] && b === from[row - 2]
-      now[column] = Math.min(
-        cost(before, column) + remove,
-        cost(now, column - 1) + add,
-        cost(before, column - 1) + replace(a, b),
-        isSwapped ? cost(older, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      current[column] = Math.min(
+        getCost(previous, column) + remove,
+        getCost(current, column - 1) + add,
+        getCost(previous, column - 1) + replace(a, b),
+        isSwapped ? getCost(twoBefore, column - 2) + 1 : Number.POSITIVE_INFINITY,
       )
     }
-    older = before
-    before = now
+    twoBefore = previous
+    previous = current
   }
-  return cost(before, to.length)
+  return getCost(previous, to.length)
 }
 
-/** Of `items` the one at the least distance, the first of several; undefined if none has one. */
+/** Finds the item at the least distance, the first of equals; undefined if no item has a distance. */
 export function findNearest<Item>(
   items: Iterable<Item>,
   distanceTo: (item: Item) => number | undefined,
@@ -50,22 +50,22 @@ export function findNearest<Item>(
   return best?.item
 }
 
-/** Of `names` the one that `text` probably was meant to be; undefined if none is near. Case does not count. */
+/** Finds the name that `text` probably misspells, ignoring case; undefined if none is near. */
 export function suggestName(text: string, names: Iterable<string>): string | undefined {
   return findNearest(names, (name) => misspellingDistance(text, name))
 }
 
 /**
- * How many letters differ between a name and what somebody wrote, in any case; undefined if it is more than a third of
- * the name, so that long texts cost nothing.
+ * Edit distance between a text and a name, ignoring case; undefined above a third of the name's length, so that long
+ * texts cost nothing.
  */
 export function misspellingDistance(text: string, name: string): number | undefined {
-  const most = Math.max(1, Math.floor(name.length / 3))
-  if (Math.abs(name.length - text.length) > most) return undefined
+  const distanceMax = Math.max(1, Math.floor(name.length / 3))
+  if (Math.abs(name.length - text.length) > distanceMax) return undefined
   const distance = editDistance(text.toLowerCase(), name.toLowerCase(), { replace: (a, b) => (a === b ? 0 : 1) })
-  return distance <= most ? distance : undefined
+  return distance <= distanceMax ? distance : undefined
 }
 
-function cost(row: readonly number[], column: number): number {
+function getCost(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY
 }

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 
-/** A count, a limit or a duration of an answer, 0 or more. */
+/** Schema of a count, limit or duration in an answer, 0 or more. */
 export const nonNegativeInteger = v.pipe(v.number(), v.integer(), v.minValue(0))
 
-/** Where a page of a list stands. */
+/** Schema of a page's position in its list. */
 export const pagination = v.strictObject({
   page: nonNegativeInteger,
   limit: nonNegativeInteger,

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 
-/** A form of text: a pattern for programs and words for people. */
+/** A text format: a pattern for programs and words for people. */
 export interface TextFormat {
   readonly pattern: RegExp
-  /** For the documentation: "decimal, 6 digits after the point". */
+  /** Description for the documentation: "decimal, 6 digits after the point". */
   readonly words: string
 }
 
@@ -26,12 +26,12 @@ export function fixedDecimal(
   return { pattern: new RegExp(max ? `^(${number}|MAX)$` : `^${number}$`), words }
 }
 
-/** Text of an answer in this form. */
+/** Schema of a text field of an answer in this format. */
 export function text({ pattern, words }: TextFormat) {
   return v.pipe(v.string(), v.regex(pattern), v.metadata({ 'x-format': words }))
 }
 
-/** What OpenAPI says about text of this form; `x-format` has the words. */
+/** OpenAPI schema of text in this format; `x-format` has the words. */
 export function textSchema({ pattern, words }: TextFormat): Readonly<Record<string, unknown>> {
   return { type: 'string', pattern: pattern.source, 'x-format': words }
 }

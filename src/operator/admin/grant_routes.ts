@@ -7,7 +7,7 @@ import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, toActor } from '../access.ts'
 import { creditsSchema, grantSchema } from '../schema.ts'
 
-/** Credits of an organization: give, take back, list what was given. */
+/** Routes for credits of an organization: grant, take back, list grants. */
 export function grantRoutes(db: Database): readonly FreeRoute[] {
   const path = `${ADMIN_PREFIX}/organizations/:organization_id/grants`
   const list = defineRoute({

@@ -24,7 +24,7 @@ const limits = {
   trigger_limit: v.optional(integerBetween(0, TRIGGER_LIMIT_MAX)),
 }
 
-/** Organizations: create, list, read, rename, limit, suspend, restore, delete. */
+/** Routes for organizations: create, list, read, rename, limit, suspend, restore, delete. */
 export function organizationRoutes(db: Database): readonly FreeRoute[] {
   const path = `${ADMIN_PREFIX}/organizations`
   const list = defineRoute({
@@ -46,14 +46,14 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
     input: v.object({}),
     body: v.strictObject({ name, ...limits }),
     output: dataOutput(organizationSchema),
-    async act(asked, { identity }) {
-      const made = await createOrganization(db, {
-        name: asked.name,
-        rateLimit: asked.rate_limit,
-        triggerLimit: asked.trigger_limit,
+    async act(input, { identity }) {
+      const organization = await createOrganization(db, {
+        name: input.name,
+        rateLimit: input.rate_limit,
+        triggerLimit: input.trigger_limit,
         by: toActor(identity),
       })
-      return { data: made }
+      return { data: organization }
     },
   })
   const read = defineRoute({
@@ -75,21 +75,21 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
     body: v.strictObject({ name: v.optional(name), ...limits }),
     output: dataOutput(organizationSchema),
     errors: [404],
-    async act(asked, { identity }) {
-      if ([asked.name, asked.rate_limit, asked.trigger_limit].every((each) => each === undefined)) {
+    async act(input, { identity }) {
+      if ([input.name, input.rate_limit, input.trigger_limit].every((each) => each === undefined)) {
         throw new CodedError(
           'MISSING_PARAMETER',
           'Cannot change the organization: expected name, rate_limit or trigger_limit',
         )
       }
-      const changed = await updateOrganization(db, {
-        id: asked.organization_id,
-        name: asked.name,
-        rateLimit: asked.rate_limit,
-        triggerLimit: asked.trigger_limit,
+      const organization = await updateOrganization(db, {
+        id: input.organization_id,
+        name: input.name,
+        rateLimit: input.rate_limit,
+        triggerLimit: input.trigger_limit,
         by: toActor(identity),
       })
-      return { data: changed }
+      return { data: organization }
     },
   })
   const change = (verb: 'suspend' | 'restore' | 'delete', summary: string) =>

@@ -7,9 +7,9 @@ import { ADMIN_PREFIX } from '../access.ts'
 const chainSchema = v.strictObject({
   chain_id: nonNegativeInteger,
   name: v.string(),
-  // True if an endpoint answers from a recent block, or did so lately.
+  // True if an endpoint answers from a recent block, or did so recently.
   ready: v.boolean(),
-  // In the order of the configuration: an address may hold a secret.
+  // In the order of the configuration, without addresses, which may hold a secret.
   endpoints: v.array(
     v.strictObject({
       state: v.pipe(
@@ -26,14 +26,14 @@ const chainSchema = v.strictObject({
         v.nullable(nonNegativeInteger),
         v.description('Behind the newest that any endpoint of the chain has shown'),
       ),
-      behind: v.pipe(v.boolean(), v.description('Others have shown so much later blocks that they are asked first')),
+      behind: v.pipe(v.boolean(), v.description('Far behind other endpoints; used last')),
       errors: v.pipe(
         nonNegativeInteger,
         v.description('Requests that failed since the start, refused ones not among them'),
       ),
       state_depth: v.pipe(
         v.nullable(v.union([nonNegativeInteger, v.literal('all')])),
-        v.description('So many blocks back it keeps state, or some more; null if that is not known'),
+        v.description('State depth in blocks, at least; null if unknown'),
       ),
       busy_ms: v.pipe(nonNegativeInteger, v.description('Until its own rate limit allows the next request')),
     }),
@@ -48,17 +48,17 @@ const historySchema = v.strictObject({
   contract: v.string(),
   // Kind of rows: `aave_v3_lending`.
   stream: v.string(),
-  // Wallets or positions that have a history of their own.
+  // Number of wallets or positions with a history of their own.
   subjects: nonNegativeInteger,
-  // Blocks that are stored of everybody, ascending.
+  // Block ranges stored for all subjects, ascending.
   everybody: v.array(v.strictObject({ from_block: nonNegativeInteger, to_block: nonNegativeInteger })),
-  // The final block on which the chain's history was built last; null before the first.
+  // The last final block on which the chain's history was built; null before the first.
   anchor_block: v.nullable(nonNegativeInteger),
-  // True if the chain changed a final block: nothing is added any more.
+  // True if the chain replaced a final block: no rows are added any more.
   stopped: v.boolean(),
 })
 
-/** What is stored of one history: of a contract's logs on one chain. */
+/** The stored part of one history: of a contract's logs on one chain. */
 export type HistoryReport = v.InferOutput<typeof historySchema>
 
 const triggersSchema = v.strictObject({
@@ -66,16 +66,16 @@ const triggersSchema = v.strictObject({
     v.strictObject({
       chain_id: nonNegativeInteger,
       finality: v.string(),
-      // The process that evaluates them; null if none does.
+      // The process that evaluates the triggers; null if none does.
       holder: v.nullable(v.string()),
-      // Where they were evaluated last, and how long ago; null if nowhere yet.
+      // The last evaluated block, and its age; null before the first.
       block: v.nullable(nonNegativeInteger),
       age_sec: v.nullable(nonNegativeInteger),
-      // Since when some are not evaluated, once that was told.
+      // Since when some triggers are not evaluated, once their owners were notified.
       blind_since: v.nullable(isoTimestamp),
     }),
   ),
-  // Messages that are due and not delivered yet, counted up to 100,000, and how long the first of them has been due.
+  // Number of due messages, counted up to 100,000, and how long the oldest has been due.
   messages_due: nonNegativeInteger,
   oldest_due_sec: nonNegativeInteger,
 })
@@ -83,25 +83,25 @@ const triggersSchema = v.strictObject({
 export interface ReportReaders {
   readonly readChains: () => Promise<readonly ChainReport[]>
   readonly readHistories: () => Promise<readonly HistoryReport[]>
-  /** Of all processes; undefined if triggers are off. */
+  /** Reads triggers of all processes; undefined if triggers are off. */
   readonly readTriggers: (() => Promise<v.InferOutput<typeof triggersSchema>>) | undefined
 }
 
-/** How chains, histories and triggers do. */
+/** Routes that report the state of chains, histories and triggers. */
 export function reportRoutes({ readChains, readHistories, readTriggers }: ReportReaders): readonly FreeRoute[] {
   const chains = report('chains', {
-    summary: 'Chains and how their endpoints do, as this process sees them.',
+    summary: 'Chains and the state of their endpoints, as this process sees them.',
     schema: v.array(chainSchema),
     read: readChains,
   })
   const histories = report('history', {
-    summary: 'How far the histories of contracts are stored: for how many wallets or positions, and for everybody.',
+    summary: 'How far the histories of contracts are stored: for how many wallets or positions, and for global scans.',
     schema: v.array(historySchema),
     read: readHistories,
   })
   if (readTriggers === undefined) return [chains, histories]
   const triggers = report('triggers', {
-    summary: 'How far triggers are evaluated on each chain, by whichever process, and what waits to be posted.',
+    summary: 'How far triggers are evaluated on each chain, by any process, and how many messages wait for delivery.',
     schema: triggersSchema,
     read: readTriggers,
   })

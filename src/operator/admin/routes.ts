@@ -14,7 +14,9 @@ import { settingRoutes } from './setting_routes.ts'
 const DESCRIPTION =
   'What an operator does: organizations, their keys and credits, switches, the audit list. Each change is in that list.'
 
-/** The plane `/admin/v1`, for the bearer of the token or an operator's session: its routes and their OpenAPI document. */
+/**
+ * The plane `/admin/v1`, for the bearer of the token or an operator's session: its routes and their OpenAPI document.
+ */
 export function adminPlane({
   db,
   cookie,

@@ -16,17 +16,17 @@ const auditSchema = v.strictObject({
   // `cli`, `token`, `operator session`, `organization session` or `first start`.
   actor: v.string(),
   session_id: v.nullable(v.string()),
-  // What was done: `organization.suspend`.
+  // The action: `organization.suspend`.
   action: v.string(),
-  // Null for what concerns all organizations.
+  // Null for changes that concern all organizations.
   organization_id: v.nullable(v.string()),
-  // What was changed: the id of an organization, key, grant or session, or the name of a switch.
+  // The changed object: the id of an organization, key, grant or session, or the name of a switch.
   subject: v.string(),
   // Values before and after, reasons, names.
   detail: v.record(v.string(), v.unknown()),
 })
 
-/** Switches of endpoints and features, and the audit list. */
+/** Routes for switches of endpoints and features, and for the audit list. */
 export function settingRoutes(db: Database, board: Switchboard): readonly FreeRoute[] {
   const read = defineRoute({
     method: 'GET',
@@ -41,7 +41,8 @@ export function settingRoutes(db: Database, board: Switchboard): readonly FreeRo
   const turn = defineRoute({
     method: 'PUT',
     path: `${ADMIN_PREFIX}/settings/switches`,
-    summary: 'Switch a feature or an endpoint off or on; the next request of every process feels it. Idempotent.',
+    summary:
+      'Switch a feature or an endpoint off or on; takes effect with the next request in every process. Idempotent.',
     input: v.object({}),
     body: v.strictObject({
       name: v.pipe(v.string(SWITCH_NAME), v.minLength(1, SWITCH_NAME), v.maxLength(200, SWITCH_NAME)),

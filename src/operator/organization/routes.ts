@@ -18,7 +18,7 @@ import { organizationUsageRoutes } from './usage_routes.ts'
 const DESCRIPTION =
   'What an organization sees and does in the browser: credits, requests, log, keys, triggers and webhooks. Nothing here ' +
   'is charged.'
-/** The burn of these days, today included, tells how long the balance lasts. */
+/** Days, today included, whose average spending estimates how long the balance lasts. */
 const PACE_DAYS = 7
 const DAY_MS = 86_400_000
 
@@ -33,17 +33,18 @@ export function dashboardPlane(options: {
   readonly db: Database
   readonly cookie: SessionCookie
   readonly board: Switchboard
-  /** The path under which the log counts a path; undefined if it leads nowhere. */
-  readonly templateOf: (path: string) => string | undefined
-  /** What else an organization does here. */
-  readonly further: readonly FreeRoute[]
+  /** Returns the path under which the log counts a path; undefined for a path without an endpoint. */
+  readonly getTemplate: (path: string) => string | undefined
+  /** Routes of other parts for an organization. */
+  readonly additionalRoutes: readonly FreeRoute[]
 }) {
-  const { db, cookie, board, templateOf, further } = options
+  const { db, cookie, board, getTemplate, additionalRoutes } = options
   const prefix = DASHBOARD_PREFIX
   const overview = defineRoute({
     method: 'GET',
     path: `${prefix}/organization`,
-    summary: 'The organization, its credits, what it spent on each of the last 30 days, and how long the rest lasts.',
+    summary:
+      'The organization, its credits, what it spent on each of the last 30 days, and how long the balance lasts.',
     input: v.object({}),
     output: dataOutput(overviewSchema),
     async act(_input, { identity, nowMs }) {
@@ -66,16 +67,16 @@ export function dashboardPlane(options: {
   const logs = defineRoute({
     method: 'GET',
     path: `${prefix}/logs`,
-    summary: 'The log with its filters, newest first: the same as GET /v1/usage/logs, for nothing.',
+    summary: 'The log with its filters, newest first: the same as GET /v1/usage/logs, free of charge.',
     input: logPage.input,
     output: logPage.output,
-    async act(asked, { identity, nowMs, url }) {
-      const found = await logPage.read(db, asked, {
+    async act(input, { identity, nowMs, url }) {
+      const page = await logPage.read(db, input, {
         organizationId: getSignedInOrganization(identity),
         requestedAtMs: nowMs,
-        templateOf,
+        getTemplate,
       })
-      return logPage.present(found, asked, url)
+      return logPage.present(page, input, url)
     },
   })
   const routes = [
@@ -83,7 +84,7 @@ export function dashboardPlane(options: {
     ...organizationUsageRoutes(db),
     logs,
     ...keyRoutes({ db, base: prefix, board, owner: 'session' }),
-    ...further,
+    ...additionalRoutes,
     ...sessionRoutes({ db, base: prefix, cookie }),
   ]
   const openapi = planeDocument({

@@ -13,13 +13,13 @@ const HOURLY_MAX = 168
 export const USAGE_DIMENSIONS = ['path', 'key', 'status', 'organization'] as const
 type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
 
-/** Rows of one answer: beyond them the oldest are left out. */
+/** Most rows of one answer; the oldest beyond them are left out. */
 const ROWS_MAX = 5_000
-/** Requests from which percentiles are taken: the newest of a range. */
+/** Number of the newest requests of a range from which percentiles are computed. */
 const LATENCIES_MAX = 20_000
 const BURN_DAYS = 30
 
-/** Requests of one organization, or of all for null, over time; at most two seconds old. */
+/** Reads the requests of one organization, or of all for null, over time; at most two seconds old. */
 export async function readUsage(
   db: Database,
   options: {
@@ -60,7 +60,7 @@ export async function readUsage(
   }
 }
 
-/** Credits charged over the last 30 days, today first, days without requests left out; at most two seconds old. */
+/** Reads the credits charged over the last 30 days, newest first, without empty days; at most two seconds old. */
 export async function readBurn(
   db: Database,
   { organizationId, nowMs }: { readonly organizationId: string; readonly nowMs: number },
@@ -75,8 +75,8 @@ export async function readBurn(
 }
 
 /**
- * How long an organization's requests took by endpoint, '' for all paths that lead nowhere: percentiles of the newest
- * 20,000 of a range, and of how many.
+ * Reads latency percentiles of an organization's requests by endpoint, '' for all paths without an endpoint: of the
+ * newest 20,000 of a range, with their number.
  */
 export function readLatency(
   db: Database,

@@ -13,13 +13,13 @@ const range = v.optional(choice(USAGE_RANGES), '24h')
 
 const usageSchema = v.strictObject({
   from: isoTimestamp,
-  // Exclusive; the hour or the day that is not over yet is in it.
+  // Exclusive; the range includes the current hour or day.
   to: isoTimestamp,
   step: v.picklist(['hour', 'day']),
   by: v.picklist(USAGE_DIMENSIONS),
-  // By hour or day: path, id of the key or organization, or status as text; '' for all paths that lead nowhere.
+  // By hour or day: path, id of the key or organization, or status as text; '' for all paths without an endpoint.
   rows: v.array(v.strictObject({ at: isoTimestamp, name: v.string(), requests: integerString })),
-  // True if there are more rows than an answer has, and the oldest are missing.
+  // True if the oldest rows are left out.
   is_cut: v.boolean(),
 })
 
@@ -34,7 +34,7 @@ const latencySchema = v.array(
   }),
 )
 
-/** Usage of the organization that is signed in: requests over time, and how long they took. */
+/** Routes for the usage of the signed-in organization: requests over time, and their latency. */
 export function organizationUsageRoutes(db: Database): readonly FreeRoute[] {
   const usage = defineRoute({
     method: 'GET',
@@ -42,8 +42,8 @@ export function organizationUsageRoutes(db: Database): readonly FreeRoute[] {
     summary: 'Requests over time, newest first, by endpoint, key or status: by hour up to 7d, by day beyond.',
     input: v.object({ range, by: v.optional(choice(['path', 'key', 'status']), 'path') }),
     output: dataOutput(usageSchema),
-    async act({ range: asked, by }, { identity: { organizationId }, nowMs }) {
-      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
+    async act({ range: usageRange, by }, { identity: { organizationId }, nowMs }) {
+      return { data: await readUsage(db, { organizationId, range: usageRange, by, nowMs }) }
     },
   })
   const latency = defineRoute({
@@ -52,14 +52,16 @@ export function organizationUsageRoutes(db: Database): readonly FreeRoute[] {
     summary: 'How long requests took, by endpoint, of the newest 20,000 of the range.',
     input: v.object({ range }),
     output: dataOutput(latencySchema),
-    async act({ range: asked }, { identity, nowMs }) {
-      return { data: await readLatency(db, { organizationId: getSignedInOrganization(identity), range: asked, nowMs }) }
+    async act({ range: usageRange }, { identity, nowMs }) {
+      return {
+        data: await readLatency(db, { organizationId: getSignedInOrganization(identity), range: usageRange, nowMs }),
+      }
     },
   })
   return [usage, latency]
 }
 
-/** Usage of one organization or of all, for the operator. */
+/** Route for the usage of one organization or of all, for the operator. */
 export function operatorUsageRoute(db: Database): FreeRoute {
   return defineRoute({
     method: 'GET',
@@ -72,9 +74,9 @@ export function operatorUsageRoute(db: Database): FreeRoute {
     }),
     output: dataOutput(usageSchema),
     errors: [404],
-    async act({ range: asked, by, organization_id: organizationId = null }, { nowMs }) {
+    async act({ range: usageRange, by, organization_id: organizationId = null }, { nowMs }) {
       if (organizationId !== null) await readOrganization(db, organizationId)
-      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
+      return { data: await readUsage(db, { organizationId, range: usageRange, by, nowMs }) }
     },
   })
 }

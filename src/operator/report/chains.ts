@@ -6,17 +6,17 @@ import type { Clock } from '../../lib/clock.ts'
 import type { ChainReport } from '../admin/report_routes.ts'
 import { createStateDepths } from './state_depths.ts'
 
-/** Asks all chains whether they answer, and their clients how each endpoint does. */
+/** Creates a reader of whether chains answer, and of the state of each endpoint. */
 export function createChainReports(
   { evm, solana }: { readonly evm: ReadonlyMap<number, EvmClient>; readonly solana: SolanaClient | undefined },
   { probes, clock }: { readonly probes: Probes['chains']; readonly clock: Clock },
 ): () => Promise<readonly ChainReport[]> {
   const readiness = createReadiness({ database: async () => true, chains: probes }, clock)
-  const stateDepth = createStateDepths(clock)
+  const getStateDepth = createStateDepths(clock)
 
   function present(endpoints: readonly EndpointReport[], client: EvmClient | undefined): ChainReport['endpoints'] {
     const newest = endpoints.reduce(
-      (most, { head }) => (head !== undefined && head.number > most ? head.number : most),
+      (max, { head }) => (head !== undefined && head.number > max ? head.number : max),
       0n,
     )
     return endpoints.map(({ state, latencyMs, busyMs, head, isBehind, errors }, index) => ({
@@ -28,20 +28,21 @@ export function createChainReports(
       lag_blocks: head === undefined ? null : Number(newest - head.number),
       behind: isBehind,
       errors,
-      state_depth: head === undefined || client === undefined ? null : stateDepth(client, { index, head: head.number }),
+      state_depth:
+        head === undefined || client === undefined ? null : getStateDepth(client, { index, head: head.number }),
       busy_ms: Math.ceil(busyMs),
     }))
   }
 
   return async () => {
     const { chains } = await readiness()
-    const ready = (id: number) => chains[id] === true
+    const isReady = (id: number) => chains[id] === true
     const reports = [...evm.values()].map((client) => {
       const { id, name } = client.chain
-      return { chain_id: id, name, ready: ready(id), endpoints: present(client.report(), client) }
+      return { chain_id: id, name, ready: isReady(id), endpoints: present(client.report(), client) }
     })
     if (solana === undefined) return reports
     const endpoints = present(solana.report(), undefined)
-    return [...reports, { chain_id: SOLANA_CHAIN_ID, name: 'Solana', ready: ready(SOLANA_CHAIN_ID), endpoints }]
+    return [...reports, { chain_id: SOLANA_CHAIN_ID, name: 'Solana', ready: isReady(SOLANA_CHAIN_ID), endpoints }]
   }
 }

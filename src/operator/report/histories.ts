@@ -3,14 +3,14 @@ import type { Database } from '../../db/database.ts'
 import { createCoverage } from '../../history/coverage.ts'
 import type { HistoryReport } from '../admin/report_routes.ts'
 
-/** Reads how far histories are stored, by whichever process. */
+/** Creates a reader of how far histories are stored, by any process. */
 export function createHistoryReports(db: Database): () => Promise<readonly HistoryReport[]> {
-  // Nothing is leased here, so no process needs to be named.
+  // Reading takes no lease, so the holder is empty.
   const coverage = createCoverage(db, '')
   return async () =>
-    (await coverage.progress()).map(({ place, stream, subjects, everybody, anchor, isStopped }) => ({
-      chain_id: place.chainId,
-      contract: isAddress(place.contract) ? getAddress(place.contract) : place.contract,
+    (await coverage.listProgress()).map(({ target, stream, subjects, globalRanges: everybody, anchor, isStopped }) => ({
+      chain_id: target.chainId,
+      contract: isAddress(target.contract) ? getAddress(target.contract) : target.contract,
       stream,
       subjects,
       everybody: everybody.map(({ fromBlock, toBlock }) => ({ from_block: fromBlock, to_block: toBlock })),

@@ -6,11 +6,11 @@ import { documented } from '../../http/request/input.ts'
 const NAME_BYTES_MAX = 255
 const EXPECTED_NAME = `expected an ENS name such as vitalik.eth, of at most ${NAME_BYTES_MAX} bytes`
 
-/** A name of ENS with at least two labels; yields its normal form (ENSIP-15), in which case is folded. */
+/** Schema of an ENS name with at least two labels; yields its normal form (ENSIP-15), which folds case. */
 export const ensName = v.pipe(
   v.string(EXPECTED_NAME),
   v.rawTransform(({ dataset, addIssue, NEVER }): string => {
-    const name = normalName(dataset.value)
+    const name = tryNormalize(dataset.value)
     if (name?.includes('.') && Buffer.byteLength(name) <= NAME_BYTES_MAX) return name
     addIssue({ message: EXPECTED_NAME })
     return NEVER
@@ -23,21 +23,21 @@ export const ensName = v.pipe(
   }),
 )
 
-function normalName(text: string): string | undefined {
+function tryNormalize(text: string): string | undefined {
   try {
     return normalize(text)
   } catch {
-    // An empty label, or characters that no name has.
+    // An empty label, or characters that names must not have.
     return undefined
   }
 }
 
-/** A normal name as DNS writes it. */
+/** Encodes a normalized name in DNS wire format. */
 export function encodeDnsName(name: string): Hex {
   return bytesToHex(packetToBytes(name))
 }
 
-/** Hashes of a normal name, of its parent and so on, without the root. */
+/** Computes the hashes of a normalized name, of its parent and so on, without the root. */
 export function computeNamehashes(name: string): readonly Hex[] {
   const labels = name.split('.')
   return labels.map((_, index) => namehash(labels.slice(index).join('.')))

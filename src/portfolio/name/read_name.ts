@@ -12,26 +12,26 @@ import { computeNamehashes, encodeDnsName } from './name.ts'
 const CACHE_ENTRIES_MAX = 1_000
 const ABI = parseAbi(['function read(bytes name, bytes32[] nodes)'])
 
-/** Why a name leads to no address, by the number that `lens.sol` gives it; what is empty leads to one. */
+/** Why a name has no address, by the outcome number of `lens.sol`; empty for the outcome with an address. */
 const REASONS = [
-  'nobody has registered it, or it has no resolver',
+  'it is not registered, or it has no resolver',
   '',
   'it is resolved outside the chain, and such look-ups are not followed',
   'its resolver does not answer',
 ] as const
 const NO_ADDRESS = 'it is registered, but has no Ethereum address'
 
-/** What a name stands for at a block. */
-export type NameRead = { readonly block: Block } & ({ readonly wallet: Address } | { readonly unresolved: string })
+/** The wallet of a name at a block, or why there is none. */
+export type NameResult = { readonly block: Block } & ({ readonly wallet: Address } | { readonly unresolved: string })
 
-/** Reads what a normal name stands for at the newest block, in one request. Throws as `ChainClient.read`. */
-export type NameReader = (name: string, signal: AbortSignal) => Promise<WithExpiry<NameRead>>
+/** Resolves a normalized name at the newest block, in one request. Throws like `ChainClient.read`. */
+export type NameReader = (name: string, signal: AbortSignal) => Promise<WithExpiry<NameResult>>
 
-/** Makes a reader over the chain that has ENS' registry. */
+/** Creates a reader over the chain of ENS' registry. */
 export function createNameReader(options: { readonly client: ChainClient; readonly clock: Clock }): NameReader {
   const { client, clock } = options
   const { chain } = client
-  const cache = createBlockCache<NameRead>({ clock, entriesMax: CACHE_ENTRIES_MAX })
+  const cache = createBlockCache<NameResult>({ clock, entriesMax: CACHE_ENTRIES_MAX })
 
   return (name, signal) => {
     const data = encodeFunctionData({
@@ -39,7 +39,7 @@ export function createNameReader(options: { readonly client: ChainClient; readon
       functionName: 'read',
       args: [encodeDnsName(name), computeNamehashes(name)],
     })
-    const reading: LensReading<NameRead> = {
+    const lensQuery: LensReading<NameResult> = {
       topic: 'ens',
       runtime: LENS_RUNTIME,
       chainId: chain.id,
@@ -55,7 +55,7 @@ export function createNameReader(options: { readonly client: ChainClient; readon
       },
     }
     const read = (shared: AbortSignal) =>
-      client.read((endpoint, within) => readByLens(endpoint, reading, within), { signal: shared })
+      client.read((endpoint, within) => readByLens(endpoint, lensQuery, within), { signal: shared })
     return cache.reuse({ chain, key: name, read }, signal)
   }
 }

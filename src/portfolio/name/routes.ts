@@ -13,7 +13,7 @@ import { createNameReader } from './read_name.ts'
 const ENS_CHAIN_ID = 1
 const CHARGE: Charge = { credits: 1, per: PER_CALL }
 
-/** What a name stands for. */
+/** Success body of the name route, without `request_id`. */
 const nameOutput = v.strictObject({
   data: v.strictObject({
     /** In its normal form. */
@@ -23,9 +23,9 @@ const nameOutput = v.strictObject({
   }),
 })
 
-/** The route about names of wallets. */
+/** Defines the route that resolves names of wallets. */
 export function nameRoute(options: {
-  /** What reads chains, by chain id; called when a name is first read. */
+  /** Returns clients by chain id; called when a name is first read. */
   readonly connect: () => { readonly clients: ReadonlyMap<number, ChainClient>; readonly clock: Clock }
 }): Route {
   const reader = once(() => {
@@ -37,7 +37,7 @@ export function nameRoute(options: {
     method: 'GET',
     path: '/v1/names',
     tool: 'ens_wallet',
-    summary: 'Finds the wallet that an ENS name stands for now.',
+    summary: 'Resolves an ENS name.',
     description:
       "Asks ENS' registry on Ethereum, and the resolver that it names. Look-ups outside the chain (ERC-3668) are not " +
       'followed: such a name is 404, as is one without an address.',
@@ -50,11 +50,11 @@ export function nameRoute(options: {
       if (readName === undefined) {
         throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'ENS names need Ethereum, which is not configured here')
       }
-      const read = await readName(name, signal)
-      if ('unresolved' in read) {
-        throw new CodedError('NOT_FOUND', `Cannot find a wallet for "${name}": ${read.unresolved}`)
+      const result = await readName(name, signal)
+      if ('unresolved' in result) {
+        throw new CodedError('NOT_FOUND', `Cannot find a wallet for "${name}": ${result.unresolved}`)
       }
-      return read
+      return result
     },
     untilMs: ({ untilMs }) => untilMs,
     present: ({ block, wallet }, { name }) => ({

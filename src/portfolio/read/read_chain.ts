@@ -15,22 +15,22 @@ import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead } from '../sum/row.ts'
 import { type EndpointAnswers, findUnaskedTokens, findUnpricedTokens, toHeldAssets } from './assets.ts'
 
-/** Time for one chain over all its calls and tries. */
+/** Time limit for one chain over all calls and attempts, milliseconds. */
 const BUDGET_MS = 4_500
-/** Contracts may answer otherwise each time: what is missing after so many rounds stays so. */
+/** Contracts may answer differently each round; give up after this many. */
 const ROUNDS_MAX = 5
-/** Wallets of which it is remembered what they have beyond the lists, and how many tokens that is together. */
-const FURTHER_MAX = 5_000
-const FURTHER_TOKENS_MAX = 200_000
+/** Limits of the cache of unlisted tokens: wallets, and tokens in total. */
+const WALLETS_CACHED_MAX = 5_000
+const TOKENS_CACHED_MAX = 200_000
 
-/** Whose assets are asked for, where and when. */
+/** The wallet, chain and block of a read. */
 export interface ChainQuery extends HoldingsTarget {
   readonly wallet: Address
   /** Tokens that the caller names, checksummed. */
   readonly tokens: readonly Address[]
 }
 
-/** All that a wallet has and owes on one chain, at one block. */
+/** Assets and debts of a wallet on one chain, at one block. */
 export interface ChainAssets extends AssetsRead {
   readonly block: Block
 }
@@ -38,48 +38,54 @@ export interface ChainAssets extends AssetsRead {
 /** Reads a wallet's assets. */
 export interface AssetReader {
   /**
-   * Those on one chain, in one `eth_call` if that holds them, in two if prices of pools are needed that were not needed
-   * when the wallet was last read. Throws `CodedError` INVALID_PARAMETER if it has too many positions, `PendingError`
-   * until a family knows where to look, `UnavailableError` if the chain cannot be read.
+   * Reads the assets on one chain: in one `eth_call` if that holds them, in two if prices by pools are needed that the
+   * wallet's last read did not need. Throws `CodedError` INVALID_PARAMETER for too many positions, `PendingError` while
+   * a family's history is incomplete, `UnavailableError` if the chain cannot be read.
    */
-  read(question: ChainQuery, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
+  read(query: ChainQuery, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
   /**
-   * Those at a past block, as different endpoints agree on them, read in the background: answers are the same if `textOf`
-   * them is. Throws as `read` and `readByQuorum`.
+   * Reads the assets at a past block by quorum, with background priority: endpoints agree if `toText` returns the same
+   * text. Throws like `read` and `readByQuorum`.
    */
   readAgreed(
-    question: ChainQuery & { readonly block: PinnedBlock },
-    options: { readonly textOf: (assets: ChainAssets) => string; readonly signal: AbortSignal },
+    query: ChainQuery & { readonly block: PinnedBlock },
+    options: { readonly toText: (assets: ChainAssets) => string; readonly signal: AbortSignal },
   ): Promise<QuorumResult<ChainAssets>>
 }
 
-/** Makes a reader over what families hold. */
+/** Creates a reader over the holdings of families. */
 export function createAssetReader(options: {
   readonly families: readonly HoldingsReader[]
   readonly clock: Clock
 }): AssetReader {
   const { families, clock } = options
-  const { judge } = createSpamFilter()
+  const { classify: classifyToken } = createSpamFilter()
   const cache = createBlockCache<ChainAssets>({ clock, ...CACHE_LIMITS })
-  /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
-  const remembered = createLru<ReadonlySet<Address>>({
-    entriesMax: FURTHER_MAX,
-    weightMax: FURTHER_TOKENS_MAX,
-    weightOf: (tokens) => tokens.size,
+  /**
+   * Unlisted tokens of positions by wallet, as of the last read: read together with the rest, they save a second call.
+   */
+  const unlistedByWallet = createLru<ReadonlySet<Address>>({
+    entriesMax: WALLETS_CACHED_MAX,
+    weightMax: TOKENS_CACHED_MAX,
+    getWeight: (tokens) => tokens.size,
   })
 
-  /** How one endpoint is asked, once families know where to look. */
-  async function attemptFor(question: ChainQuery, before: ReadonlySet<Address>, signal: AbortSignal) {
-    const { client, wallet, block } = question
+  /** Creates the read of one endpoint, once families have resolved what to read. */
+  async function createAttempt(query: ChainQuery, cachedTokens: ReadonlySet<Address>, signal: AbortSignal) {
+    const { client, wallet, block } = query
     const { chain } = client
-    const here = families.filter(({ chainIds }) => chainIds.has(chain.id))
+    const chainFamilies = families.filter(({ chainIds }) => chainIds.has(chain.id))
     const opened = await Promise.all(
-      here.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
+      chainFamilies.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
     )
-    const asks = opened.filter((ask) => ask !== undefined)
+    const holdingsReads = opened.filter((read) => read !== undefined)
     return async (endpoint: Endpoint, within: AbortSignal) => {
-      const { answers, further } = await askChain(endpoint, { question, asks, judge, clock, before }, within)
-      const positions = positionsIn(answers)
+      const { answers, unlisted } = await readAtOneBlock(
+        endpoint,
+        { query, holdingsReads, classifyToken, clock, cachedTokens },
+        within,
+      )
+      const positions = countPositions(answers)
       if (positions > POSITIONS_MAX) {
         throw new CodedError(
           'INVALID_PARAMETER',
@@ -87,107 +93,112 @@ export function createAssetReader(options: {
         )
       }
       const { balances } = answers
-      const read = { block: balances.block, tokensAsked: balances.asked - 1, ...toHeldAssets(answers, chain) }
-      return { read, further }
+      const result = { block: balances.block, tokensAsked: balances.tokensAsked - 1, ...toHeldAssets(answers, chain) }
+      return { read: result, further: unlisted }
     }
   }
 
-  async function readAnew(question: ChainQuery, signal: AbortSignal): Promise<ChainAssets> {
-    const { client, wallet, block } = question
+  async function readUncached(query: ChainQuery, signal: AbortSignal): Promise<ChainAssets> {
+    const { client, wallet, block } = query
     const key = `${client.chain.id}:${wallet}`
-    const before = block === undefined ? remembered.get(key) : undefined
-    const attempt = await attemptFor(question, before ?? NONE, signal)
-    const { read, further } = await client.read(attempt, {
+    const cachedTokens = block === undefined ? unlistedByWallet.get(key) : undefined
+    const attempt = await createAttempt(query, cachedTokens ?? NO_TOKENS, signal)
+    const { read: result, further: unlisted } = await client.read(attempt, {
       signal,
       budgetMs: BUDGET_MS,
-      together: true,
+      isBundled: true,
       ...(block && { past: block }),
     })
-    if (block === undefined) remembered.set(key, further)
-    return read
+    if (block === undefined) unlistedByWallet.set(key, unlisted)
+    return result
   }
 
   return {
-    read(question, signal) {
-      const { client, wallet, tokens, block } = question
+    read(query, signal) {
+      const { client, wallet, tokens, block } = query
       const key = `portfolio:${block?.hash ?? ''}:${wallet}:${[...tokens].sort().join()}`
-      return cache.reuse({ chain: client.chain, key, read: (shared) => readAnew(question, shared) }, signal)
+      return cache.reuse({ chain: client.chain, key, read: (shared) => readUncached(query, shared) }, signal)
     },
-    async readAgreed(question, { textOf, signal }) {
-      const { client, wallet, block } = question
-      const attempt = await attemptFor(question, NONE, signal)
+    async readAgreed(query, { toText, signal }) {
+      const { client, wallet, block } = query
+      const attempt = await createAttempt(query, NO_TOKENS, signal)
       return await readByQuorum(client, async (endpoint, within) => (await attempt(endpoint, within)).read, {
         signal,
         budgetMs: BUDGET_MS,
-        together: true,
+        isBundled: true,
         past: block,
         priority: 'background',
         what: `what wallet ${wallet} had at block ${block.number}`,
-        textOf,
+        toText,
       })
     },
   }
 }
 
-const NONE: ReadonlySet<Address> = new Set()
+const NO_TOKENS: ReadonlySet<Address> = new Set()
 
 interface AskedWallet {
-  readonly question: ChainQuery
-  readonly asks: readonly ReadHoldings[]
-  readonly judge: SpamFilter['judge']
+  readonly query: ChainQuery
+  readonly holdingsReads: readonly ReadHoldings[]
+  readonly classifyToken: SpamFilter['classify']
   readonly clock: Clock
-  readonly before: ReadonlySet<Address>
+  readonly cachedTokens: ReadonlySet<Address>
 }
 
 /**
- * Asks one endpoint everything at one block. At the newest block all of it is one call, or it is asked once more with
- * what was found to be missing; if that too does not show one block, all is asked at a block that is pinned by its hash.
+ * Reads everything from one endpoint at one block. The first call is at the newest block, with one more if it reveals
+ * missing tokens; if the answers are still from different blocks, reads all of it at a block pinned by its hash.
  */
-async function askChain(
+async function readAtOneBlock(
   endpoint: Endpoint,
-  { question, asks, judge, clock, before }: AskedWallet,
+  { query, holdingsReads, classifyToken, clock, cachedTokens }: AskedWallet,
   signal: AbortSignal,
-): Promise<{ readonly answers: EndpointAnswers; readonly further: ReadonlySet<Address> }> {
-  const { client, wallet, tokens } = question
+): Promise<{ readonly answers: EndpointAnswers; readonly unlisted: ReadonlySet<Address> }> {
+  const { client, wallet, tokens } = query
   const { chain } = client
-  const askAll = async (block: PinnedBlock | undefined, further: ReadonlySet<Address>) => {
+  const readAll = async (block: PinnedBlock | undefined, additional: ReadonlySet<Address>) => {
     const [balances, holdings] = await Promise.all([
-      readBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further], judge, clock }, signal),
-      Promise.all(asks.map((ask) => ask({ endpoint, block, positionsMax: POSITIONS_MAX }, signal))),
+      readBalances(
+        { endpoint, block },
+        { chain, wallet, additional: [...tokens, ...additional], classifyToken, clock },
+        signal,
+      ),
+      Promise.all(holdingsReads.map((read) => read({ endpoint, block, positionsMax: POSITIONS_MAX }, signal))),
     ])
     return { balances, holdings }
   }
 
-  const pricesByPools = async (
+  const readPrices = async (
     answers: Pick<EndpointAnswers, 'balances' | 'holdings'>,
   ): Promise<EndpointAnswers['prices']> => {
-    const asked = findUnpricedTokens(answers)
+    const unpriced = findUnpricedTokens(answers)
     const { block } = answers.balances
-    const outcomes = await readPoolPrices({ endpoint, block }, { chain, tokens: asked, clock }, signal)
+    const outcomes = await readPoolPrices({ endpoint, block }, { chain, tokens: unpriced, clock }, signal)
     return new Map(
       outcomes.flatMap((outcome, index) => {
-        const token = asked[index]?.address
+        const token = unpriced[index]?.address
         return token === undefined ? [] : [[token, outcome] as const]
       }),
     )
   }
 
-  let further = before
-  let { block } = question
+  let unlisted = cachedTokens
+  let { block } = query
   for (let round = 1; ; round++) {
-    const answers = await askAll(block, further)
+    const answers = await readAll(block, unlisted)
     const isOneBlock = answers.holdings.every((each) => isSameBlock(each.block, answers.balances.block))
     if (isOneBlock) {
-      const missing = positionsIn(answers) > POSITIONS_MAX ? NONE : findUnaskedTokens(answers, { chain, tokens })
-      if ([...missing].every((token) => further.has(token)) || round === ROUNDS_MAX) {
-        return { answers: { ...answers, prices: await pricesByPools(answers) }, further: missing }
+      const missing =
+        countPositions(answers) > POSITIONS_MAX ? NO_TOKENS : findUnaskedTokens(answers, { chain, tokens })
+      if ([...missing].every((token) => unlisted.has(token)) || round === ROUNDS_MAX) {
+        return { answers: { ...answers, prices: await readPrices(answers) }, unlisted: missing }
       }
-      further = new Set([...further, ...missing])
-    } else if (block !== undefined) throw new UpstreamError('The endpoint answers from another block than it was asked')
+      unlisted = new Set([...unlisted, ...missing])
+    } else if (block !== undefined) throw new UpstreamError('The endpoint answered from another block than requested')
     if (block === undefined && (round > 1 || !isOneBlock)) block = await readLatestBlock(endpoint, chain.id, signal)
   }
 }
 
-function positionsIn({ holdings }: Pick<EndpointAnswers, 'holdings'>): number {
+function countPositions({ holdings }: Pick<EndpointAnswers, 'holdings'>): number {
   return holdings.reduce((sum, { positions }) => sum + positions, 0)
 }

@@ -12,35 +12,35 @@ import type { AccountAssetReader } from '../solana/read_accounts.ts'
 import type { AssetsRead } from '../sum/row.ts'
 import type { AssetReader } from './read_chain.ts'
 
-/** Whose portfolio is asked for, where and when. */
+/** The wallet, chains and moment of a portfolio. */
 export interface PortfolioQuery extends Moment {
-  /** An EVM address, checksummed, or one of Solana. */
+  /** An EVM address, checksummed, or a Solana address. */
   readonly wallet: string
-  /** Absent: every chain that is served and has such addresses. */
+  /** Absent for every served chain that has such addresses. */
   readonly chain_id?: number | undefined
   readonly tokens?: readonly Address[] | undefined
   /** True to leave out chains that cannot be read. */
   readonly allow_partial: boolean
 }
 
-/** What was read of a wallet. */
+/** The reads of a wallet's chains. */
 export interface WalletAssets {
   readonly reads: readonly WithExpiry<AssetsRead>[]
-  /** Chains that were left out, with the reason; by id, ascending. */
+  /** Omitted chains with the reason; by id, ascending. */
   readonly unread: readonly { readonly chainId: number; readonly because: string }[]
 }
 
 /** Reads the assets of a wallet on one chain or on all. */
 export interface WalletReader {
   /**
-   * Throws `UpstreamError` if a chain cannot be read and may not be left out, naming the parameters that leave it out;
-   * `PendingError` until what a family holds is known; `CodedError` INVALID_PARAMETER for a moment that no chain has and
-   * for a wallet with too many positions, API_ENDPOINT_NOT_CONFIGURED if no chain has such addresses.
+   * Throws `UpstreamError` if a chain cannot be read and must not be omitted, naming the parameters that omit it;
+   * `PendingError` while a family's history is incomplete; `CodedError` INVALID_PARAMETER for a moment that no chain
+   * has and for a wallet with too many positions, API_ENDPOINT_NOT_CONFIGURED if no served chain has such addresses.
    */
-  read(question: PortfolioQuery, signal: AbortSignal): Promise<WalletAssets>
+  read(query: PortfolioQuery, signal: AbortSignal): Promise<WalletAssets>
 }
 
-/** Makes it over clients by chain id. */
+/** Creates a wallet reader over clients by chain id. */
 export function createWalletReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly reader: AssetReader
@@ -51,40 +51,44 @@ export function createWalletReader(options: {
   const { clients, reader, solana, clock } = options
   const moments = createBlockResolver(clock)
 
-  /** The block of the moment, or what is wrong with the moment on this chain. */
-  async function blockOf(client: FinanceClient, moment: Moment, signal: AbortSignal): Promise<PinnedBlock | string> {
-    const block = await moments.blockAt(client, moment, signal)
-    // A lens asks for the block before.
+  /** Resolves the block of a moment, or explains why the moment is invalid on this chain. */
+  async function resolveBlock(
+    client: FinanceClient,
+    moment: Moment,
+    signal: AbortSignal,
+  ): Promise<PinnedBlock | string> {
+    const block = await moments.resolveBlock(client, moment, signal)
+    // The lens reads the previous block.
     if (typeof block === 'object' && block.number === 0n) return 'expected a later block than the first'
     return block
   }
 
-  async function readOne(client: FinanceClient, question: EvmQuestion, signal: AbortSignal): Promise<ChainRead> {
-    const { wallet, tokens = [] } = question
-    if (isNow(question)) return { read: await reader.read({ client, wallet, tokens }, signal) }
-    const block = await blockOf(client, question, signal)
+  async function readOne(client: FinanceClient, query: EvmPortfolioQuery, signal: AbortSignal): Promise<ChainRead> {
+    const { wallet, tokens = [] } = query
+    if (isNow(query)) return { read: await reader.read({ client, wallet, tokens }, signal) }
+    const block = await resolveBlock(client, query, signal)
     if (typeof block === 'string') return { refused: block }
     return { read: await reader.read({ client, wallet, tokens, block }, signal) }
   }
 
-  /** What reads each chain that the wallet may be on. */
-  function tasksFor(question: PortfolioQuery): ChainTask[] {
-    const { wallet, chain_id } = question
+  /** Creates a task for each chain that the wallet may be on. */
+  function createTasks(query: PortfolioQuery): ChainTask[] {
+    const { wallet, chain_id } = query
     if (!isEvmWallet(wallet)) {
       if (solana === undefined) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No Solana endpoint is configured')
       return [{ chainId: SOLANA_CHAIN_ID, read: async (signal) => ({ read: await solana.read(wallet, signal) }) }]
     }
-    const chosen = [...clients.values()].filter(({ chain }) => chain_id === undefined || chain.id === chain_id)
-    if (chosen.length === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No EVM chain is configured')
-    return chosen.map((client) => ({
+    const chosenClients = [...clients.values()].filter(({ chain }) => chain_id === undefined || chain.id === chain_id)
+    if (chosenClients.length === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No EVM chain is configured')
+    return chosenClients.map((client) => ({
       chainId: client.chain.id,
-      read: (signal) => readOne(client, { ...question, wallet }, signal),
+      read: (signal) => readOne(client, { ...query, wallet }, signal),
     }))
   }
 
-  async function readOrLeaveOut(
+  async function readOrOmit(
     { chainId, read }: ChainTask,
-    question: PortfolioQuery,
+    query: PortfolioQuery,
     signal: AbortSignal,
   ): Promise<ChainRead> {
     try {
@@ -92,46 +96,46 @@ export function createWalletReader(options: {
     } catch (error) {
       const isUnread = error instanceof UnavailableError || error instanceof UpstreamError
       if (!isUnread || signal.aborted) throw error
-      if (question.allow_partial) return { unread: { chainId, because: error.message } }
-      // Without Solana nothing is left of such a wallet.
-      const isAlone = !isEvmWallet(question.wallet)
-      throw error instanceof PendingError || isAlone ? error : unreadable(error, question)
+      if (query.allow_partial) return { unread: { chainId, because: error.message } }
+      // A Solana wallet has no other chain.
+      const isOnlyChain = !isEvmWallet(query.wallet)
+      throw error instanceof PendingError || isOnlyChain ? error : unreadableChainError(error, query)
     }
   }
 
   return {
-    async read(question, signal) {
-      const tasks = tasksFor(question).map((task) => (shared: AbortSignal) => readOrLeaveOut(task, question, shared))
-      const found = await allOrAbort(tasks, signal)
-      const reads = found.flatMap((each) => ('read' in each ? each.read : []))
-      const unread = found.flatMap((each) => ('unread' in each ? each.unread : []))
-      const [refused] = found.flatMap((each) => ('refused' in each ? each.refused : []))
-      if (reads.length + unread.length === 0 && refused !== undefined) throw momentError(question, refused)
+    async read(query, signal) {
+      const tasks = createTasks(query).map((task) => (shared: AbortSignal) => readOrOmit(task, query, shared))
+      const results = await allOrAbort(tasks, signal)
+      const reads = results.flatMap((each) => ('read' in each ? each.read : []))
+      const unread = results.flatMap((each) => ('unread' in each ? each.unread : []))
+      const [refused] = results.flatMap((each) => ('refused' in each ? each.refused : []))
+      if (reads.length + unread.length === 0 && refused !== undefined) throw momentError(query, refused)
       return { reads, unread: unread.sort((a, b) => a.chainId - b.chainId) }
     },
   }
 }
 
-type EvmQuestion = PortfolioQuery & { readonly wallet: Address }
+type EvmPortfolioQuery = PortfolioQuery & { readonly wallet: Address }
 
-/** No base58 address has a zero in it. */
+/** Base58 addresses contain no `0`. */
 function isEvmWallet(wallet: string): wallet is Address {
   return wallet.startsWith('0x')
 }
 
-/** Reads one chain. */
+/** The read of one chain. */
 interface ChainTask {
   readonly chainId: number
   readonly read: (signal: AbortSignal) => Promise<ChainRead>
 }
 
-/** What became of one chain; the moment may not be one of it. */
+/** Outcome of one chain; `refused` if the moment is invalid there. */
 type ChainRead =
   | { readonly read: WithExpiry<AssetsRead> }
   | { readonly unread: WalletAssets['unread'][number] }
   | { readonly refused: string }
 
-function unreadable(error: Error, { chain_id }: PortfolioQuery): UpstreamError {
-  const named = chain_id === undefined ? 'the "chain_id" parameter, or "allow_partial"' : '"allow_partial"'
-  return new UpstreamError(`${error.message}: leave it out with ${named}, or try again`, { cause: error })
+function unreadableChainError(error: Error, { chain_id }: PortfolioQuery): UpstreamError {
+  const parameters = chain_id === undefined ? 'the "chain_id" parameter, or "allow_partial"' : '"allow_partial"'
+  return new UpstreamError(`${error.message}: leave it out with ${parameters}, or try again`, { cause: error })
 }

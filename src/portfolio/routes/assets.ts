@@ -10,7 +10,7 @@ import { ROW_KINDS, type Row } from '../sum/row.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
-/** Everything that a wallet's balance is the sum of, and what is not counted. */
+/** Defines the route that lists a wallet's rows, counted or not. */
 export function assetsRoute(options: PortfolioOptions): Route {
   const input = v.pipe(
     v.object({
@@ -36,16 +36,16 @@ export function assetsRoute(options: PortfolioOptions): Route {
     output: assetsOutput,
     errors: [502, 503],
     charge: { credits: 2, per: 'row on the page', terms: 'spam rows cost nothing' },
-    async read(question, { signal }) {
-      const { kind, counted, page, limit } = question
-      const { rows, reads, unread } = await readRows(options, question, signal)
-      const matching = rows.filter(
+    async read(query, { signal }) {
+      const { kind, counted, page, limit } = query
+      const { rows, reads, unread } = await readRows(options, query, signal)
+      const matchingRows = rows.filter(
         (row) => (kind ?? row.kind) === row.kind && (counted ?? row.verdict.counted) === row.verdict.counted,
       )
-      return { reads, unread, total: matching.length, items: slicePage(sortRows(matching), { page, limit }) }
+      return { reads, unread, total: matchingRows.length, items: slicePage(sortRows(matchingRows), { page, limit }) }
     },
     count: ({ items }) => items.filter((row) => !isSpam(row)).length,
-    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
+    untilMs: ({ reads, unread }, query) => (isNow(query) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
     present: ({ items, total, reads }, { page, limit }, { url }) => ({
       data: items.map(presentRow),
       pagination: createPagination({ page, limit, total, url }),

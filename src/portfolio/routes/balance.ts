@@ -8,13 +8,13 @@ import { computeBalance } from '../sum/total.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
-/** What a wallet is worth. */
+/** Defines the route that sums a wallet's rows. */
 export function balanceRoute(options: PortfolioOptions): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/portfolio/balance',
     tool: 'portfolio_balance',
-    summary: 'Sums what a wallet has and owes, by kind, by chain and by how sure its prices are.',
+    summary: 'Sums what a wallet has and owes, by kind, by chain and by price confidence.',
     description:
       'Counts the native token, all listed tokens and what the families hold, at one block of each chain. Whatever is ' +
       'not counted is a row of `/v1/portfolio/assets` with its reason. A Solana wallet is answered for chain 101, at one ' +
@@ -23,12 +23,12 @@ export function balanceRoute(options: PortfolioOptions): Route {
     output: balanceOutput,
     errors: [502, 503],
     charge: { credits: 15, per: 'chain with anything counted' },
-    async read(question, { signal }) {
-      const { rows, ...read } = await readRows(options, question, signal)
-      return { ...read, balance: computeBalance(rows) }
+    async read(query, { signal }) {
+      const { rows, ...assets } = await readRows(options, query, signal)
+      return { ...assets, balance: computeBalance(rows) }
     },
     count: ({ balance }) => balance.chains.filter(({ counted }) => counted > 0).length,
-    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
+    untilMs: ({ reads, unread }, query) => (isNow(query) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
     present: ({ balance, reads, unread, coverage }, { wallet }) => ({
       data: presentBalance(wallet, balance, { unread, coverage }),
       asOf: toAsOf(reads),

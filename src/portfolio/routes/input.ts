@@ -4,7 +4,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { isNativeToken } from '../../finance/token/list/native.ts'
 import { TARGET_LENGTH_MAX } from '../../http/limits.ts'
 import {
-  chainIdIn,
+  configuredChainId,
   documented,
   evmAddress,
   flag,
@@ -16,11 +16,11 @@ import {
 import { historicalWallet, walletAddress } from '../../http/request/wallet.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 
-/** Tokens that a caller may name. */
+/** Most tokens that a caller may name. */
 const TOKENS_MAX = 100
 const EXPECTED_TOKENS = `expected 1 to ${TOKENS_MAX} EVM addresses with commas between them`
 
-/** Addresses without repetitions. */
+/** Schema of addresses; removes duplicates. */
 const tokens = v.pipe(
   v.string(EXPECTED_TOKENS),
   v.transform((text) => text.split(',')),
@@ -31,28 +31,28 @@ const tokens = v.pipe(
   documented({
     type: 'string',
     description:
-      `Up to ${TOKENS_MAX} addresses of tokens, with commas between them, that are asked in addition to the lists; ` +
-      'needs chain_id. What is in no list is not counted without include_unlisted.',
+      `Up to ${TOKENS_MAX} addresses of tokens, separated by commas, that are read in addition to the lists; ` +
+      'needs chain_id. Tokens in no list are not counted without include_unlisted.',
     examples: ['0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'],
   }),
 )
 
-/** Parameters of every route of portfolios, for EVM chains. */
+/** Parameters of every portfolio route, for EVM chains. */
 export function portfolioParameters(chainIds: readonly number[]) {
   return {
     wallet: historicalWallet,
-    chain_id: v.optional(chainIdIn(chainIds)),
+    chain_id: v.optional(configuredChainId(chainIds)),
     tokens: v.optional(tokens),
     include_unlisted: v.optional(v.pipe(flag, v.description('Counts tokens that are in no list.')), 'false'),
   }
 }
 
-/** Those of the routes about one moment. */
+/** Parameters of the routes about one moment. */
 export function momentParameters(chainIds: readonly number[]) {
   return {
     ...portfolioParameters(chainIds),
     wallet: walletAddress,
-    chain_id: v.optional(chainIdIn([...chainIds, SOLANA_CHAIN_ID])),
+    chain_id: v.optional(configuredChainId([...chainIds, SOLANA_CHAIN_ID])),
     allow_partial: v.optional(
       v.pipe(flag, v.description('Leaves out chains that cannot be read, and names them.')),
       'false',
@@ -67,21 +67,21 @@ interface WalletInput extends TokensInput {
   readonly at_time?: SentTime | undefined
 }
 
-/** What a wallet of Solana is asked with, and what one of EVM chains. */
+/** Checks that the parameters fit the wallet: a Solana wallet accepts no past moment, tokens or EVM chain. */
 export function walletRule<Input extends WalletInput>() {
   return v.rawCheck<Input>(({ dataset, addIssue }) => {
     if (!dataset.typed) return
     const { wallet, chain_id, tokens, at_block, at_time } = dataset.value
-    const refuse = (parameter: string, expected: string, got: unknown) =>
+    const addRefusal = (parameter: string, expected: string, got: unknown) =>
       addIssue({ message: `Cannot read parameter "${parameter}": ${expected}, got "${got}"` })
     if (!isBase58Address(wallet)) {
-      if (chain_id === SOLANA_CHAIN_ID) refuse('chain_id', 'expected an EVM chain for an EVM wallet', chain_id)
+      if (chain_id === SOLANA_CHAIN_ID) addRefusal('chain_id', 'expected an EVM chain for an EVM wallet', chain_id)
     } else if (chain_id !== undefined && chain_id !== SOLANA_CHAIN_ID)
-      refuse('chain_id', `expected ${SOLANA_CHAIN_ID} or nothing for a Solana wallet`, chain_id)
-    else if (at_block !== undefined) refuse('at_block', NO_PAST, at_block)
-    else if (at_time !== undefined) refuse('at_time', NO_PAST, at_time.sent)
+      addRefusal('chain_id', `expected ${SOLANA_CHAIN_ID} or nothing for a Solana wallet`, chain_id)
+    else if (at_block !== undefined) addRefusal('at_block', NO_PAST, at_block)
+    else if (at_time !== undefined) addRefusal('at_time', NO_PAST, at_time.sent)
     else if (tokens !== undefined)
-      refuse('tokens', 'expected none for a Solana wallet, all of whose tokens are read', tokens[0])
+      addRefusal('tokens', 'expected none for a Solana wallet, all of whose tokens are read', tokens[0])
   })
 }
 
@@ -90,7 +90,7 @@ interface TokensInput {
   readonly tokens?: readonly Address[] | undefined
 }
 
-/** Tokens are of one chain, and its native token is always asked. */
+/** Checks that tokens come with their chain and do not include its native token, which is always read. */
 export function tokensRule<Input extends TokensInput>() {
   return v.rawCheck<Input>(({ dataset, addIssue }) => {
     if (!dataset.typed) return

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { chainIdIn, wholeNumber } from '../../http/request/input.ts'
+import { configuredChainId, wholeNumber } from '../../http/request/input.ts'
 import { PER_CALL } from '../../http/route/charge.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentSnapshot } from '../present.ts'
@@ -9,7 +9,7 @@ import { portfolioParameters, tokensRule } from './input.ts'
 
 const FROM = 'X-Snapshots-From'
 
-/** What a wallet was worth at each midnight. */
+/** Defines the route that lists a wallet's daily snapshots. */
 export function snapshotsRoute({
   chainIds,
   snapshots,
@@ -19,7 +19,7 @@ export function snapshotsRoute({
   readonly snapshots: () => SnapshotReader
 }): Route {
   const days = v.optional(
-    v.pipe(wholeNumber({ min: 1, max: SNAPSHOTS_MAX }), v.description('The newest so many days.')),
+    v.pipe(wholeNumber({ min: 1, max: SNAPSHOTS_MAX }), v.description('Number of latest days.')),
     String(SNAPSHOTS_DEFAULT),
   )
   return defineRoute({
@@ -29,7 +29,7 @@ export function snapshotsRoute({
     summary: 'Daily snapshots of a wallet on one chain: what it was worth at each UTC midnight.',
     description: DESCRIPTION,
     input: v.pipe(
-      v.object({ ...portfolioParameters(chainIds), chain_id: chainIdIn(chainIds), max_snapshots: days }),
+      v.object({ ...portfolioParameters(chainIds), chain_id: configuredChainId(chainIds), max_snapshots: days }),
       tokensRule(),
     ),
     output: snapshotsOutput,
@@ -38,12 +38,12 @@ export function snapshotsRoute({
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the first one asked for.' },
     charge: { credits: 5, per: PER_CALL },
     read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { signal }) {
-      return snapshots().of({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, signal)
+      return snapshots().readSnapshots({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, signal)
     },
-    present: ({ snapshots: shown, cutAt }, { chain_id: chainId }) => ({
-      data: shown.map(presentSnapshot),
-      asOf: shown.slice(-1).map(({ blockNumber }) => ({ chainId, blockNumber })),
-      ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: dateOf(cutAt) } }),
+    present: ({ snapshots: snapshotsShown, cutAt }, { chain_id: chainId }) => ({
+      data: snapshotsShown.map(presentSnapshot),
+      asOf: snapshotsShown.slice(-1).map(({ blockNumber }) => ({ chainId, blockNumber })),
+      ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: formatDay(cutAt) } }),
     }),
   })
 }
@@ -56,6 +56,6 @@ const DESCRIPTION =
   'keeps old state (an archive node). Without one the series begins when it is first asked for: the service then takes ' +
   `each midnight right after it has passed, and the header \`${FROM}\` says where the series begins.`
 
-function dateOf(day: number): string {
+function formatDay(day: number): string {
   return new Date(day * 86_400_000).toISOString().slice(0, 10)
 }

@@ -8,13 +8,13 @@ import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
 import { classifyAssets } from '../sum/classify.ts'
 import { computeBalance } from '../sum/total.ts'
 
-/** Hexadecimal digits of a name: as long as the address of a contract. */
+/** Hexadecimal digits of a target's name: as long as the address of a contract. */
 const NAME_DIGITS = 40
 
-/** What is asked of a chain at each midnight. */
+/** What to read on a chain at each midnight. */
 export interface MidnightQuery {
   readonly client: FinanceClient
-  /** Families whose holdings are read there. */
+  /** Families whose holdings are read. */
   readonly families: readonly string[]
   /** Tokens that the caller names, checksummed. */
   readonly tokens: readonly Address[]
@@ -22,32 +22,35 @@ export interface MidnightQuery {
 }
 
 /**
- * A chain with all that is asked there, for daily snapshots. Further midnights are taken for what everybody asks: the
- * lists alone.
+ * Creates the target of daily snapshots for a query on a chain. Only the default query (listed tokens alone) is
+ * followed at later midnights.
  */
-export function createSnapshotTarget(reader: AssetReader, asked: MidnightQuery): PortfolioTarget {
-  const { client, tokens, includeUnlisted } = asked
-  const figuresOf = memoize(({ assets }: ChainAssets) => figuresIn(assets, includeUnlisted))
+export function createSnapshotTarget(reader: AssetReader, query: MidnightQuery): PortfolioTarget {
+  const { client, tokens, includeUnlisted } = query
+  const getFigures = memoize(({ assets }: ChainAssets) => computeFigures(assets, includeUnlisted))
   return {
     client,
     chainId: client.chain.id,
-    name: nameOf(asked),
-    // Readings have nothing in common, and one wallet may have more than can be summed.
+    name: createName(query),
+    // Reads of wallets share nothing, and one wallet may have more than can be summed.
     walletsMax: 1,
     isFollowed: tokens.length === 0 && !includeUnlisted,
-    async figuresAt({ block }, wallets, signal) {
-      const textOf = (found: ChainAssets) => JSON.stringify(figuresOf(found))
-      const agreed = await Promise.all(
-        wallets.map((wallet) => reader.readAgreed({ client, wallet, tokens, block }, { textOf, signal })),
+    async readFigures({ block }, wallets, signal) {
+      const toText = (assets: ChainAssets) => JSON.stringify(getFigures(assets))
+      const results = await Promise.all(
+        wallets.map((wallet) => reader.readAgreed({ client, wallet, tokens, block }, { toText, signal })),
       )
-      const said = agreed.map(({ endpoints }) => endpoints)
-      const least = said.reduce((least, each) => (each.length < least.length ? each : least), said[0] ?? [])
-      return { value: agreed.map(({ value }) => figuresOf(value)), endpoints: least }
+      const endpointSets = results.map(({ endpoints }) => endpoints)
+      const fewestEndpoints = endpointSets.reduce(
+        (least, each) => (each.length < least.length ? each : least),
+        endpointSets[0] ?? [],
+      )
+      return { value: results.map(({ value }) => getFigures(value)), endpoints: fewestEndpoints }
     },
   }
 }
 
-function figuresIn(assets: ChainAssets['assets'], includeUnlisted: boolean): PortfolioFigures {
+function computeFigures(assets: ChainAssets['assets'], includeUnlisted: boolean): PortfolioFigures {
   const rows = classifyAssets(assets, { includeUnlisted })
   const { netE6, assetsE6, debtE6, kindsE6, rows: counts } = computeBalance(rows)
   return {
@@ -62,11 +65,11 @@ function figuresIn(assets: ChainAssets['assets'], includeUnlisted: boolean): Por
   }
 }
 
-/** The hash of what figures depend on beside the chain itself: with other tokens or families they are read anew. */
-function nameOf({ client, families, tokens, includeUnlisted }: MidnightQuery): Hex {
-  const further = [...new Set(tokens)].sort().join()
-  const text = [hashOf(client.chain.tokens.addresses), further, includeUnlisted, families.join()].join(';')
+/** Hashes the inputs of figures besides the chain: with other tokens or families, figures are read again. */
+function createName({ client, families, tokens, includeUnlisted }: MidnightQuery): Hex {
+  const sortedTokens = [...new Set(tokens)].sort().join()
+  const text = [hashAddresses(client.chain.tokens.addresses), sortedTokens, includeUnlisted, families.join()].join(';')
   return `0x${hash('sha256', text).slice(0, NAME_DIGITS)}`
 }
 
-const hashOf = memoize((addresses: readonly Address[]) => hash('sha256', addresses.toSorted().join()))
+const hashAddresses = memoize((addresses: readonly Address[]) => hash('sha256', addresses.toSorted().join()))

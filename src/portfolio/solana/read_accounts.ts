@@ -17,52 +17,53 @@ import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead, HeldAsset } from '../sum/row.ts'
 import { createOwnPlanner, type OwnPlan } from './own_tokens.ts'
 
-/** Time for one answer over all its steps and tries. */
+/** Time limit for one answer over all steps and attempts, milliseconds. */
 const BUDGET_MS = 6_000
-/** So often a wallet is read again because something changed meanwhile. */
-const TRIES_MAX = 3
-/** Most token accounts of a wallet that hold something. */
+/** Most attempts to read a wallet that changes during the read. */
+const ATTEMPTS_MAX = 3
+/** Most token accounts with a balance that a wallet may have. */
 const ACCOUNTS_MAX = 2_000
-/** Wallets that are remembered, and how many token accounts they may have together. */
-const WALLETS_MAX = 5_000
-const REMEMBERED_MAX = 200_000
+/** Limits of the cache of token accounts: wallets, and token accounts in total. */
+const WALLETS_CACHED_MAX = 5_000
+const ACCOUNTS_CACHED_MAX = 200_000
 
-/** A family whose holdings on Solana are summed. */
+/** A family with holdings on Solana. */
 export interface AccountFamily {
   readonly name: string
   readonly reader: AccountHoldingsReader
 }
 
-/** Reads all that wallets of Solana have and owe. */
+/** Reads the assets and debts of Solana wallets. */
 export interface AccountAssetReader {
   /**
-   * All of a wallet's assets at one slot; if they fill several requests and the slot goes on meanwhile, each at its own.
-   * One request in a row if the wallet was read before and has the same accounts. Throws `CodedError` INVALID_PARAMETER
-   * if it has too many token accounts or positions, `UpstreamError` if Solana cannot be read or changes meanwhile.
+   * Reads all of a wallet's assets at one slot, or each request at its own slot if several are needed and the slot
+   * advances. Takes one sequential request if the wallet was read before and has the same accounts. Throws `CodedError`
+   * INVALID_PARAMETER for too many token accounts or positions, `UpstreamError` if Solana cannot be read or the wallet
+   * keeps changing.
    */
   read(wallet: string, signal: AbortSignal): Promise<WithExpiry<AssetsRead>>
 }
 
-/** Makes a reader over what families hold. */
+/** Creates a reader over the holdings of families. */
 export function createAccountAssetReader(options: {
   readonly solana: SolanaClient
   readonly families: readonly AccountFamily[]
-  /** Where prices come from. */
+  /** Source of prices. */
   readonly priceMarket: PriceMarket
   readonly clock: Clock
 }): AccountAssetReader {
   const { solana, families, priceMarket, clock } = options
   const prices = getScopePrices(solana, priceMarket)
-  const own = createOwnPlanner({ tokens: createSolanaTokens(clock), prices })
-  const apartMax = getMaxSlotDistance(solana)
-  const remembered = createLru<readonly ListedTokenAccount[]>({
-    entriesMax: WALLETS_MAX,
-    weightMax: REMEMBERED_MAX,
-    weightOf: (tokens) => tokens.length,
+  const ownPlanner = createOwnPlanner({ tokens: createSolanaTokens(clock), prices })
+  const slotDistanceMax = getMaxSlotDistance(solana)
+  const accountsByWallet = createLru<readonly ListedTokenAccount[]>({
+    entriesMax: WALLETS_CACHED_MAX,
+    weightMax: ACCOUNTS_CACHED_MAX,
+    getWeight: (tokens) => tokens.length,
   })
   const cache = createSlotCache<AssetsRead>({ solana, clock, budgetMs: BUDGET_MS, ...CACHE_LIMITS })
 
-  async function list(session: SolanaSession, wallet: string, minSlot: bigint): Promise<WalletTokens> {
+  async function listTokens(session: SolanaSession, wallet: string, minSlot: bigint): Promise<WalletTokens> {
     const listed = await listWalletTokens(session, wallet, minSlot)
     const count = listed.tokens.length
     if (count <= ACCOUNTS_MAX) return listed
@@ -70,62 +71,62 @@ export function createAccountAssetReader(options: {
     throw new CodedError('INVALID_PARAMETER', `Cannot sum ${count} token accounts of wallet ${wallet}: ${limit}`)
   }
 
-  /** What the wallet needed when it was last read, and the answer to that; undefined if not all of it is known. */
+  /** Reads the accounts that the wallet's last read needed; undefined if not all of them are cached. */
   async function readEarly(session: SolanaSession, wallet: string): Promise<readonly AccountGroup[] | undefined> {
-    const before = remembered.get(wallet)
-    if (before === undefined || !prices.isReady()) return undefined
+    const cached = accountsByWallet.get(wallet)
+    if (cached === undefined || !prices.isReady()) return undefined
     const plans = families.map(({ reader }) => reader.recall(wallet))
-    const known = plans.filter((plan) => plan !== undefined)
-    if (known.length < plans.length) return undefined
-    const { items, check } = wholeOf(await own.plan(wallet, before), known)
+    const cachedPlans = plans.filter((plan) => plan !== undefined)
+    if (cachedPlans.length < plans.length) return undefined
+    const { items, check } = mergePlans(await ownPlanner.plan(wallet, cached), cachedPlans)
     return await session.grouped(items, { check })
   }
 
-  /** All that the wallet has by the lists of its tokens; the newest slot that was seen if something changed. */
+  /** Reads the wallet's assets by its lists of tokens; returns the newest slot seen if something changed. */
   async function readOnce(
     session: SolanaSession,
     wallet: string,
     { minSlot, isFirst }: { readonly minSlot: bigint; readonly isFirst: boolean },
   ): Promise<AssetsRead | bigint> {
-    const listed = list(session, wallet, minSlot)
-    const question = { wallet, minSlot, listed, positionsMax: POSITIONS_MAX }
-    const [{ tokens, ...listedAt }, plans, early] = await Promise.all([
+    const listed = listTokens(session, wallet, minSlot)
+    const query = { wallet, minSlot, listed, positionsMax: POSITIONS_MAX }
+    const [{ tokens, ...slotRange }, plans, early] = await Promise.all([
       listed,
-      Promise.all(families.map(({ reader }) => reader.plan(session, question))),
+      Promise.all(families.map(({ reader }) => reader.plan(session, query))),
       isFirst ? readEarly(session, wallet) : undefined,
       prices.prepare(session),
-      listed.then((tokens) => own.prepare(session, tokens)),
+      listed.then((tokens) => ownPlanner.prepare(session, tokens)),
     ])
     const positions = plans.reduce((sum, plan) => sum + plan.positions, 0)
     if (positions > POSITIONS_MAX) {
       const message = `Cannot sum ${positions} positions of wallet ${wallet}: at most ${POSITIONS_MAX} can be summed`
       throw new CodedError('INVALID_PARAMETER', message)
     }
-    const itself = await own.plan(wallet, tokens)
-    const { items, check } = wholeOf(itself, plans)
-    const oldest = plans.map((plan) => plan.oldest).reduce(minBigint, listedAt.oldest)
-    const named = plans.map((plan) => plan.newest).reduce(maxBigint, listedAt.newest)
-    const groups = isAmong(items, early) ? early : await session.grouped(items, { minSlot: named, check })
+    const ownPlan = await ownPlanner.plan(wallet, tokens)
+    const { items, check } = mergePlans(ownPlan, plans)
+    const oldest = plans.map((plan) => plan.oldest).reduce(minBigint, slotRange.oldestSlot)
+    const newestListed = plans.map((plan) => plan.newest).reduce(maxBigint, slotRange.newestSlot)
+    const groups = isCovered(items, early) ? early : await session.grouped(items, { minSlot: newestListed, check })
     for (const { accounts } of new Set(groups)) prices.learn(accounts)
     const slots = groups.map(({ slot }) => slot)
-    const [least, newest] = [slots.reduce(minBigint), slots.reduce(maxBigint)]
-    const found = await assetsIn(groups, itself, plans)
-    // A list that is much older, or much younger, says little about the slot of the answer.
-    const isNear = newest - oldest <= apartMax && named - least <= apartMax
-    if (found === 'changed' || !isNear) return maxBigint(newest, named)
-    remembered.set(wallet, tokens)
-    const block = { chainId: SOLANA_CHAIN_ID, number: least }
+    const [oldestRead, newest] = [slots.reduce(minBigint), slots.reduce(maxBigint)]
+    const holdings = await readHoldings(groups, ownPlan, plans)
+    // A list from a distant slot does not describe the slot of the answer.
+    const isNear = newest - oldest <= slotDistanceMax && newestListed - oldestRead <= slotDistanceMax
+    if (holdings === 'changed' || !isNear) return maxBigint(newest, newestListed)
+    accountsByWallet.set(wallet, tokens)
+    const block = { chainId: SOLANA_CHAIN_ID, number: oldestRead }
     const tokensAsked = new Set(tokens.map(({ mint }) => mint)).size
-    return { block, tokensAsked, ...shownFrom(found, { isMixed: least !== newest }) }
+    return { block, tokensAsked, ...toAnswer(holdings, { isMixed: oldestRead !== newest }) }
   }
 
-  async function assetsIn(
+  async function readHoldings(
     groups: readonly AccountGroup[],
-    itself: OwnPlan,
+    ownPlan: OwnPlan,
     plans: readonly HoldingsPlan[],
   ): Promise<FoundHoldings | 'changed'> {
-    let at = itself.items.length
-    const wallet = await itself.read(groups.slice(0, at))
+    let at = ownPlan.items.length
+    const wallet = await ownPlan.read(groups.slice(0, at))
     const held: AccountHoldings[] = []
     for (const plan of plans) {
       const end = at + plan.items.length
@@ -142,32 +143,32 @@ export function createAccountAssetReader(options: {
     return { wallet, held, searches }
   }
 
-  async function readIn(session: SolanaSession, wallet: string): Promise<AssetsRead> {
+  async function readWithRetries(session: SolanaSession, wallet: string): Promise<AssetsRead> {
     let minSlot = 0n
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const read = await readOnce(session, wallet, { minSlot, isFirst: tries === 0 })
-      if (typeof read !== 'bigint') return read
-      minSlot = read
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const result = await readOnce(session, wallet, { minSlot, isFirst: attempt === 0 })
+      if (typeof result !== 'bigint') return result
+      minSlot = result
     }
     throw new UpstreamError(`Cannot read the assets of wallet ${wallet}: they changed while they were read`)
   }
 
   return {
     read(wallet, signal) {
-      return cache(wallet, (session) => readIn(session, wallet), signal)
+      return cache(wallet, (session) => readWithRetries(session, wallet), signal)
     },
   }
 }
 
-/** All that was found, not yet put together. */
+/** Holdings read from accounts, not merged yet. */
 interface FoundHoldings {
   readonly wallet: Exclude<Awaited<ReturnType<OwnPlan['read']>>, 'changed'>
   readonly held: readonly AccountHoldings[]
   readonly searches: NonNullable<AssetsRead['searches']>
 }
 
-/** All that must be read for an answer. */
-function wholeOf(own: Pick<OwnPlan, 'items'>, plans: readonly Pick<HoldingsPlan, 'items' | 'check'>[]) {
+/** Merges plans: all accounts to read, and one check of the answer. */
+function mergePlans(own: Pick<OwnPlan, 'items'>, plans: readonly Pick<HoldingsPlan, 'items' | 'check'>[]) {
   const items = [...own.items, ...plans.flatMap((plan) => plan.items)]
   const check = (answer: SolanaAccounts) => {
     for (const plan of plans) plan.check?.(answer)
@@ -175,8 +176,8 @@ function wholeOf(own: Pick<OwnPlan, 'items'>, plans: readonly Pick<HoldingsPlan,
   return { items, check }
 }
 
-/** True if all accounts of each item were read. */
-function isAmong(
+/** True if the groups contain all accounts of each item. */
+function isCovered(
   items: readonly (readonly string[])[],
   groups: readonly AccountGroup[] | undefined,
 ): groups is readonly AccountGroup[] {
@@ -184,16 +185,16 @@ function isAmong(
   return items.every((item, index) => item.every((address) => groups[index]?.accounts.has(address) === true))
 }
 
-/** Assets as answers show them; each says its slot if they are of several. */
-function shownFrom(
+/** Merges holdings for an answer; assets keep their slot only if the slots differ. */
+function toAnswer(
   { wallet, held, searches }: FoundHoldings,
   { isMixed }: { readonly isMixed: boolean },
 ): Pick<AssetsRead, 'assets' | 'notRead' | 'nfts' | 'searches'> {
   const own = new Set(held.flatMap(({ ownTokens }) => ownTokens))
-  const inPositions = held.flatMap(({ rows }) =>
+  const positionAssets = held.flatMap(({ rows }) =>
     rows.map(({ refused, ...row }): HeldAsset => ({ ...row, chainId: SOLANA_CHAIN_ID, refused, isUnlisted: false })),
   )
-  const assets = [...wallet.assets.filter(({ token }) => !own.has(token.address)), ...inPositions]
+  const assets = [...wallet.assets.filter(({ token }) => !own.has(token.address)), ...positionAssets]
   return {
     assets: isMixed ? assets : assets.map(({ slot: _, ...asset }) => asset),
     notRead: held.flatMap(({ notRead }) => notRead),

@@ -7,10 +7,10 @@ import { type HeldAsset, type Pricing, type Row, UNCOUNTED_REASONS, type Uncount
 type Rejection = readonly [UncountedReason, string]
 
 /**
- * The rows of assets in their order, each with its verdict. A debt is counted whenever it has a price: what speaks
- * against owning a token says nothing for owing it. What a pool prices is refused if all that the wallet has of the token
- * on the chain, as whatever kind, would be worth more than the tokens that the pool pays with. What a position cannot
- * pay out is left out of that: strangers could give the wallet such a position of any size, at no cost.
+ * Converts assets to rows in their order, each with its verdict. A debt is counted whenever it has a price: reasons
+ * against owning a token do not apply to owing it. A pool-priced token is not counted if the wallet's total holding of
+ * it on the chain, over all kinds, exceeds the value of the pool's quote tokens. The total excludes amounts that a
+ * position cannot pay out: a third party could give the wallet such a position of any size, at no cost.
  *
  * @figure value_usd
  * @source amount × price, a debt negative; the bound is `pool` of the prices
@@ -20,63 +20,63 @@ export function classifyAssets(
   assets: readonly HeldAsset[],
   { includeUnlisted }: { readonly includeUnlisted: boolean },
 ): Row[] {
-  // Without a price by a pool nothing is bounded.
+  // Totals are needed only for prices by pools.
   const totals = assets.some(({ price }) => price.kind === 'price' && price.liquidityUsd !== undefined)
-    ? totalsOf(assets)
+    ? sumPayable(assets)
     : undefined
   return assets.map((asset) => {
     const { chainId, kind, token, amount, position, frozen, slot, price } = asset
-    const verdict = verdictOn(asset, { includeUnlisted, total: totals?.get(keyOf(asset)) ?? amount })
-    return { chainId, kind, token, amount, position, frozen, slot, price: priceIn(price), verdict }
+    const verdict = classifyAsset(asset, { includeUnlisted, total: totals?.get(getKey(asset)) ?? amount })
+    return { chainId, kind, token, amount, position, frozen, slot, price: getPrice(price), verdict }
   })
 }
 
-/** How much of each token there is, as far as it can be paid out. */
-function totalsOf(assets: readonly HeldAsset[]): ReadonlyMap<string, bigint> {
+/** Sums the amount of each token that can be paid out. */
+function sumPayable(assets: readonly HeldAsset[]): ReadonlyMap<string, bigint> {
   const totals = new Map<string, bigint>()
   for (const asset of assets) {
     if (asset.refused?.reason === 'exceeds_liquidity') continue
-    totals.set(keyOf(asset), (totals.get(keyOf(asset)) ?? 0n) + asset.amount)
+    totals.set(getKey(asset), (totals.get(getKey(asset)) ?? 0n) + asset.amount)
   }
   return totals
 }
 
-function keyOf({ chainId, token }: HeldAsset): string {
+function getKey({ chainId, token }: HeldAsset): string {
   return `${chainId}:${token.address}`
 }
 
-function priceIn(pricing: Pricing): UsdPrice | undefined {
+function getPrice(pricing: Pricing): UsdPrice | undefined {
   return pricing.kind === 'price' ? pricing.price : undefined
 }
 
-function verdictOn(
+function classifyAsset(
   asset: HeldAsset,
   { includeUnlisted, total }: { readonly includeUnlisted: boolean; readonly total: bigint },
 ): Verdict {
   const { kind, token, amount, price, refused, isUnlisted } = asset
   const { decimals } = token
-  const objections: Rejection[] = []
+  const rejections: Rejection[] = []
   if (kind !== 'borrowed') {
-    if (refused !== undefined) objections.push([refused.reason, refused.detail])
-    if (isUnlisted && !includeUnlisted) objections.push(['unlisted', 'The token is in no list that was asked'])
+    if (refused !== undefined) rejections.push([refused.reason, refused.detail])
+    if (isUnlisted && !includeUnlisted) rejections.push(['unlisted', 'The token is in no list that was asked'])
   }
-  const value = worthOf(amount, { decimals, price })
-  if (value === undefined) objections.push(unpriced(asset))
+  const value = computeValue(amount, { decimals, price })
+  if (value === undefined) rejections.push(toUnpricedRejection(asset))
   else if (kind !== 'borrowed' && price.kind === 'price' && price.liquidityUsd !== undefined) {
-    const worth = worthOf(total, { decimals, price })
-    if (worth !== undefined && exceedsLiquidity(worth, { liquidityUsd: price.liquidityUsd })) {
-      const detail = `The holding would be worth ${cents(worth)} US dollars, and the pool holds ${cents(price.liquidityUsd)}`
-      objections.push(['exceeds_liquidity', detail])
+    const totalValue = computeValue(total, { decimals, price })
+    if (totalValue !== undefined && exceedsLiquidity(totalValue, { liquidityUsd: price.liquidityUsd })) {
+      const detail = `The holding would be worth ${formatCents(totalValue)} US dollars, and the pool holds ${formatCents(price.liquidityUsd)}`
+      rejections.push(['exceeds_liquidity', detail])
     }
   }
-  const [first] = objections.sort(([a], [b]) => UNCOUNTED_REASONS.indexOf(a) - UNCOUNTED_REASONS.indexOf(b))
+  const [first] = rejections.sort(([a], [b]) => UNCOUNTED_REASONS.indexOf(a) - UNCOUNTED_REASONS.indexOf(b))
   if (first !== undefined) return { counted: false, reason: first[0], detail: first[1] }
   if (value === undefined) throw new Error('Cannot count a row without a value')
   return { counted: true, value: kind === 'borrowed' ? { ...value, units: -value.units } : value }
 }
 
-/** Undefined without a price or decimals. */
-function worthOf(
+/** Computes the value of an amount; undefined without a price or decimals. */
+function computeValue(
   amount: bigint,
   { decimals, price }: { readonly decimals: number | undefined; readonly price: Pricing },
 ): Decimal | undefined {
@@ -84,11 +84,11 @@ function worthOf(
   return usdValue(amount, { decimals, price: price.price })
 }
 
-function unpriced({ token, price }: HeldAsset): Rejection {
+function toUnpricedRejection({ token, price }: HeldAsset): Rejection {
   if (price.kind === 'missing') return [price.reason, `It has no price because ${price.because}`]
   return ['unpriced', `Token ${token.address} has no usable decimals`]
 }
 
-function cents({ units, scale }: Decimal): string {
+function formatCents({ units, scale }: Decimal): string {
   return formatFixed(units, { scale, digits: 2 })
 }

@@ -3,11 +3,11 @@ import type { AssetsRead } from './row.ts'
 /** Most positions of a wallet on a chain, over all families. */
 export const POSITIONS_MAX = 2_000
 
-/** About how much memory a reading and an asset take. */
+/** Approximate memory of a read and of an asset. */
 const READ_BYTES = 1_024
 const ASSET_BYTES = 768
 
-/** Readings are kept until the next block or slot: at most this many, and at most this many bytes. */
+/** Limits of the cache of reads, which expire with the next block or slot. */
 export const CACHE_LIMITS = {
   entriesMax: 2_000,
   bytesMax: 64 * 1024 * 1024,

@@ -4,28 +4,28 @@ import { ROW_KINDS, type Row } from './row.ts'
 /** Digits of the largest token id. */
 const ID_DIGITS = 78
 
-/** Rows by value as answers show it, largest first; then those that are not counted, spam last; then as `tieOf`. */
+/** Sorts rows by displayed value, largest first; then uncounted rows, spam last; ties by `toTieKey`. */
 export function sortRows(rows: readonly Row[]): Row[] {
   return rows
-    .map((row) => ({ row, rank: rankOf(row), tie: tieOf(row) }))
+    .map((row) => ({ row, rank: getRank(row), tieKey: toTieKey(row) }))
     .sort((a, b) => {
       if (a.rank !== b.rank) return a.rank > b.rank ? -1 : 1
-      return a.tie < b.tie ? -1 : a.tie > b.tie ? 1 : 0
+      return a.tieKey < b.tieKey ? -1 : a.tieKey > b.tieKey ? 1 : 0
     })
     .map(({ row }) => row)
 }
 
-/** No value is as small as these. */
-const REFUSED = -(10n ** 400n)
-const SPAM = REFUSED - 1n
+/** Ranks below every value. */
+const UNCOUNTED_RANK = -(10n ** 400n)
+const SPAM_RANK = UNCOUNTED_RANK - 1n
 
-function rankOf({ verdict }: Row): bigint {
+function getRank({ verdict }: Row): bigint {
   if (verdict.counted) return sumE6([verdict.value])
-  return verdict.reason === 'spam' ? SPAM : REFUSED
+  return verdict.reason === 'spam' ? SPAM_RANK : UNCOUNTED_RANK
 }
 
-/** Chain, kind, address, position: text that sorts so. */
-function tieOf({ chainId, kind, token, position }: Row): string {
+/** Text that sorts by chain, kind, address and position. */
+function toTieKey({ chainId, kind, token, position }: Row): string {
   const numbers = [chainId, ROW_KINDS.indexOf(kind)].map((each) => String(each).padStart(16, '0'))
   const fields = Object.values(position ?? {}).map((field) =>
     /^[0-9]+$/.test(field) ? field.padStart(ID_DIGITS, '0') : field.toLowerCase(),

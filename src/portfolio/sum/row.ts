@@ -3,11 +3,11 @@ import type { AccountToken, HeldToken, Holding, HoldingExclusion, HoldingsSearch
 import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
-/** What a row is of, in the order in which rows of one value stand. */
+/** Kinds of rows, in the order in which rows of equal value are sorted. */
 export const ROW_KINDS = ['wallet', 'liquidity', 'supplied', 'borrowed'] as const
 export type RowKind = (typeof ROW_KINDS)[number]
 
-/** Why a row is not counted; if several apply, the first. */
+/** Reasons for not counting a row, in order of precedence. */
 export const UNCOUNTED_REASONS = [
   'spam',
   'withdrawal_reverts',
@@ -21,37 +21,37 @@ export const UNCOUNTED_REASONS = [
 ] as const
 export type UncountedReason = (typeof UNCOUNTED_REASONS)[number]
 
-/** Some of one token that a wallet has or owes somewhere, at the block or slot of its chain's reading. */
+/** An amount of one token that a wallet has or owes, at the block or slot of its chain's read. */
 export interface HeldAsset {
   readonly chainId: number
   readonly kind: RowKind
   readonly token: HeldToken | AccountToken
-  /** Smallest units, above zero; of a debt too. */
+  /** Smallest units, above zero, also for a debt. */
   readonly amount: bigint
   readonly price: Pricing
-  /** True if no list has the token, and no position that is not refused. */
+  /** True if the token is on no list and in no accepted position. */
   readonly isUnlisted: boolean
-  /** What is known against it besides. */
+  /** Any other reason against counting it. */
   readonly refused: HoldingExclusion | undefined
-  /** Null in the wallet itself. */
+  /** Null for tokens in the wallet itself. */
   readonly position: Holding['position'] | null
-  /** True if nobody may move it, on Solana. */
+  /** Solana: true if the account is frozen. */
   readonly frozen?: true
-  /** Its own, if assets of one answer are of several slots of Solana. */
+  /** The asset's own slot, if assets of one answer were read at several Solana slots. */
   readonly slot?: bigint
 }
 
-/** All that a wallet has and owes on one chain, at one block or slot. */
+/** Assets and debts of a wallet on one chain, at one block or slot. */
 export interface AssetsRead {
   readonly block: Pick<Block, 'chainId' | 'number'>
   readonly assets: readonly HeldAsset[]
-  /** How many tokens were asked for a balance, the native one apart. */
+  /** Number of tokens whose balance was read, without the native one. */
   readonly tokensAsked: number
-  /** What is missing, in words for a list. */
+  /** Holdings that were not read, as items of a list. */
   readonly notRead: readonly string[]
-  /** How many tokens of one unit without decimals it has, which are not assets; absent if nobody looked. */
+  /** Number of single-unit tokens without decimals, which are not assets; absent if they were not read. */
   readonly nfts?: number
-  /** How families found positions, if there may be others. */
+  /** How families found positions, if there may be more. */
   readonly searches?: readonly (HoldingsSearch & { readonly family: string })[]
 }
 
@@ -62,7 +62,7 @@ export type Pricing = Priced | NoPrice
 export interface Priced {
   readonly kind: 'price'
   readonly price: UsdPrice
-  /** US dollars of the tokens in the pool that the price is from: all rows of the token may be worth no more. */
+  /** US dollars of the quote tokens in the price's pool: the upper bound for the value of all rows of the token. */
   readonly liquidityUsd?: Decimal
 }
 

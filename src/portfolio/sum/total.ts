@@ -3,19 +3,19 @@ import { groupBy } from '../../lib/group_by.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 import type { Row, RowKind } from './row.ts'
 
-/** What rows sum to, each figure rounded once, in millionths of a US dollar. */
+/** Sums of rows, each figure rounded once, in millionths of a US dollar. */
 export interface Total {
   /** Assets less debts. */
   readonly netE6: bigint
   readonly assetsE6: bigint
-  /** Not negative, as `kindsE6.borrowed`. */
+  /** Not negative, like `kindsE6.borrowed`. */
   readonly debtE6: bigint
   readonly kindsE6: Readonly<Record<RowKind, bigint>>
 }
 
 /** The sum of a wallet's rows, and its parts. */
 export interface Breakdown extends Total {
-  /** Those with a row, counted or not, by id, ascending. */
+  /** Chains with a row, counted or not, by id, ascending. */
   readonly chains: readonly (Total & { readonly chainId: number; readonly counted: number })[]
   /** Debts are negative. */
   readonly confidencesE6: Readonly<Record<PriceConfidence, bigint>>
@@ -50,8 +50,8 @@ export function computeTotal(rows: readonly Row[]): Total {
 }
 
 /**
- * The same with its parts by chain and by how sure prices are: what counted rows with a price of that confidence sum to,
- * debts negative.
+ * The sum of counted rows, with its parts by chain and by price confidence: each is the sum of the counted rows whose
+ * price has that confidence, debts negative.
  *
  * @figure oracle_usd, derived_usd, assumed_usd, market_usd
  * @source definition
@@ -62,27 +62,28 @@ export function computeBalance(rows: readonly Row[]): Breakdown {
   for (const { price, verdict } of rows) {
     if (verdict.counted && price !== undefined) values[getConfidence(price)].push(verdict.value)
   }
-  const netOf = (confidence: PriceConfidence) => sumE6(values[confidence])
-  const because = (reason: string) => rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length
-  const [counted, unpriced, spam] = [countedIn(rows), because('unpriced'), because('spam')]
+  const sumNet = (confidence: PriceConfidence) => sumE6(values[confidence])
+  const countUncounted = (reason: string) =>
+    rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length
+  const [counted, unpriced, spam] = [countCounted(rows), countUncounted('unpriced'), countUncounted('spam')]
   const total = computeTotal(rows)
   const chains = [...groupBy(rows, ({ chainId }) => chainId)].sort(([a], [b]) => a - b)
   return {
     ...total,
-    chains: chains.map(([chainId, here]) => {
-      const { netE6, assetsE6, debtE6, kindsE6 } = chains.length === 1 ? total : computeTotal(here)
-      return { chainId, counted: countedIn(here), netE6, assetsE6, debtE6, kindsE6 }
+    chains: chains.map(([chainId, chainRows]) => {
+      const { netE6, assetsE6, debtE6, kindsE6 } = chains.length === 1 ? total : computeTotal(chainRows)
+      return { chainId, counted: countCounted(chainRows), netE6, assetsE6, debtE6, kindsE6 }
     }),
     confidencesE6: {
-      oracle: netOf('oracle'),
-      derived: netOf('derived'),
-      assumed: netOf('assumed'),
-      market: netOf('market'),
+      oracle: sumNet('oracle'),
+      derived: sumNet('derived'),
+      assumed: sumNet('assumed'),
+      market: sumNet('market'),
     },
     rows: { counted, unpriced, spam, others: rows.length - counted - unpriced - spam },
   }
 }
 
-function countedIn(rows: readonly Row[]): number {
+function countCounted(rows: readonly Row[]): number {
   return rows.filter(({ verdict }) => verdict.counted).length
 }

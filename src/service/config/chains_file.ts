@@ -8,14 +8,14 @@ import type { FinanceChain, UsdFeed, Wrapper } from '../../finance/chain.ts'
 import { WRAPPER_KINDS } from '../../finance/price/table/wrappers.ts'
 import { createTokenList, type NamedTokens } from '../../finance/token/list/list.ts'
 
-/** Tokens whose pools are asked for prices. */
+/** Maximum tokens whose pools give prices. */
 const QUOTES_MAX = 4
-/** Wrappers that `prices.sol` opens. */
+/** Maximum nested wrappers that `prices.sol` opens. */
 const WRAPPERS_MAX = 2
-/** Endpoints that must give the same bytes. */
+/** Maximum of endpoints that must return the same bytes. */
 const QUORUM_MAX = 5
 const QUORUM_EXPECTED = `expected a whole number from 1 to ${QUORUM_MAX}`
-/** Default: a day, the longest heartbeat that Chainlink uses. */
+/** Default heartbeat: a day, the longest that Chainlink uses. */
 export const HEARTBEAT_SEC_DEFAULT = 86_400
 
 const rpcUrl = v.pipe(
@@ -29,7 +29,7 @@ const rpcUrls = v.pipe(
   v.maxLength(32, 'expected 1 to 32 URLs'),
 )
 
-const wholeFrom = (min: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(min))
+const integerAtLeast = (min: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(min))
 
 const feed = v.union(
   [
@@ -37,7 +37,7 @@ const feed = v.union(
       checksummed,
       v.transform((address) => ({ feed: address, heartbeatSec: HEARTBEAT_SEC_DEFAULT })),
     ),
-    v.strictObject({ feed: checksummed, heartbeatSec: wholeFrom(1) }),
+    v.strictObject({ feed: checksummed, heartbeatSec: integerAtLeast(1) }),
   ],
   'expected the address of a feed, or an object with its "feed" and "heartbeatSec"',
 )
@@ -55,7 +55,7 @@ const wrappers = v.pipe(
   v.array(v.strictObject({ token: checksummed, kind: v.picklist(WRAPPER_KINDS), of: checksummed })),
   v.check((rows) => findDuplicates(rows.map(({ token }) => token)).length === 0, 'expected each token once'),
   v.check(
-    (rows) => areOpened(rows),
+    (rows) => areOpenable(rows),
     `expected at most ${WRAPPERS_MAX} wrappers around a token, and none around itself`,
   ),
   v.transform(
@@ -64,17 +64,17 @@ const wrappers = v.pipe(
   ),
 )
 
-/** Whether what is inside each of them is found by opening no more wrappers than a lens opens. */
-function areOpened(rows: readonly { readonly token: Address; readonly of: Address }[]): boolean {
-  const inside = new Map(rows.map(({ token, of }) => [token, of]))
+/** True if a lens can open every wrapper, given its limit of nested wrappers. */
+function areOpenable(rows: readonly { readonly token: Address; readonly of: Address }[]): boolean {
+  const innerByToken = new Map(rows.map(({ token, of }) => [token, of]))
   return rows.every(({ of }) => {
     let token: Address | undefined = of
-    for (let opened = 1; opened <= WRAPPERS_MAX && token !== undefined; opened++) token = inside.get(token)
+    for (let opened = 1; opened <= WRAPPERS_MAX && token !== undefined; opened++) token = innerByToken.get(token)
     return token === undefined
   })
 }
 
-/** Site that shows what is on a chain: pages link to its `/address/…` and `/tx/…`. */
+/** Block explorer of a chain: pages link to its `/address/…` and `/tx/…`. */
 const explorer = v.pipe(
   v.string(),
   v.check(isHttpUrl, 'expected an address that begins with https:// or http://'),
@@ -82,7 +82,7 @@ const explorer = v.pipe(
 )
 
 const chainEntries = {
-  id: v.pipe(wholeFrom(1), v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`)),
+  id: v.pipe(integerAtLeast(1), v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`)),
   name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
   rpcUrls,
   quorum: v.optional(
@@ -93,11 +93,11 @@ const chainEntries = {
       v.maxValue(QUORUM_MAX, QUORUM_EXPECTED),
     ),
   ),
-  blockTimeMs: v.optional(v.pipe(wholeFrom(0), v.maxValue(600_000))),
-  reuseMs: v.optional(v.pipe(wholeFrom(0), v.maxValue(600_000))),
-  maxBlockAgeSec: v.optional(wholeFrom(1)),
+  blockTimeMs: v.optional(v.pipe(integerAtLeast(0), v.maxValue(600_000))),
+  reuseMs: v.optional(v.pipe(integerAtLeast(0), v.maxValue(600_000))),
+  maxBlockAgeSec: v.optional(integerAtLeast(1)),
   finality: v.optional(
-    v.union([v.strictObject({ depth: wholeFrom(0) }), v.strictObject({ tag: v.picklist(['safe', 'finalized']) })]),
+    v.union([v.strictObject({ depth: integerAtLeast(0) }), v.strictObject({ tag: v.picklist(['safe', 'finalized']) })]),
   ),
   prices: v.optional(
     v.strictObject({
@@ -122,16 +122,16 @@ const chainEntries = {
 
 const solanaEntries = {
   rpcUrls: v.optional(rpcUrls),
-  maxSlotAgeSec: v.optional(wholeFrom(1)),
-  slotMs: v.optional(v.pipe(wholeFrom(100), v.maxValue(10_000))),
+  maxSlotAgeSec: v.optional(integerAtLeast(1)),
+  slotMs: v.optional(v.pipe(integerAtLeast(100), v.maxValue(10_000))),
   explorer: v.optional(explorer),
   ...kaminoEntries,
 }
 
-/** One chain of a `CHAINS_FILE`. A built-in row of the same id supplies what it leaves out. Families add entries. */
+/** One chain of a `CHAINS_FILE`. A built-in row of the same id supplies missing values. Families add entries. */
 type ChainRow = v.InferOutput<v.StrictObjectSchema<typeof chainEntries, undefined>>
 
-/** Solana as a `CHAINS_FILE` describes it. Families add entries. */
+/** The Solana entry of a `CHAINS_FILE`. Families add entries. */
 export type SolanaRow = v.InferOutput<v.StrictObjectSchema<typeof solanaEntries, undefined>>
 
 interface ChainsFile {
@@ -139,26 +139,26 @@ interface ChainsFile {
   readonly solana?: SolanaRow | undefined
 }
 
-/** The whole file, with each family's entries in the rows of its network. */
-function chainsFileWith(
+/** Creates the schema of the file, with each family's entries in the rows of its network. */
+function createChainsFileSchema(
   families: readonly Pick<Family, 'network' | 'entries'>[],
 ): v.GenericSchema<unknown, ChainsFile> {
-  const added = (network: Family['network']): v.ObjectEntries =>
+  const mergeEntries = (network: Family['network']): v.ObjectEntries =>
     Object.assign({}, ...families.filter((each) => each.network === network).map(({ entries }) => entries))
   return v.strictObject({
-    chains: v.optional(v.array(v.strictObject({ ...added('evm'), ...chainEntries })), []),
-    solana: v.optional(v.strictObject({ ...added('solana'), ...solanaEntries })),
+    chains: v.optional(v.array(v.strictObject({ ...mergeEntries('evm'), ...chainEntries })), []),
+    solana: v.optional(v.strictObject({ ...mergeEntries('solana'), ...solanaEntries })),
   })
 }
 
-/** What a `CHAINS_FILE` describes. Each mistake is one sentence that names the place but no value, which may be secret. */
+/** A parsed `CHAINS_FILE`. Each mistake is one sentence with the path but no value, which may be secret. */
 interface ParsedChainsFile {
   readonly rows: readonly ChainRow[]
   readonly solana: SolanaRow
   readonly mistakes: readonly string[]
 }
 
-/** A file that describes nothing, for these mistakes. */
+/** Returns an empty result with these mistakes. */
 export function invalidChainsFile(mistakes: readonly string[]): ParsedChainsFile {
   return { rows: [], solana: {}, mistakes }
 }
@@ -174,35 +174,35 @@ export function parseChainsFile(
   } catch {
     return invalidChainsFile(['CHAINS_FILE: expected valid JSON'])
   }
-  // The schema would take an empty array for an empty object.
+  // The schema would accept an empty array as an empty object.
   if (Array.isArray(json)) return invalidChainsFile(['CHAINS_FILE: expected an object with "chains"'])
-  const parsed = v.safeParse(chainsFileWith(families), json)
+  const parsed = v.safeParse(createChainsFileSchema(families), json)
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
-    return { rows: chains, solana, mistakes: repeatedIds(chains) }
+    return { rows: chains, solana, mistakes: listRepeatedIds(chains) }
   }
   return invalidChainsFile(parsed.issues.map((issue) => `CHAINS_FILE: ${formatIssue(issue)}`))
 }
 
-/** What is wrong where in a file: our schema's own words if it has some, else what valibot expected. */
+/** Formats an issue with its path: our schema's own message if it has one, else what valibot expected. */
 export function formatIssue(issue: v.BaseIssue<unknown>): string {
   const { message, expected, received } = issue
-  const place = v.getDotPath(issue) ?? 'the file'
-  if (expected === 'never') return `${place}: there is no such setting`
-  if (received === 'undefined') return `${place}: it is required`
-  return `${place}: ${message.startsWith('Invalid ') ? `expected ${expected}` : message}`
+  const path = v.getDotPath(issue) ?? 'the file'
+  if (expected === 'never') return `${path}: there is no such setting`
+  if (received === 'undefined') return `${path}: it is required`
+  return `${path}: ${message.startsWith('Invalid ') ? `expected ${expected}` : message}`
 }
 
-/** The chain that a row describes, laid over the built-in one of the same id, if any. */
-export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
+/** Creates a chain from a row, over the built-in chain of the same id, if any. */
+export function toFinanceChain(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
   const { id, name, rpcUrls, quorum = 1 } = row
   const { wrappedNative: _, ...ownPrices } = row.prices ?? {}
   const prices = { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...ownPrices }
-  const nativeCurrency = nativeFromRow(row, builtIn)
-  // 0 says that the block time is not known.
+  const nativeCurrency = toNativeCurrency(row, builtIn)
+  // 0 means that the block time is unknown.
   const blockTimeMs = row.blockTimeMs === 0 ? undefined : (row.blockTimeMs ?? builtIn?.blockTimeMs)
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
-  const site = row.explorer ?? builtIn?.explorer
+  const explorerUrl = row.explorer ?? builtIn?.explorer
   return {
     id,
     name,
@@ -213,28 +213,28 @@ export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): 
     reuseMs: row.reuseMs ?? row.blockTimeMs ?? builtIn?.reuseMs ?? 0,
     ...(maxBlockAgeSec === undefined ? {} : { maxBlockAgeSec }),
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
-    ...(site === undefined ? {} : { explorer: site }),
+    ...(explorerUrl === undefined ? {} : { explorer: explorerUrl }),
     prices,
-    tokens: createTokenList({ id, ...nativeCurrency, prices }, ownTokens(row)),
+    tokens: createTokenList({ id, ...nativeCurrency, prices }, listOwnTokens(row)),
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
   }
 }
 
-function nativeFromRow(
+function toNativeCurrency(
   { nativeSymbol, prices }: ChainRow,
   builtIn: FinanceChain | undefined,
 ): Pick<FinanceChain, 'nativeCurrency'> {
-  const { name, ...known } = builtIn?.nativeCurrency ?? {}
-  const isAnother = nativeSymbol !== undefined && nativeSymbol !== known.symbol
+  const { name, ...currency } = builtIn?.nativeCurrency ?? {}
+  const isOtherSymbol = nativeSymbol !== undefined && nativeSymbol !== currency.symbol
   const nativeCurrency = {
-    ...known,
-    ...(isAnother ? { symbol: nativeSymbol } : name === undefined ? {} : { name }),
+    ...currency,
+    ...(isOtherSymbol ? { symbol: nativeSymbol } : name === undefined ? {} : { name }),
     ...(prices?.wrappedNative === undefined ? {} : { wrapped: prices.wrappedNative }),
   }
   return Object.keys(nativeCurrency).length === 0 ? {} : { nativeCurrency }
 }
 
-function ownTokens({ tokens = [] }: ChainRow): readonly NamedTokens[] {
+function listOwnTokens({ tokens = [] }: ChainRow): readonly NamedTokens[] {
   return tokens.length === 0 ? [] : [{ name: 'CHAINS_FILE', addresses: tokens }]
 }
 
@@ -245,6 +245,6 @@ export function isHttpUrl(text: string): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-function repeatedIds(rows: readonly ChainRow[]): string[] {
+function listRepeatedIds(rows: readonly ChainRow[]): string[] {
   return findDuplicates(rows.map(({ id }) => id)).map((id) => `CHAINS_FILE: chain ${id} is described twice`)
 }

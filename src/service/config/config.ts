@@ -17,9 +17,9 @@ import type { FileSources } from './token_lists.ts'
 import { resolveValueFiles } from './value_file.ts'
 import type { VariableName } from './variables.ts'
 
-/** Everything that an operator decides, checked. */
+/** The validated configuration. */
 export interface Config extends ServedChains {
-  /** Processes that serve as one. */
+  /** Number of worker processes. */
   readonly workers: number
   /** TCP port; 0 lets the system choose. */
   readonly port: number
@@ -28,42 +28,42 @@ export interface Config extends ServedChains {
   readonly host: string
   /** Absent: the embedded PostgreSQL in `dataDir`. Holds a password: never logged. */
   readonly databaseUrl: string | undefined
-  /** A standby of it that answers long reads. Holds a password: never logged. */
+  /** A standby of `databaseUrl` for long reads. Holds a password: never logged. */
   readonly databaseReadUrl: string | undefined
-  /** How `databaseUrl` is reached if it is not on this machine. */
+  /** TLS policy for `databaseUrl` if it is not on this machine. */
   readonly databaseTls: DatabaseTls
   /**
-   * Directory of the embedded server and of the journal. Absolute: the working directory may be deleted, and Node then
-   * tries for ever to make a relative one.
+   * Directory of the embedded server and of the journal. Absolute, because the working directory may be deleted, and
+   * Node then retries endlessly to create a relative one.
    */
   readonly dataDir: string
   /** Base of `next_page` and `prev_page`, without a trailing slash; absent: taken from each request. */
   readonly publicUrl: string | undefined
-  /** Further names under which the service answers, in small letters; `*` for any. */
+  /** Additional host names of the service, lowercase; `*` for any. */
   readonly allowedHosts: readonly string[]
-  /** Days that the request log is kept; 0: always. */
+  /** Retention of the request log, days; 0: unlimited. */
   readonly logRetentionDays: number
   /** Bearer token of `/admin/v1`; absent: only sessions open it. A secret: never logged. */
   readonly adminToken: string | undefined
   /** Text of `INSTANCE_KEY_FILE`; absent: the key is in the database. A secret: never logged. */
   readonly instanceKey: string | undefined
-  /** Features that are off whatever the operator switches. */
+  /** Features that are off regardless of the operator's switches. */
   readonly featuresOff: readonly Feature[]
-  /** Requests a second in the background, to all endpoints of a chain; 0: no limit. */
+  /** Background requests per second to all endpoints of a chain; 0: no limit. */
   readonly historyRequestsPerSecond: number
-  /** Proxies whose word on the address of a client is taken. */
+  /** Proxies trusted for the client's address. */
   readonly trustedProxies: readonly Network[]
   /** Private networks that webhooks may reach. */
   readonly webhookNetworks: readonly Network[]
   readonly corsOrigins: readonly string[]
-  /** How long requests are still taken after readiness has gone, milliseconds. */
+  /** How long requests are still accepted after readiness turns off, milliseconds. */
   readonly drainMs: number
-  /** True if requests that come before the answer to the last one are answered; Node does that in any case. */
+  /** True if pipelined requests are answered; Node answers them in any case. */
   readonly pipelining: boolean
   readonly logLevel: LogLevel
 }
 
-/** Wrong configuration: every mistake at once, without values, which may be secret. */
+/** Invalid configuration: all mistakes at once, without values, which may be secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly mistakes: readonly string[]
@@ -94,7 +94,7 @@ const NETWORKS_EXPECTED = 'addresses or networks such as 10.0.0.0/8, separated b
 const ORIGINS_EXPECTED = 'origins such as https://app.example.org, separated by commas'
 const DAYS_EXPECTED = `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`
 
-/** Public endpoints allow some ten to a hundred requests a second, and callers come first. */
+/** Public endpoints allow ten to a hundred requests per second, and callers have priority. */
 const REQUESTS_PER_SECOND = 50
 const REQUESTS_PER_SECOND_MAX = 10_000
 const REQUESTS_EXPECTED = `a whole number of requests, ${REQUESTS_PER_SECOND_MAX} at most, or 0 for no limit`
@@ -102,13 +102,13 @@ const REQUESTS_EXPECTED = `a whole number of requests, ${REQUESTS_PER_SECOND_MAX
 const DRAIN_SECONDS_MAX = 600
 const SECONDS_EXPECTED = `a number of seconds, ${DRAIN_SECONDS_MAX} at most`
 
-/** Shorter tokens can be guessed. */
+/** Minimum length of a token: shorter tokens can be guessed. */
 const TOKEN_LENGTH_MIN = 16
 const TOKEN_EXPECTED = `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`
 
 /**
- * Reads the environment, and the files that it names through `readFile`.
- * An empty variable counts as absent. Throws `ConfigError`.
+ * Reads the environment, and the files that it names through `readFile`. An empty variable counts as absent. Throws
+ * `ConfigError`.
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
@@ -116,66 +116,74 @@ export function readConfig(
   families: readonly Family[] = FAMILIES,
 ): Config {
   const { env, mistakes } = resolveValueFiles(environment, readFile)
-  const given = (name: VariableName): string | undefined => env[name]?.trim() || undefined
-  const checked = <T>(name: VariableName, parse: (text: string) => T | undefined, expected: string): T | undefined => {
-    const text = given(name)
+  const getVariable = (name: VariableName): string | undefined => env[name]?.trim() || undefined
+  const parseVariable = <T>(
+    name: VariableName,
+    parse: (text: string) => T | undefined,
+    expected: string,
+  ): T | undefined => {
+    const text = getVariable(name)
     const value = text === undefined ? undefined : parse(text)
     if (text !== undefined && value === undefined) mistakes.push(`${name}: expected ${expected}`)
     return value
   }
 
-  const { solana, ...served } = readChains({ given, readFile, mistakes, families, names: Object.keys(env) })
-  const databaseTls = checked('DATABASE_TLS', oneOf(TLS_POLICIES), TLS_POLICIES.join(', ')) ?? 'verify'
-  const port = checked('PORT', parsePort, PORT_EXPECTED) ?? 8080
-  const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
+  const { solana, ...served } = readChains({ getVariable, readFile, mistakes, families, names: Object.keys(env) })
+  const databaseTls =
+    parseVariable('DATABASE_TLS', createChoiceParser(TLS_POLICIES), TLS_POLICIES.join(', ')) ?? 'verify'
+  const port = parseVariable('PORT', parsePort, PORT_EXPECTED) ?? 8080
+  const operatorPort = parseVariable('OPERATOR_PORT', parsePort, PORT_EXPECTED)
   if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
   const config: Config = {
-    workers: checked('WORKERS', wholeFrom(1, WORKERS_MAX), WORKERS_EXPECTED) ?? 1,
+    workers: parseVariable('WORKERS', createIntegerParser(1, WORKERS_MAX), WORKERS_EXPECTED) ?? 1,
     port,
     operatorPort,
-    host: given('HOST') ?? '127.0.0.1',
-    databaseUrl: databaseUrl('DATABASE_URL', { given, databaseTls, mistakes }),
-    databaseReadUrl: databaseUrl('DATABASE_READ_URL', { given, databaseTls, mistakes }),
+    host: getVariable('HOST') ?? '127.0.0.1',
+    databaseUrl: readDatabaseUrl('DATABASE_URL', { getVariable, databaseTls, mistakes }),
+    databaseReadUrl: readDatabaseUrl('DATABASE_READ_URL', { getVariable, databaseTls, mistakes }),
     databaseTls,
-    dataDir: resolve(given('DATA_DIR') ?? 'data'),
-    publicUrl: checked('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
-    allowedHosts: checked('ALLOWED_HOSTS', parseHosts, HOSTS_EXPECTED) ?? [],
-    logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
-    adminToken: checked('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
-    instanceKey: instanceKey(given('INSTANCE_KEY_FILE'), { readFile, mistakes }),
-    featuresOff: FEATURES.filter((name) => checked(SWITCHES[name], parseSwitch, 'on or off') === 'off'),
+    dataDir: resolve(getVariable('DATA_DIR') ?? 'data'),
+    publicUrl: parseVariable('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
+    allowedHosts: parseVariable('ALLOWED_HOSTS', parseHosts, HOSTS_EXPECTED) ?? [],
+    logRetentionDays: parseVariable('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
+    adminToken: parseVariable('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
+    instanceKey: readInstanceKey(getVariable('INSTANCE_KEY_FILE'), { readFile, mistakes }),
+    featuresOff: FEATURES.filter((name) => parseVariable(SWITCHES[name], parseSwitch, 'on or off') === 'off'),
     historyRequestsPerSecond:
-      checked('HISTORY_REQUESTS_PER_SECOND', wholeFrom(0, REQUESTS_PER_SECOND_MAX), REQUESTS_EXPECTED) ??
-      REQUESTS_PER_SECOND,
-    trustedProxies: checked('TRUSTED_PROXIES', parseNetworks, NETWORKS_EXPECTED) ?? [],
-    webhookNetworks: checked('WEBHOOK_ALLOWED_CIDRS', parseNetworks, NETWORKS_EXPECTED) ?? [],
-    corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
-    drainMs: Math.round((checked('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? 0) * 1_000),
-    pipelining: checked('PIPELINING', parseSwitch, 'on or off') === 'on',
-    logLevel: checked('LOG_LEVEL', oneOf(LOG_LEVELS), 'debug, info, warn or error') ?? 'info',
+      parseVariable(
+        'HISTORY_REQUESTS_PER_SECOND',
+        createIntegerParser(0, REQUESTS_PER_SECOND_MAX),
+        REQUESTS_EXPECTED,
+      ) ?? REQUESTS_PER_SECOND,
+    trustedProxies: parseVariable('TRUSTED_PROXIES', parseNetworks, NETWORKS_EXPECTED) ?? [],
+    webhookNetworks: parseVariable('WEBHOOK_ALLOWED_CIDRS', parseNetworks, NETWORKS_EXPECTED) ?? [],
+    corsOrigins: parseVariable('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
+    drainMs: Math.round((parseVariable('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? 0) * 1_000),
+    pipelining: parseVariable('PIPELINING', parseSwitch, 'on or off') === 'on',
+    logLevel: parseVariable('LOG_LEVEL', createChoiceParser(LOG_LEVELS), 'debug, info, warn or error') ?? 'info',
     ...served,
-    solana: { ...solana, rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },
+    solana: { ...solana, rpcUrls: parseVariable('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },
   }
   if (config.workers > 1 && config.pipelining) mistakes.push('WORKERS: expected 1, as PIPELINING is on')
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return config
 }
 
-/** Parses a whole number in no more digits than the highest has. */
-function wholeFrom(min: number, max: number): (text: string) => number | undefined {
+/** Creates a parser of whole numbers with at most as many digits as `max`. */
+function createIntegerParser(min: number, max: number): (text: string) => number | undefined {
   return (text) => {
     const value = /^\d+$/.test(text) && text.length <= String(max).length ? Number(text) : Number.NaN
     return value >= min && value <= max ? value : undefined
   }
 }
 
-/** Parses one of these words. */
-function oneOf<Word extends string>(words: readonly Word[]): (text: string) => Word | undefined {
+/** Creates a parser that accepts only these words. */
+function createChoiceParser<Word extends string>(words: readonly Word[]): (text: string) => Word | undefined {
   return (text) => words.find((word) => word === text)
 }
 
-const parsePort = wholeFrom(0, 65_535)
-const parseSwitch = oneOf(['on', 'off'])
+const parsePort = createIntegerParser(0, 65_535)
+const parseSwitch = createChoiceParser(['on', 'off'])
 
 function parseRetentionDays(text: string): number | undefined {
   const days = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
@@ -186,18 +194,18 @@ function parseDrainSeconds(text: string): number | undefined {
   return /^\d{1,3}(\.\d)?$/.test(text) && Number(text) <= DRAIN_SECONDS_MAX ? Number(text) : undefined
 }
 
-/** Checked without `URL`, which refuses the empty host of a socket: `postgres://user@/database?host=/directory`. */
-function databaseUrl(
+/** Checks the URL without `URL`, which rejects a socket's empty host: `postgres://user@/database?host=/directory`. */
+function readDatabaseUrl(
   name: 'DATABASE_URL' | 'DATABASE_READ_URL',
-  { given, databaseTls, mistakes }: Pick<Config, 'databaseTls'> & Pick<FileSources, 'given' | 'mistakes'>,
+  { getVariable, databaseTls, mistakes }: Pick<Config, 'databaseTls'> & Pick<FileSources, 'getVariable' | 'mistakes'>,
 ): string | undefined {
-  const text = given(name)
+  const text = getVariable(name)
   if (text === undefined) return undefined
   try {
     const { listeners } = parseDatabaseUrl(text, databaseTls)
     if (name === 'DATABASE_URL') return text
     if (listeners.length > 1) mistakes.push(`${name}: expected one host`)
-    if (given('DATABASE_URL') === undefined) mistakes.push(`${name}: expected DATABASE_URL as well, its primary`)
+    if (getVariable('DATABASE_URL') === undefined) mistakes.push(`${name}: expected DATABASE_URL as well, its primary`)
   } catch (error) {
     const message = error instanceof Error ? error.message : 'cannot be used'
     mistakes.push(`${name}: ${message.replace(/^Cannot \w+ DATABASE_URL: /, '')}`)
@@ -205,7 +213,7 @@ function databaseUrl(
   return text
 }
 
-function instanceKey(
+function readInstanceKey(
   path: string | undefined,
   { readFile, mistakes }: Pick<FileSources, 'readFile' | 'mistakes'>,
 ): string | undefined {
@@ -227,12 +235,12 @@ function parseBaseUrl(text: string): string | undefined {
 }
 
 function parseHosts(text: string): readonly string[] | undefined {
-  const names = splitList(text).map((name) => (name === ANY_HOST ? name : hostName(name)))
+  const names = splitList(text).map((name) => (name === ANY_HOST ? name : parseHostName(name)))
   return names.length > 0 && names.every((name) => name !== undefined) ? names : undefined
 }
 
-/** The name as browsers send it; undefined for an address, which needs no mention, and for anything else. */
-function hostName(text: string): string | undefined {
+/** Normalizes a host name as browsers send it; undefined for an address, which is always accepted, or anything else. */
+function parseHostName(text: string): string | undefined {
   if (!/^[^\s/:@?#*[\]\\%]+$/.test(text) || !URL.canParse(`http://${text}`)) return undefined
   const { hostname } = new URL(`http://${text}`)
   return isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : undefined

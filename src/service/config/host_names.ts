@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Config } from './config.ts'
 
-/** Names under which the service answers, besides addresses and `localhost`. */
+/** Lists the host names of the service, besides addresses and `localhost`. */
 export function hostNames({
   host,
   publicUrl,

@@ -1,9 +1,9 @@
 import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
 
-/** What is said of a list of endpoints that is none. */
+/** The expectation in errors about lists of endpoints. */
 export const URLS_EXPECTED = `URLs, separated by commas, each ${RPC_URL_EXPECTED}`
 
-/** The parts of a list, separated by commas. */
+/** Splits a list at its commas. */
 export function splitList(text: string): string[] {
   return text
     .split(',')
@@ -11,7 +11,7 @@ export function splitList(text: string): string[] {
     .filter((part) => part !== '')
 }
 
-/** Endpoints, at least one; undefined for anything else. */
+/** Parses a list of endpoints, at least one; undefined for anything else. */
 export function parseUrls(text: string): readonly string[] | undefined {
   const urls = splitList(text)
   return urls.length > 0 && urls.every((url) => parseRpcUrl(url) !== undefined) ? urls : undefined

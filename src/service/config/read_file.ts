@@ -1,17 +1,17 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** Longest file that configuration may name, bytes. */
+/** Maximum size of a file that configuration names, bytes. */
 const FILE_BYTES_MAX = 20_000_000
 const CHUNK_BYTES = 65_536
 
-/** The file is longer than any that is meant. */
+/** The file exceeds `FILE_BYTES_MAX`. */
 class FileTooLongError extends Error {
   override readonly name = 'FileTooLongError'
 }
 
 /**
- * Text of a file or a pipe, without a byte order mark. Throws as `openSync`, and if it is longer than 20 MB, without
- * reading the rest of it.
+ * Reads a file or a pipe as text, without a byte order mark. Throws as `openSync`, and if it is longer than 20 MB,
+ * without reading the rest.
  */
 export function readTextFile(path: string): string {
   const file = openSync(path, 'r')
@@ -30,7 +30,7 @@ export function readTextFile(path: string): string {
   }
 }
 
-/** Why a file could not be read, without its name or content, which may be secret. */
+/** Describes why a file could not be read, without its name or content, which may be secret. */
 export function describeReadError(error: unknown): string {
   return error instanceof FileTooLongError
     ? `expected a file of at most ${FILE_BYTES_MAX / 1_000_000} MB`

@@ -2,13 +2,13 @@ import { describeReadError } from './read_file.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Secrets and URLs: each may come from a file that its name with `_FILE` names. */
+/** Variables with secrets and URLs: `NAME_FILE` may name a file with the value. */
 const FROM_FILES = /^(?:ADMIN_TOKEN|DATABASE_(?:READ_)?URL|PUBLIC_URL|RPC_URL_[^_]+|SOLANA_RPC_URL)$/
 const SUFFIX = '_FILE'
 
 /**
- * The environment with the text of each file in place of its name, as Docker and Kubernetes mount secrets. Lines of a
- * file of endpoints are the parts of the list. An empty variable counts as absent.
+ * Replaces each `_FILE` variable by the text of its file, as Docker and Kubernetes mount secrets. Lines of a file with
+ * endpoints become the parts of the list. An empty variable counts as absent.
  */
 export function resolveValueFiles(
   environment: Environment,
@@ -17,18 +17,18 @@ export function resolveValueFiles(
   const env = { ...environment }
   const mistakes: string[] = []
   for (const [name, path] of Object.entries(environment)) {
-    const of = name.slice(0, -SUFFIX.length)
-    if (!name.endsWith(SUFFIX) || !FROM_FILES.test(of)) continue
+    const variable = name.slice(0, -SUFFIX.length)
+    if (!name.endsWith(SUFFIX) || !FROM_FILES.test(variable)) continue
     delete env[name]
     if (path === undefined || path.trim() === '') continue
-    if (environment[of]?.trim()) mistakes.push(`${name}: expected either it or ${of}`)
+    if (environment[variable]?.trim()) mistakes.push(`${name}: expected either it or ${variable}`)
     try {
       const lines = readFile(path.trim())
         .trim()
         .split(/\s*\n\s*/)
-      env[of] = lines.join(',')
-      if (env[of] === '') mistakes.push(`${name}: the file is empty`)
-      if (lines.length > 1 && !of.includes('RPC_URL')) mistakes.push(`${name}: expected a file of one line`)
+      env[variable] = lines.join(',')
+      if (env[variable] === '') mistakes.push(`${name}: the file is empty`)
+      if (lines.length > 1 && !variable.includes('RPC_URL')) mistakes.push(`${name}: expected a file of one line`)
     } catch (error) {
       mistakes.push(`${name}: ${describeReadError(error)}`)
     }

@@ -1,12 +1,12 @@
-/** Variables of the environment that one row of a list describes. The texts are Markdown, as README and guides list them. */
+/** A row of environment variables. The texts are Markdown, because README and guides list them. */
 interface VariableRow {
   readonly names: readonly string[]
-  /** What holds without it: a value in backticks for each name, or one for all, or words. */
+  /** Default: a value in backticks for each name, or one for all, or a description. */
   readonly without: string
   readonly meaning: string
 }
 
-/** Variables that README lists: what a newcomer may need. */
+/** Variables that README lists, for a first setup. */
 export const FIRST_VARIABLES = [
   {
     names: ['PORT', 'HOST'],
@@ -24,7 +24,7 @@ export const FIRST_VARIABLES = [
   {
     names: ['DATA_DIR'],
     without: '`./data`',
-    meaning: 'the embedded database, and the journal of charges to take back',
+    meaning: 'the embedded database, and the journal of charges to void',
   },
   {
     names: ['OPERATOR_PORT'],
@@ -76,13 +76,13 @@ export const FIRST_VARIABLES = [
   },
 ] as const satisfies readonly VariableRow[]
 
-/** The others, which the guide Operating lists. */
+/** Additional variables, which the guide Operating lists. */
 export const FURTHER_VARIABLES = [
   {
     names: ['WORKERS'],
     without: '`1`',
     meaning:
-      'processes that serve as one, over one listener and one database: as many as cores to spare ([Workers](operating.md#workers))',
+      'worker processes sharing one listener and one database: as many as cores to spare ([Workers](operating.md#workers))',
   },
   {
     names: ['DRAIN_SECONDS'],
@@ -112,7 +112,7 @@ export const FURTHER_VARIABLES = [
   {
     names: ['ALLOWED_HOSTS'],
     without: 'none',
-    meaning: 'further names that others ask for it by (`Host`), separated by commas; `*` for any',
+    meaning: 'additional host names clients may use (`Host`), separated by commas; `*` for any',
   },
   {
     names: ['INSTANCE_KEY_FILE'],
@@ -155,25 +155,25 @@ export const FURTHER_VARIABLES = [
 
 const VARIABLES: readonly VariableRow[] = [...FIRST_VARIABLES, ...FURTHER_VARIABLES]
 
-type Listed = (typeof FIRST_VARIABLES | typeof FURTHER_VARIABLES)[number]['names'][number]
+type ListedName = (typeof FIRST_VARIABLES | typeof FURTHER_VARIABLES)[number]['names'][number]
 
 /** Endpoints of one chain. */
 export type RpcVariable = `RPC_URL_${string}`
 
-/** What may be read of the environment: nothing that is not listed. */
-export type VariableName = Exclude<Listed, 'RPC_URL_<chain id>'> | RpcVariable
+/** Variables that may be read: only listed ones. */
+export type VariableName = Exclude<ListedName, 'RPC_URL_<chain id>'> | RpcVariable
 
-/** All variables as plain text for a terminal. */
+/** Returns all variables as plain text for a terminal. */
 export function variablesText(): string {
   const rows = VARIABLES.map(
-    ({ names, without, meaning }) => `  ${names.join(', ')} (${plain(without)})\n      ${plain(meaning)}`,
+    ({ names, without, meaning }) => `  ${names.join(', ')} (${toPlainText(without)})\n      ${toPlainText(meaning)}`,
   )
   const files = 'A secret or a URL may come from a file: DATABASE_URL_FILE, ADMIN_TOKEN_FILE, RPC_URL_1_FILE and so on.'
-  return ['Variables of the environment (what holds without them):', '', ...rows, '', files].join('\n')
+  return ['Environment variables (defaults in parentheses):', '', ...rows, '', files].join('\n')
 }
 
-/** Text without marks; guides are named by the addresses at which they are served. */
-function plain(markdown: string): string {
+/** Removes Markdown; links to guides become their served addresses. */
+function toPlainText(markdown: string): string {
   return markdown
     .replaceAll('`', '')
     .replace(/\[([^\]]+)\]\((?:src\/dashboard\/guide\/)?(\w+)\.md(#[\w-]+)?\)/g, '$1 (/docs/$2$3)')

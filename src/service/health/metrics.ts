@@ -14,14 +14,14 @@ const FIGURES_MS = 60_000
 const DAY_MS = 86_400_000
 const DAY_SEC = 86_400
 
-/** Registers what is known of the process itself, under the names that Prometheus' own clients use. */
+/** Registers metrics of the process, under the names that Prometheus' own clients use. */
 export function createProcessMetrics(metrics: Metrics, clock: Clock): void {
   const startedSec = clock.now() / 1_000
   metrics.gauges({
     name: 'walletscope_build_info',
     help: '1, by version.',
     labels: ['version'],
-    together: 'most',
+    aggregation: 'most',
     read: () => [[[packageJson.version], 1]],
   })
   metrics.total({
@@ -34,28 +34,28 @@ export function createProcessMetrics(metrics: Metrics, clock: Clock): void {
   })
   metrics.gauge({
     name: 'process_resident_memory_bytes',
-    help: 'Memory that this process has in RAM; the embedded PostgreSQL has its own.',
+    help: 'Resident memory of this process; the embedded PostgreSQL has its own.',
     read: () => process.memoryUsage.rss(),
   })
   metrics.gauge({
     name: 'process_start_time_seconds',
     help: 'Start of this process, Unix time.',
-    together: 'least',
+    aggregation: 'least',
     read: () => startedSec,
   })
 }
 
-/** Registers how the connections to the database do. */
+/** Registers metrics of the database connections. */
 export function createDatabaseMetrics(metrics: Metrics, db: Pick<DatabasePool, 'report'>): void {
   metrics.gauge({
     name: 'walletscope_database_up',
-    help: '0 from a statement that failed because the database was away until one succeeds, else 1.',
-    together: 'least',
-    read: () => (db.report().every(({ reached }) => reached) ? 1 : 0),
+    help: '0 after a statement failed because the database was unreachable, until one succeeds, else 1.',
+    aggregation: 'least',
+    read: () => (db.report().every(({ isReachable }) => isReachable) ? 1 : 0),
   })
   metrics.gauges({
     name: 'walletscope_database_statements_running',
-    help: 'Statements under way, by lane.',
+    help: 'Running statements, by lane.',
     labels: ['lane'],
     read: () => db.report().map(({ name, running }) => [[name], running]),
   })
@@ -73,11 +73,11 @@ export function createDatabaseMetrics(metrics: Metrics, db: Pick<DatabasePool, '
   })
 }
 
-/** Registers how far chains are, as their endpoints have shown it last: nobody is asked for it. */
+/** Registers the newest blocks that endpoints have returned; sends no requests. */
 export function createChainMetrics(metrics: Metrics, { clients, clock }: { clients: Clients; clock: Clock }): void {
-  const heads = () => reportsOf(clients).flatMap(([id, endpoints]) => headOf(id, endpoints))
+  const heads = () => listReports(clients).flatMap(([id, endpoints]) => findNewestHead(id, endpoints))
   const eachEndpoint = (read: (endpoint: EndpointReport) => number | undefined) => () =>
-    reportsOf(clients).flatMap(([id, endpoints]) =>
+    listReports(clients).flatMap(([id, endpoints]) =>
       endpoints.flatMap((endpoint, index) => {
         const value = read(endpoint)
         return value === undefined ? [] : [[[id, index + 1], value] as const]
@@ -86,64 +86,64 @@ export function createChainMetrics(metrics: Metrics, { clients, clock }: { clien
   const labels = ['chain_id', 'endpoint']
   metrics.gauges({
     name: 'walletscope_chain_head_block',
-    help: 'Newest block, or slot, that an endpoint has shown.',
+    help: 'Newest block, or slot, that an endpoint has returned.',
     labels: ['chain_id'],
-    together: 'most',
+    aggregation: 'most',
     read: () => heads().map(({ id, number }) => [[id], number]),
   })
   metrics.gauges({
     name: 'walletscope_chain_head_age_seconds',
-    help: 'Age of that block now; it grows while nobody asks for the chain.',
+    help: 'Age of that block; it grows while the chain gets no requests.',
     labels: ['chain_id'],
-    together: 'least',
+    aggregation: 'least',
     read: () => heads().map(({ id, timestampSec }) => [[id], Math.max(0, clock.now() / 1_000 - timestampSec)]),
   })
   metrics.gauges({
     name: 'walletscope_rpc_endpoint_up',
-    help: '1 while an endpoint, by its place in the configuration from 1, is asked first; 0 while it fails or is removed.',
+    help: '1 while an endpoint, by its position in the configuration from 1, is used; 0 while it fails or is removed.',
     labels,
-    together: 'least',
+    aggregation: 'least',
     read: eachEndpoint(({ state }) => (state === 'ready' ? 1 : 0)),
   })
   metrics.gauges({
     name: 'walletscope_rpc_endpoint_head_block',
-    help: 'Newest block, or slot, that an endpoint has shown, by its place in the configuration from 1.',
+    help: 'Newest block, or slot, that an endpoint has returned, by its position in the configuration from 1.',
     labels,
-    together: 'most',
+    aggregation: 'most',
     read: eachEndpoint(({ head }) => (head === undefined ? undefined : Number(head.number))),
   })
 }
 
-function reportsOf({ evm, solana }: Clients): readonly (readonly [number, readonly EndpointReport[]])[] {
+function listReports({ evm, solana }: Clients): readonly (readonly [number, readonly EndpointReport[]])[] {
   const reports = [...evm].map(([id, client]) => [id, client.report()] as const)
   return solana === undefined ? reports : [...reports, [SOLANA_CHAIN_ID, solana.report()]]
 }
 
-/** The newest of a chain's endpoints, if one has shown a block. */
-function headOf(id: number, endpoints: readonly EndpointReport[]) {
+/** Finds the newest block of a chain's endpoints, if one has returned a block. */
+function findNewestHead(id: number, endpoints: readonly EndpointReport[]) {
   const heads = endpoints.flatMap(({ head }) => head ?? [])
   const [newest] = heads.toSorted((a, b) => Number(b.number - a.number))
   return newest === undefined ? [] : [{ id, number: Number(newest.number), timestampSec: Number(newest.timestampSec) }]
 }
 
-/** Registers figures of the database, which a job reads every minute: what `render` reads cannot wait. */
+/** Registers metrics from the database. A job reads them every minute, because rendering must not wait. */
 export function databaseMetricsJob(
   metrics: Metrics,
   { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
 ): Job {
-  let low = 0
+  let lowCount = 0
   let midnights: readonly (readonly [labels: readonly string[], value: number])[] = []
   metrics.gauge({
     name: 'walletscope_organizations_low_on_credits',
-    help: 'Organizations with less credits left than they spent since yesterday began (UTC).',
-    together: 'most',
-    read: () => low,
+    help: 'Organizations with fewer credits left than they spent since the start of yesterday (UTC).',
+    aggregation: 'most',
+    read: () => lowCount,
   })
   metrics.gauges({
     name: 'walletscope_midnight_timestamp_seconds',
-    help: 'Newest UTC midnight whose block is known, for snapshots, by chain.',
+    help: 'Newest UTC midnight with a known block, for snapshots, by chain.',
     labels: ['chain_id'],
-    together: 'most',
+    aggregation: 'most',
     read: () => midnights,
   })
   return {
@@ -151,11 +151,11 @@ export function databaseMetricsJob(
     everyMs: FIGURES_MS,
     retryMs: { least: FIGURES_MS, most: FIGURES_MS },
     async round() {
-      const [counted] = await organizationCountLow(db, { fromDay: Math.floor(clock.now() / DAY_MS) - 1 })
-      low = counted?.total ?? 0
+      const [row] = await organizationCountLow(db, { fromDay: Math.floor(clock.now() / DAY_MS) - 1 })
+      lowCount = row?.total ?? 0
       midnights = (await midnightNewestList(db, {})).map(({ chain_id: id, day }) => [[id], day * DAY_SEC] as const)
       return undefined
     },
-    failed: (error) => log.error({ msg: 'Could not read figures for the metrics', error }),
+    onError: (error) => log.error({ msg: 'Failed to read database metrics', error }),
   }
 }

@@ -7,70 +7,73 @@ import type { Probe } from '../../http/page/probes.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Clients } from '../clients.ts'
 
-/** Throws `SchemaError` if the database is there and is not one to serve from. */
+/** Throws `SchemaError` if the database is reachable and unusable; logs if it is unreachable. */
 export async function checkSchemaIfReachable(db: Database, log: Log): Promise<void> {
   try {
     await checkServable(db)
   } catch (error) {
     if (error instanceof SchemaError) throw error
-    log.warn({ msg: 'Started without the database: not ready until it answers', reason: reasonOf(error) })
+    log.warn({
+      msg: 'The database is unreachable at the start: not ready until it answers',
+      reason: formatReason(error),
+    })
   }
 }
 
-/** Why the database does not answer: the driver's words, if there are any. */
-function reasonOf(error: unknown): string {
+/** Returns why the database does not answer: the driver's message, if any. */
+function formatReason(error: unknown): string {
   return error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
 }
 
-/** True if this program can serve from the database, or why not. Each new reason is logged once. */
+/** Creates a probe of the schema: true, or the reason why this program cannot serve. Logs each new reason once. */
 function schemaProbe(db: Database, log: Log): Probe {
-  let logged = ''
-  const say = (message: string, tell: () => void): void => {
-    if (message === logged) return
-    logged = message
-    tell()
+  let loggedMessage = ''
+  const logOnce = (message: string, writeLog: () => void): void => {
+    if (message === loggedMessage) return
+    loggedMessage = message
+    writeLog()
   }
   return async () => {
     try {
       const release = await checkServable(db)
-      say(release, () => {
-        if (release === 'newer') log.info({ msg: 'Serves on, from tables of a newer release that it still runs on' })
+      logOnce(release, () => {
+        if (release === 'newer') log.info({ msg: 'The schema is newer and compatible; continuing' })
       })
       return true
     } catch (error) {
-      if (!(error instanceof SchemaError)) return withoutNames(reasonOf(error))
+      if (!(error instanceof SchemaError)) return hideNames(formatReason(error))
       const { message } = error
-      say(message, () => log.error({ msg: 'Found the database unfit to serve', reason: message }))
+      logOnce(message, () => log.error({ msg: 'The database is not usable', reason: message }))
       return message
     }
   }
 }
 
-/** True if the database is fit, and requests can be charged there: one whose disk is full answers questions. */
+/** Creates a probe of schema and charging: a database with a full disk still answers reads. */
 export function databaseProbe(db: Database, gate: Pick<AccountGate, 'trouble'>, log: Log): Probe {
   const schema = schemaProbe(db, log)
   return async (signal) => {
     const answer = await schema(signal)
     const { trouble } = gate
-    return answer !== true || trouble === undefined ? answer : `it takes no charges: ${withoutNames(trouble)}`
+    return answer !== true || trouble === undefined ? answer : `it accepts no charges: ${hideNames(trouble)}`
   }
 }
 
-/** A reason for everybody: servers quote names of users and databases. */
-function withoutNames(reason: string): string {
+/** Strips quoted names: database errors name users and databases. */
+function hideNames(reason: string): string {
   return reason.replace(/"[^"]*"/g, '…')
 }
 
-/** Whether each chain that is served answers. */
+/** Creates a probe for each served chain. */
 export function chainProbes({ evm, solana }: Clients): ReadonlyMap<number, Probe> {
   const probes = new Map<number, Probe>([...evm].map(([id, client]) => [id, (signal) => client.ready(signal)]))
   if (solana !== undefined) probes.set(SOLANA_CHAIN_ID, (signal) => solana.ready(signal))
   return probes
 }
 
-/** What endpoints of Solana have shown, in the order of the configuration. */
+/** Lists the observed abilities of Solana endpoints, in the order of the configuration. */
 export function listSolanaCapabilities({ solana }: Clients) {
-  return (solana?.abilities(KAMINO_MAINNET.programId) ?? []).map(({ listsTokenAccounts, searchesProgram }) => ({
+  return (solana?.getCapabilities(KAMINO_MAINNET.programId) ?? []).map(({ listsTokenAccounts, searchesProgram }) => ({
     lists_token_accounts: listsTokenAccounts ?? null,
     searches_programs: searchesProgram ?? null,
   }))

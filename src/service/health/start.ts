@@ -4,26 +4,26 @@ import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Clients } from '../clients.ts'
 
-/** Chains that are asked at the same time: public endpoints count requests by address. */
+/** Chains checked at the same time: public endpoints count requests by client address. */
 const AT_ONCE = 4
 
 /**
- * Asks every endpoint for its newest block, in the background, and says in the log which did not answer, by their places
- * from 1 as `doctor` does, and which variable sets others.
+ * Requests the newest block from every endpoint, in the background, and logs those that did not answer, by their
+ * positions from 1 as in `doctor`, and the variable that sets others.
  */
 export async function logUnresponsiveEndpoints({ evm, solana }: Clients, log: Log): Promise<void> {
   const chains = [...evm].map(([id, client]) => ({ id, variable: `RPC_URL_${id}`, client }))
-  const asked = [
+  const clients = [
     ...chains,
     ...(solana === undefined ? [] : [{ id: SOLANA_CHAIN_ID, variable: 'SOLANA_RPC_URL', client: solana }]),
   ]
-  const name = async ({ id: chainId, variable, client }: (typeof asked)[number]) => {
-    const silent: readonly UnresponsiveEndpoint[] = await client.silent()
-    if (silent.length === 0) return
-    const endpoints = silent.map(({ endpoint }) => endpoint)
-    const reasons = silent.map(({ reason }) => reason)
-    const of = client.report().length
-    log.warn({ msg: `RPC endpoints did not answer: ${variable} sets others`, chainId, endpoints, of, reasons })
+  const logUnresponsive = async ({ id: chainId, variable, client }: (typeof clients)[number]) => {
+    const unresponsive: readonly UnresponsiveEndpoint[] = await client.findUnresponsive()
+    if (unresponsive.length === 0) return
+    const endpoints = unresponsive.map(({ endpoint }) => endpoint)
+    const reasons = unresponsive.map(({ reason }) => reason)
+    const total = client.report().length
+    log.warn({ msg: `RPC endpoints did not answer: ${variable} sets others`, chainId, endpoints, of: total, reasons })
   }
-  await forEachLimit(asked, AT_ONCE, name, new AbortController().signal)
+  await forEachLimit(clients, AT_ONCE, logUnresponsive, new AbortController().signal)
 }

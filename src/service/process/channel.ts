@@ -1,34 +1,34 @@
 import type { MetricSample } from '../../lib/metrics.ts'
 
-/** Variable by which a worker is told what it is; set by the process that starts it, and by nobody else. */
+/** Variable with a worker's assignment; only the process that starts the worker sets it. */
 export const WORKER_VARIABLE = 'WALLETSCOPE_WORKER'
 
-/** Ports that were opened. */
+/** Opened ports. */
 export interface Ports {
   readonly port: number
   readonly operatorPort: number | undefined
 }
 
-/** What a worker is told when it starts. */
+/** The assignment of a starting worker. */
 export interface WorkerAssignment {
-  /** From 1; a worker that is started again has the place of the one before. */
-  readonly place: number
+  /** From 1; a restarted worker keeps its number. */
+  readonly workerNumber: number
   readonly workers: number
-  /** Of the embedded database; absent: as configured. */
+  /** URL of the embedded database; absent: as configured. */
   readonly databaseUrl?: string
-  /** Those of the others, to be shared; absent: as configured. */
+  /** Ports to share with the other workers; absent: as configured. */
   readonly ports?: Ports
 }
 
-/** What a worker says to the process that started it. */
+/** Messages of a worker to the process that started it. */
 export type WorkerMessage =
   | ({ readonly kind: 'listens' } & Ports)
-  /** Without `id` unasked, now and then, so that little is lost with a worker that dies. */
+  /** Without `id` it is a periodic report, so that little is lost with a worker that dies. */
   | { readonly kind: 'figures'; readonly figures: readonly MetricSample[]; readonly id?: number }
-  /** Somebody asks it for the metrics of all. */
+  /** The worker got a request for the metrics of all workers. */
   | { readonly kind: 'scrape'; readonly id: number }
 
-/** What it is told. */
+/** Messages to a worker. */
 export type SupervisorMessage =
   | { readonly kind: 'count'; readonly id: number }
   | { readonly kind: 'scraped'; readonly id: number; readonly text: string }

@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process'
 import type { Fork } from './worker_pool.ts'
 
-/** Where the modules of an executable seem to be: the second argument of one, which nobody gave. */
+/** Virtual directory of an executable's modules, which appears in its second argument. */
 const INSIDE = '/$bunfs/'
 
 /**
- * Starts the executable, or Bun on the source, again. Workers open the same port with `SO_REUSEPORT`: the system gives
- * each its part of the connections, which only Linux does evenly.
+ * Starts the executable, or Bun on the source, again. Workers open the same port with `SO_REUSEPORT`: the system
+ * distributes the connections, evenly only on Linux.
  */
 export const bunFork: Fork = {
   start(environment) {
-    if (process.platform !== 'linux') throw new Error('Cannot start WORKERS: more than one need Linux')
+    if (process.platform !== 'linux') throw new Error('Cannot start WORKERS: more than one worker needs Linux')
     const [, entry = '', ...words] = process.argv
     const args = entry.startsWith(INSIDE) ? words : [...process.execArgv, entry, ...words]
     return spawn(process.execPath, args, {

@@ -1,28 +1,28 @@
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Log } from '../../lib/log.ts'
 
-/** Something with a start and a stop. */
+/** A component with a start and a stop. */
 interface LifecyclePart<T> {
-  /** What the log calls it. */
+  /** Name in the log. */
   readonly name: string
   readonly start: () => T | Promise<T>
   readonly stop: (started: T) => unknown
-  /** Milliseconds that stopping may take before the next part has its turn. @default {50} */
+  /** Milliseconds that stopping may take before the next component stops. @default {50} */
   readonly limitMs?: number
 }
 
-/** What a part takes that has nothing to wait for. */
+/** Stop limit of a component that has nothing to wait for. */
 const INSTANT_MS = 50
 
-/** The parts of the process, in the order in which they started. */
+/** The components of the process, in the order in which they started. */
 export interface Lifecycle {
-  /** Starts a part and returns what it made. Throws what `start` throws; that part is then not stopped. */
+  /** Starts a component and returns its value. Throws what `start` throws; that component is then not stopped. */
   start<T>(part: LifecyclePart<T>): Promise<T>
-  /** Stops every started part, the latest first. Never rejects; a second call waits for the first. */
+  /** Stops every started component, the latest first. Never rejects; a second call waits for the first. */
   stop(): Promise<void>
 }
 
-/** Makes an empty lifecycle. A part that fails to stop, or takes too long, is logged and left. */
+/** Creates an empty lifecycle. A component that fails to stop, or takes too long, is logged and abandoned. */
 export function createLifecycle(log: Log): Lifecycle {
   const started: { readonly name: string; readonly limitMs: number; readonly stop: () => Promise<unknown> }[] = []
   let stopping: Promise<void> | undefined
@@ -33,17 +33,17 @@ export function createLifecycle(log: Log): Lifecycle {
       try {
         await withTimeout(limitMs, stop())
       } catch (error) {
-        if (error === TIMED_OUT) log.warn({ msg: 'Left a part that did not stop in time', part: name })
-        else log.error({ msg: 'Could not stop a part', part: name, error })
+        if (error === TIMED_OUT) log.warn({ msg: 'A component did not stop in time', part: name })
+        else log.error({ msg: 'Failed to stop a component', part: name, error })
       }
     }
   }
 
   return {
     async start({ name, limitMs = INSTANT_MS, start, stop }) {
-      const made = await start()
-      started.push({ name, limitMs, stop: async () => stop(made) })
-      return made
+      const result = await start()
+      started.push({ name, limitMs, stop: async () => stop(result) })
+      return result
     },
     stop() {
       stopping ??= stopAll()

@@ -8,71 +8,74 @@ import {
   type WorkerMessage,
 } from './channel.ts'
 
-/** This process as one of several that serve as one. */
+/** This process as one of several workers. */
 export interface Worker extends WorkerAssignment {
-  /** Fires when the process that started it says so, or is gone; its reason is a signal or says that. */
+  /** Fires when the supervisor asks the worker to stop, or has ended; the reason names the signal or the loss. */
   readonly stop: AbortSignal
-  /** Says that the ports are open. */
-  listens(ports: Ports): void
-  /** From now on says what `read` gives, when it is asked and now and then; once more when it is stopped. */
-  count(read: () => readonly MetricSample[]): { stop(): Promise<void> }
-  /** Text of the metrics of all workers. Throws `UnavailableError` if it does not come. */
+  /** Reports that the ports are open. */
+  reportListening(ports: Ports): void
+  /** Starts reporting the values of `read`, on request and periodically; `stop` reports a last time. */
+  startReporting(read: () => readonly MetricSample[]): { stop(): Promise<void> }
+  /** Returns the metrics of all workers as text. Throws `UnavailableError` if the supervisor does not answer. */
   scrape(): Promise<string>
 }
 
-/** How often figures are said unasked: a worker that is killed takes at most so many with it. */
-const TELL_MS = 2_000
+/** Interval of periodic reports: a killed worker loses at most the figures of one interval. */
+const REPORT_MS = 2_000
 const SCRAPE_MS = 2_000
 
-/** What this process is as a worker; undefined if it was started by a person or a supervisor. */
+/** Returns this process's worker; undefined if a person or another supervisor started the process. */
 export function findWorker(environment: Readonly<Record<string, string | undefined>>): Worker | undefined {
   const text = environment[WORKER_VARIABLE]
   if (text === undefined || process.send === undefined) return undefined
-  const place: WorkerAssignment = JSON.parse(text)
+  const assignment: WorkerAssignment = JSON.parse(text)
   const stop = new AbortController()
-  const scraped = new Map<number, (text: string) => void>()
-  let read: () => readonly MetricSample[] = () => []
-  let scrapes = 0
+  const scrapeCallbacks = new Map<number, (text: string) => void>()
+  let readFigures: () => readonly MetricSample[] = () => []
+  let lastScrapeId = 0
 
-  function heard(message: SupervisorMessage): void {
+  function onMessage(message: SupervisorMessage): void {
     if (message.kind === 'stop') stop.abort(message.reason)
-    else if (message.kind === 'count') void say({ kind: 'figures', figures: read(), id: message.id })
-    else scraped.get(message.id)?.(message.text)
+    else if (message.kind === 'count') void sendMessage({ kind: 'figures', figures: readFigures(), id: message.id })
+    else scrapeCallbacks.get(message.id)?.(message.text)
   }
 
-  process.on('message', heard)
-  process.on('disconnect', () => stop.abort('the process that started it is gone'))
+  process.on('message', onMessage)
+  process.on('disconnect', () => stop.abort('the process that started it has ended'))
   return {
-    ...place,
+    ...assignment,
     stop: stop.signal,
-    listens: (ports) => void say({ kind: 'listens', ...ports }),
-    count(figures) {
-      read = figures
-      const tell = () => say({ kind: 'figures', figures: read() })
-      const timer = setInterval(tell, TELL_MS)
+    reportListening: (ports) => void sendMessage({ kind: 'listens', ...ports }),
+    startReporting(figures) {
+      readFigures = figures
+      const sendFigures = () => sendMessage({ kind: 'figures', figures: readFigures() })
+      const timer = setInterval(sendFigures, REPORT_MS)
       return {
         stop() {
           clearInterval(timer)
-          return tell()
+          return sendFigures()
         },
       }
     },
     scrape() {
-      const id = ++scrapes
+      const id = ++lastScrapeId
       return new Promise<string>((resolve, reject) => {
-        const timer = setTimeout(() => reject(new UnavailableError('The workers could not be counted')), SCRAPE_MS)
-        scraped.set(id, (all) => {
+        const timer = setTimeout(
+          () => reject(new UnavailableError('Cannot read the metrics of the workers: the supervisor did not answer')),
+          SCRAPE_MS,
+        )
+        scrapeCallbacks.set(id, (metricsText) => {
           clearTimeout(timer)
-          resolve(all)
+          resolve(metricsText)
         })
-        void say({ kind: 'scrape', id })
-      }).finally(() => scraped.delete(id))
+        void sendMessage({ kind: 'scrape', id })
+      }).finally(() => scrapeCallbacks.delete(id))
     },
   }
 }
 
-/** Resolves once the message has left, or cannot: the other end is gone then, and the worker is about to stop. */
-function say(message: WorkerMessage): Promise<void> {
+/** Resolves once the message is sent, or cannot be: the supervisor has then ended, and the worker is about to stop. */
+function sendMessage(message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve())
     else resolve()

@@ -13,9 +13,9 @@ import {
 
 /** How this program starts itself again. */
 export interface Fork {
-  /** Starts it as it was started, with a channel. */
+  /** Starts the program with the same arguments, and a message channel. */
   readonly start: (environment: Readonly<Record<string, string | undefined>>) => ChildProcess
-  /** True if the runtime gives all workers one listener by itself, whichever port they ask for. */
+  /** True if the runtime shares one listener among all workers by itself. */
   readonly sharesListener: boolean
 }
 
@@ -23,9 +23,9 @@ interface WorkerPoolOptions {
   readonly fork: Fork
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly workers: number
-  /** Of the embedded database; absent: as configured. */
+  /** URL of the embedded database; absent: as configured. */
   readonly databaseUrl: string | undefined
-  /** What this process itself counts. */
+  /** Metrics of the supervisor itself. */
   readonly metrics: Metrics
   /** How long workers may take to stop, milliseconds. */
   readonly stopMs: number
@@ -33,142 +33,145 @@ interface WorkerPoolOptions {
   readonly log: Log
 }
 
-/** Processes that serve as one. */
+/** Worker processes that share a listener and a database. */
 interface WorkerPool {
-  /** Starts all of them; resolves once the first listens, and throws if that one ends before. */
+  /** Starts all workers; resolves once the first listens, and throws if the first ends before that. */
   start(): Promise<Ports>
-  /** Lets all of them stop, and kills those that do not in time. */
+  /** Stops all workers, and kills those that do not stop in time. */
   stop(reason: string): Promise<void>
 }
 
 interface PoolMember {
-  readonly place: number
+  readonly workerNumber: number
   readonly child: ChildProcess
   readonly startedMs: number
-  /** What it counted when it said so last. */
+  /** Figures of its last report. */
   figures: readonly MetricSample[]
   readonly ended: Promise<void>
 }
 
-/** Pause before a worker that ended is started again: doubled each time, until one has lived a while. */
-const AGAIN_MS = { least: 50, most: 5_000 }
-const LIVED_MS = 10_000
-/** How long a worker may take to say its figures; after that, those that it said last count. */
-const COUNT_MS = 1_000
+/** Pause before an exited worker is restarted: doubled each time, until a worker runs for `STABLE_MS`. */
+const RESTART_WAIT_MS = { least: 50, most: 5_000 }
+const STABLE_MS = 10_000
+/** How long a worker may take to report its figures; after that, its last report counts. */
+const COLLECT_MS = 1_000
 
-/** Makes workers that share one listener and one database; one that ends is started again. */
+/** Creates workers that share one listener and one database; restarts a worker that exits. */
 export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const { fork, environment, workers, databaseUrl, metrics, stopMs, clock, log } = options
   const members = new Set<PoolMember>()
   const timers = new Set<ReturnType<typeof setTimeout>>()
-  const againMs = new Map<number, number>()
-  const counted = new Map<number, () => void>()
-  /** What those counted that are gone: counters never fall. */
-  let past: readonly MetricSample[] = []
-  let questions = 0
+  const restartWaitMs = new Map<number, number>()
+  const figuresCallbacks = new Map<number, () => void>()
+  /** Counters of exited workers, because counters never fall. */
+  let exitedFigures: readonly MetricSample[] = []
+  let lastQuestionId = 0
   let ports: Ports | undefined
-  let opened: (ports: Ports) => void = () => {}
-  let stopping = false
+  let onListening: (ports: Ports) => void = () => {}
+  let isStopping = false
 
-  metrics.gauge({ name: 'walletscope_workers', help: 'Serving processes that run.', read: () => members.size })
+  metrics.gauge({ name: 'walletscope_workers', help: 'Running worker processes.', read: () => members.size })
   const restarts = metrics.counter({
     name: 'walletscope_worker_restarts_total',
-    help: 'Serving processes that ended by themselves, and were started again.',
+    help: 'Restarts of worker processes that exited by themselves.',
   })()
 
-  function begin(place: number): PoolMember {
-    const told: WorkerAssignment = {
-      place,
+  function startMember(workerNumber: number): PoolMember {
+    const assignment: WorkerAssignment = {
+      workerNumber,
       workers,
       ...(databaseUrl === undefined ? {} : { databaseUrl }),
       ...(fork.sharesListener || ports === undefined ? {} : { ports }),
     }
-    const child = fork.start({ ...environment, [WORKER_VARIABLE]: JSON.stringify(told) })
+    const child = fork.start({ ...environment, [WORKER_VARIABLE]: JSON.stringify(assignment) })
     const ended = new Promise<void>((resolve) => {
       child.once('exit', () => resolve())
       child.once('error', () => resolve())
     })
-    const member: PoolMember = { place, child, startedMs: clock.monotonicMs(), figures: [], ended }
+    const member: PoolMember = { workerNumber, child, startedMs: clock.monotonicMs(), figures: [], ended }
     members.add(member)
-    child.on('message', (message: WorkerMessage) => heard(member, message))
-    void ended.then(() => lost(member))
+    child.on('message', (message: WorkerMessage) => onMessage(member, message))
+    void ended.then(() => onExit(member))
     return member
   }
 
-  function heard(member: PoolMember, message: WorkerMessage): void {
+  function onMessage(member: PoolMember, message: WorkerMessage): void {
     if (message.kind === 'listens') {
       ports ??= { port: message.port, operatorPort: message.operatorPort }
-      opened(ports)
+      onListening(ports)
     } else if (message.kind === 'figures') {
       member.figures = message.figures
-      if (message.id !== undefined) counted.get(message.id)?.()
+      if (message.id !== undefined) figuresCallbacks.get(message.id)?.()
     } else {
       const { id } = message
-      void scrape().then((text) => tell(member, { kind: 'scraped', id, text }))
+      void scrape().then((text) => sendMessage(member, { kind: 'scraped', id, text }))
     }
   }
 
-  function lost(member: PoolMember): void {
-    const { place, child, startedMs, figures } = member
+  function onExit(member: PoolMember): void {
+    const { workerNumber, child, startedMs, figures } = member
     members.delete(member)
-    past = mergeMetrics([past, figures.filter(({ type }) => type !== 'gauge')])
-    if (stopping || ports === undefined) return
-    log.error({ msg: 'Lost a worker', worker: place, status: child.exitCode, signal: child.signalCode })
+    exitedFigures = mergeMetrics([exitedFigures, figures.filter(({ type }) => type !== 'gauge')])
+    if (isStopping || ports === undefined) return
+    log.error({ msg: 'A worker exited', worker: workerNumber, status: child.exitCode, signal: child.signalCode })
     restarts.add(1)
     const livedMs = clock.monotonicMs() - startedMs
-    const waitMs = livedMs > LIVED_MS ? AGAIN_MS.least : (againMs.get(place) ?? AGAIN_MS.least)
-    againMs.set(place, Math.min(AGAIN_MS.most, 2 * waitMs))
+    const waitMs =
+      livedMs > STABLE_MS ? RESTART_WAIT_MS.least : (restartWaitMs.get(workerNumber) ?? RESTART_WAIT_MS.least)
+    restartWaitMs.set(workerNumber, Math.min(RESTART_WAIT_MS.most, 2 * waitMs))
     const timer = setTimeout(() => {
       timers.delete(timer)
-      begin(place)
-      log.info({ msg: 'Started a worker again', worker: place })
+      startMember(workerNumber)
+      log.info({ msg: 'Restarted a worker', worker: workerNumber })
     }, waitMs)
     timers.add(timer)
   }
 
-  /** The metrics of all as they stand now, as text. */
+  /** Returns the current metrics of all workers, as text. */
   async function scrape(): Promise<string> {
-    await withTimeout(COUNT_MS, Promise.all([...members].map(count))).catch(() => {})
-    return renderMetrics(mergeMetrics([metrics.figures(), ...[...members].map(({ figures }) => figures), past]))
+    await withTimeout(COLLECT_MS, Promise.all([...members].map(collectFigures))).catch(() => {})
+    return renderMetrics(
+      mergeMetrics([metrics.readSamples(), ...[...members].map(({ figures }) => figures), exitedFigures]),
+    )
   }
 
-  /** Resolves once a worker has said its figures, or is gone. */
-  async function count(member: PoolMember): Promise<void> {
-    const id = ++questions
-    const answered = new Promise<void>((resolve) => counted.set(id, resolve))
-    tell(member, { kind: 'count', id })
-    await Promise.race([answered, member.ended])
-    counted.delete(id)
+  /** Resolves once a worker has reported its figures, or has exited. */
+  async function collectFigures(member: PoolMember): Promise<void> {
+    const id = ++lastQuestionId
+    const reported = new Promise<void>((resolve) => figuresCallbacks.set(id, resolve))
+    sendMessage(member, { kind: 'count', id })
+    await Promise.race([reported, member.ended])
+    figuresCallbacks.delete(id)
   }
 
   return {
     async start() {
       const listening = new Promise<Ports>((resolve) => {
-        opened = resolve
+        onListening = resolve
       })
-      const first = begin(1)
+      const first = startMember(1)
       const failed = first.ended.then(() => {
         throw new Error('Cannot start the workers: the first one ended before it listened')
       })
-      const open = await Promise.race([listening, failed])
-      for (let place = 2; place <= workers; place++) begin(place)
-      return open
+      const openPorts = await Promise.race([listening, failed])
+      for (let workerNumber = 2; workerNumber <= workers; workerNumber++) startMember(workerNumber)
+      return openPorts
     },
     async stop(reason) {
-      stopping = true
+      isStopping = true
       for (const timer of timers) clearTimeout(timer)
-      const living = [...members]
-      const gone = Promise.all(living.map(({ ended }) => ended))
-      for (const member of living) tell(member, { kind: 'stop', reason })
-      await withTimeout(stopMs, gone).catch(() => {
+      const remaining = [...members]
+      const allExited = Promise.all(remaining.map(({ ended }) => ended))
+      for (const member of remaining) sendMessage(member, { kind: 'stop', reason })
+      await withTimeout(stopMs, allExited).catch(() => {
         for (const { child } of members) child.kill('SIGKILL')
       })
-      await gone
+      await allExited
     },
   }
 }
 
-/** A worker that is gone, or about to go, needs no telling. */
-function tell({ child }: PoolMember, message: SupervisorMessage): void {
+/** Sends a message; ignores workers that have exited or are about to exit. */
+function sendMessage({ child }: PoolMember, message: SupervisorMessage): void {
   if (child.connected) child.send(message, () => {})
 }

@@ -20,12 +20,12 @@ import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRoute
 import { type ParsedReceiptSettings, parseReceiptSettings, toReceiptSettings } from './settings.ts'
 import { maskPaths } from './uncovered.ts'
 
-/** Answers to agents that are kept until the next block. */
+/** Maximum cached answers to agents, each valid until the next block. */
 const CITED_MAX = 1_000
-/** Of a chain that keeps no past, nothing is counted again. */
-const NOTHING_COUNTED: Pick<ReplayedAnswer, 'asked' | 'uncovered'> = { asked: new Map(), uncovered: ['data'] }
+/** Result for a chain without past state, where no replay is possible. */
+const EMPTY_REPLAY: Pick<ReplayedAnswer, 'queries' | 'uncovered'> = { queries: new Map(), uncovered: ['data'] }
 
-/** An answer as it is stated, and what it was made from. */
+/** A stated answer and the records it was computed from. */
 interface RecordedAnswer {
   readonly statement: Statement
   readonly records: readonly ChainRecord[]
@@ -35,32 +35,36 @@ interface RecordedAnswer {
 interface ReceiptIssuerOptions {
   readonly config: Pick<Config, 'chains' | 'families'> & { readonly solana: Pick<Config['solana'], 'rpcUrls'> }
   readonly connect: () => FamilyServices
-  /** Who signs. Throws `UnavailableError` while the key cannot be read. */
+  /** Returns the signer. Throws `UnavailableError` while the key cannot be read. */
   readonly signer: () => Promise<Signer>
   readonly clock: Clock
   readonly runner: ProofRunner
 }
 
 /**
- * Makes receipts. The answer is made by routes of its own, over clients that note what they read; then by routes over
- * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves. One that
- * rests on logs too is made as without a receipt, and then read again at its blocks for the receipt of its state.
+ * Creates receipts. Routes of its own compute the answer with recording clients; then routes replay it from the records
+ * and the receipt's settings alone. The receipt is issued only if the replay gives the same answer. An answer that also
+ * rests on logs is computed as without a receipt, and read again at its blocks for the receipt of its state.
  */
 export function createReceiptIssuer({ config, connect, signer, clock, runner }: ReceiptIssuerOptions): ReceiptIssuer {
   const { families, chains, solana } = config
   const prover = createProver({ runner, clock })
 
-  function familyOf({ path }: Statement): ConfiguredFamily {
+  function requireFamily({ path }: Statement): ConfiguredFamily {
     const family = families.find(({ name }) => name === path.split('/')[3])
     if (family === undefined) throw new Error(`Cannot find the family of ${path}`)
     return family
   }
 
-  /** The answer of routes of its own, over these clients. */
-  async function answerOver(noting: readonly FinanceClient[], statement: Statement, context: ReadContext) {
+  /** Computes the answer with separate routes over these clients. */
+  async function readWithClients(
+    recordingClients: readonly FinanceClient[],
+    statement: Statement,
+    context: ReadContext,
+  ) {
     const services = connect()
-    const clients = new Map(noting.map((client) => [client.chain.id, client]))
-    const routes = familyOf(statement).routes({
+    const clients = new Map(recordingClients.map((client) => [client.chain.id, client]))
+    const routes = requireFamily(statement).routes({
       chainIds: chains.map(({ id }) => id),
       servesSolana: solana.rpcUrls.length > 0,
       connect: () => ({ ...services, clients }),
@@ -69,78 +73,80 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
     return await call.read(context)
   }
 
-  async function recording(statement: Statement, { call }: ReceiptRequest, context: ReadContext) {
-    const given = call.restsOnLogs ? await call.read(context) : undefined
-    const heads = given && getHeadNumbers(given, statement)
+  async function recordAnswer(statement: Statement, { call }: ReceiptRequest, context: ReadContext) {
+    const plainAnswer = call.restsOnLogs ? await call.read(context) : undefined
+    const heads = plainAnswer && getHeadNumbers(plainAnswer, statement)
     const recorders = [...connect().clients.values()].map((client) =>
       createRecorder(client, heads?.get(client.chain.id)),
     )
-    const noting = recorders.map(({ client }) => client)
+    const recordingClients = recorders.map(({ client }) => client)
     const { signal, untilMs, organizationId, apiKeyId, requestedAtMs } = context
-    const ofState = { signal, untilMs, organizationId, apiKeyId, requestedAtMs, stateAlone: true }
-    const covered = await answerOver(noting, statement, ofState)
-    const records = recorders.flatMap(({ client, record }) => recordOf(client.chain, record))
-    return { answer: given ?? covered, records }
+    const stateContext = { signal, untilMs, organizationId, apiKeyId, requestedAtMs, stateAlone: true }
+    const coveredAnswer = await readWithClients(recordingClients, statement, stateContext)
+    const records = recorders.flatMap(({ client, record }) => listRecords(client.chain, record))
+    return { answer: plainAnswer ?? coveredAnswer, records }
   }
 
-  /** Answers that say what they were read from, while their blocks are the newest. */
-  const cited = createLru<Answer>({ entriesMax: CITED_MAX })
+  /** Answers with citations, while their blocks are the newest. */
+  const citedAnswers = createLru<Answer>({ entriesMax: CITED_MAX })
 
-  /** Settings of every chain of a family as a verifier reads them from a receipt. */
-  const settled = memoize((family: ConfiguredFamily) => {
-    const mine = chains.filter(({ id }) => family.settings.has(id))
+  /** Settings of every chain of a family, as a verifier parses them from a receipt. */
+  const getSettings = memoize((family: ConfiguredFamily) => {
+    const familyChains = chains.filter(({ id }) => family.settings.has(id))
     const definition = FAMILIES.find(({ name }) => name === family.name)
-    const readWith = (prices: boolean) => {
-      const read = definition && parseReceiptSettings(definition, toReceiptSettings(family, mine, { prices }))
-      if (read === undefined || 'mistakes' in read) throw new Error(`Cannot read the settings of ${family.name}`)
-      return read
+    const parseSettings = (prices: boolean) => {
+      const parsed = definition && parseReceiptSettings(definition, toReceiptSettings(family, familyChains, { prices }))
+      if (parsed === undefined || 'mistakes' in parsed) throw new Error(`Cannot read the settings of ${family.name}`)
+      return parsed
     }
-    return { with: once(() => readWith(true)), without: once(() => readWith(false)) }
+    return { with: once(() => parseSettings(true)), without: once(() => parseSettings(false)) }
   })
 
-  /** What an answer is counted again from by these settings. Throws `UpstreamError` if it comes otherwise. */
-  async function counted(
-    { family, chains: all }: ParsedReceiptSettings,
+  /** Replays an answer with these settings. Throws `UpstreamError` if the result differs. */
+  async function replay(
+    { family, chains: configuredChains }: ParsedReceiptSettings,
     { statement, records, stated }: RecordedAnswer,
   ): Promise<ReplayedAnswer> {
-    const read = new Map([...all].filter(([id]) => records.some(({ chainId }) => chainId === id)))
-    const again = await replayAnswer({ family, chains: read }, { statement, records, clock })
-    const { answer, uncovered, faults } = again
+    const recordedChains = new Map(
+      [...configuredChains].filter(([id]) => records.some(({ chainId }) => chainId === id)),
+    )
+    const replayed = await replayAnswer({ family, chains: recordedChains }, { statement, records, clock })
+    const { answer, uncovered, faults } = replayed
     const [fault = 'the answer depends on more than was read'] = faults
-    const [own, given] = [answer, stated].map((each) => JSON.stringify(maskPaths(each, uncovered)))
-    if (faults.length > 0 || own !== given) throw new UpstreamError(fault)
-    return again
+    const [replayedText, statedText] = [answer, stated].map((each) => JSON.stringify(maskPaths(each, uncovered)))
+    if (faults.length > 0 || replayedText !== statedText) throw new UpstreamError(fault)
+    return replayed
   }
 
-  /** Throws `UnavailableError` if a verifier would not come to the same. */
-  async function verified(statement: Statement, records: readonly ChainRecord[], answer: Answer) {
-    const family = familyOf(statement)
+  /** Replays as a verifier. Throws `UnavailableError` if a verifier would get another answer. */
+  async function verifyByReplay(statement: Statement, records: readonly ChainRecord[], answer: Answer) {
+    const family = requireFamily(statement)
     const stated = stateAnswer(answer, statement)
-    const read = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
-    const settings = (prices: boolean) => toReceiptSettings(family, read, { prices })
-    if (family.network === 'solana') return { family, stated, settings: settings(true), again: NOTHING_COUNTED }
-    const sought = { statement, records, stated }
+    const recordedChains = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
+    const settings = (prices: boolean) => toReceiptSettings(family, recordedChains, { prices })
+    if (family.network === 'solana') return { family, stated, settings: settings(true), again: EMPTY_REPLAY }
+    const recorded = { statement, records, stated }
     if (!family.hasOwnPrices) {
-      // Hundreds of feeds that decided nothing would only be in a reader's way.
-      const again = await counted(settled(family).without(), sought).catch(() => undefined)
-      if (again !== undefined) return { family, stated, settings: settings(false), again }
+      // Leave out hundreds of feeds that decided nothing, for the reader's sake.
+      const replayed = await replay(getSettings(family).without(), recorded).catch(() => undefined)
+      if (replayed !== undefined) return { family, stated, settings: settings(false), again: replayed }
     }
-    const again = await counted(settled(family).with(), sought).catch((cause: unknown) => {
-      // What an attempt found that failed later is in no record.
-      throw cause instanceof UpstreamError ? refused(read, cause.message) : cause
+    const replayed = await replay(getSettings(family).with(), recorded).catch((cause: unknown) => {
+      // Reads of an attempt that failed later are in no record.
+      throw cause instanceof UpstreamError ? noReceiptError(recordedChains, cause.message) : cause
     })
-    return { family, stated, settings: settings(true), again }
+    return { family, stated, settings: settings(true), again: replayed }
   }
 
-  async function receipted(statement: Statement, wanted: ReceiptRequest, context: ReadContext): Promise<Answer> {
-    const { kind, id } = wanted
+  async function createReceipt(statement: Statement, request: ReceiptRequest, context: ReadContext): Promise<Answer> {
+    const { kind, id } = request
     const { method, path, query, body } = statement
-    const { answer, records } = await recording(statement, wanted, context)
-    const { family, stated, settings, again } = await verified(statement, records, answer)
-    const { asked, uncovered } = again
+    const { answer, records } = await recordAnswer(statement, request, context)
+    const { family, stated, settings, again: replayed } = await verifyByReplay(statement, records, answer)
+    const { queries, uncovered } = replayed
     const { name, revision, network } = family
-    const proofs = kind === 'proof' ? await proofsOf(records, asked, context) : undefined
-    const level = network === 'solana' ? 'signed' : levelOf(records, proofs)
+    const proofs = kind === 'proof' ? await createProofs(records, queries, context) : undefined
+    const level = network === 'solana' ? 'signed' : computeLevel(records, proofs)
     const payload: Payload = {
       id: `rcp_${id}`,
       issued_at: new Date(clock.now()).toISOString(),
@@ -158,59 +164,62 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
     return { ...answer, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), receipt }) }
   }
 
-  async function proofsOf(
+  async function createProofs(
     records: readonly ChainRecord[],
-    asked: ReadonlyMap<RecordedCall, LensQuery>,
+    queries: ReadonlyMap<RecordedCall, LensQuery>,
     { signal }: ReadContext,
   ): Promise<Proofs> {
     const { clients } = connect()
     const proving = records.flatMap((record) => {
       const client = clients.get(record.chainId)
-      return client === undefined ? [] : [{ client, record, asked }]
+      return client === undefined ? [] : [{ client, record, queries }]
     })
     return await prover.all(proving, signal)
   }
 
   return {
-    receipted: (statement, wanted) => async (context) => {
-      const work = () => receipted(statement, wanted, context)
-      return wanted.kind === 'proof' ? await prover.alone(context.organizationId, work) : await work()
+    readWithReceipt: (statement, request) => async (context) => {
+      const work = () => createReceipt(statement, request, context)
+      return request.kind === 'proof' ? await prover.alone(context.organizationId, work) : await work()
     },
-    cited(statement) {
-      if (familyOf(statement).network === 'solana') return undefined
+    readWithCitation(statement) {
+      if (requireFamily(statement).network === 'solana') return undefined
       return async (context) => {
-        const name = JSON.stringify(statement)
-        const before = cited.get(name)
-        if (before !== undefined && before.untilMs > clock.monotonicMs()) return before
-        const citing = [...connect().clients.values()].map((client) => createCitingClient(client))
-        const noting = citing.map(({ client }) => client)
-        const answer = await answerOver(noting, statement, context)
-        const questions = await Promise.all(citing.map((each) => each.cited()))
-        const citation = questions.flat().map(presentCitation)
-        const made: Answer = { ...answer, present: (presenting) => ({ ...answer.present(presenting), citation }) }
-        if (made.untilMs > clock.monotonicMs()) cited.set(name, made)
-        return made
+        const key = JSON.stringify(statement)
+        const cachedAnswer = citedAnswers.get(key)
+        if (cachedAnswer !== undefined && cachedAnswer.untilMs > clock.monotonicMs()) return cachedAnswer
+        const citingClients = [...connect().clients.values()].map((client) => createCitingClient(client))
+        const recordingClients = citingClients.map(({ client }) => client)
+        const answer = await readWithClients(recordingClients, statement, context)
+        const citations = await Promise.all(citingClients.map((each) => each.listCitations()))
+        const citation = citations.flat().map(presentCitation)
+        const citedAnswer: Answer = {
+          ...answer,
+          present: (presenting) => ({ ...answer.present(presenting), citation }),
+        }
+        if (citedAnswer.untilMs > clock.monotonicMs()) citedAnswers.set(key, citedAnswer)
+        return citedAnswer
       }
     },
   }
 }
 
-function levelOf(records: readonly ChainRecord[], proofs: Proofs | undefined): Payload['level'] {
+function computeLevel(records: readonly ChainRecord[], proofs: Proofs | undefined): Payload['level'] {
   if (proofs !== undefined) return 'proven'
   return records.length > 0 && records.every(({ agreed }) => agreed > 1) ? 'agreed' : 'replayable'
 }
 
-/** Throws `UnavailableError` if nobody else would read the same. */
-function recordOf(chain: FinanceChain, record: () => ChainRecord | undefined): readonly ChainRecord[] {
+/** Returns the record of a chain, if any. Throws `UnavailableError` if the reads are not reproducible. */
+function listRecords(chain: FinanceChain, record: () => ChainRecord | undefined): readonly ChainRecord[] {
   try {
     return [record()].filter((each) => each !== undefined)
   } catch (error) {
-    if (error instanceof UnrecordableError) throw refused([chain], error.message)
+    if (error instanceof UnrecordableError) throw noReceiptError([chain], error.message)
     throw error
   }
 }
 
-function refused(chains: readonly FinanceChain[], because: string): UnavailableError {
-  const named = chains.map(({ id, name }) => `${id} (${name})`).join(', ')
-  return new UnavailableError(`Cannot give a receipt for chain ${named} because ${because}`)
+function noReceiptError(chains: readonly FinanceChain[], reason: string): UnavailableError {
+  const chainNames = chains.map(({ id, name }) => `${id} (${name})`).join(', ')
+  return new UnavailableError(`Cannot give a receipt for chain ${chainNames} because ${reason}`)
 }

@@ -3,16 +3,16 @@ import * as v from 'valibot'
 import type { CheckResult } from '../../chain/receipt/compare.ts'
 import { computeKeyId, type Envelope, isSignedBy, parseBoundedJson } from '../../chain/receipt/envelope.ts'
 
-/** A public key of an instance, and when it signed, seconds since the epoch. */
+/** A public key of an instance and its signing period, seconds since the epoch. */
 export interface PublishedKey {
   readonly keyId: string
   readonly key: KeyObject
   readonly fromSec: number
-  /** Absent while it signs. */
+  /** Absent while the key is active. */
   readonly untilSec?: number | undefined
 }
 
-/** A retired key is used until every process has noticed; clocks differ. */
+/** Tolerance: processes use a retired key until they notice, and clocks differ. */
 const SLACK_SEC = 300
 
 const jwk = v.object({
@@ -26,7 +26,7 @@ const jwk = v.object({
 
 const schema = v.object({ keys: v.array(jwk) })
 
-/** Keys as an instance publishes them. */
+/** Presents keys as an instance publishes them. */
 export function presentKeys(keys: readonly PublishedKey[]) {
   return {
     keys: keys.map(({ keyId, key, fromSec, untilSec }) => ({
@@ -42,7 +42,7 @@ export function presentKeys(keys: readonly PublishedKey[]) {
   }
 }
 
-/** The keys that a text publishes; undefined if it publishes none. */
+/** Parses published keys; undefined if the text has none. */
 export function parseKeys(text: string): readonly PublishedKey[] | undefined {
   const parsed = v.safeParse(schema, parseBoundedJson(text))
   if (!parsed.success) return undefined
@@ -52,15 +52,15 @@ export function parseKeys(text: string): readonly PublishedKey[] | undefined {
   })
 }
 
-/** Whether one of these keys, at its time, signed an envelope. */
+/** Checks that one of these keys signed an envelope within its period. */
 export function checkSignature(
   envelope: Envelope,
   { keys, issuedAt }: { readonly keys: readonly PublishedKey[]; readonly issuedAt: string },
 ): CheckResult {
-  const named = envelope.signatures[0]?.keyid
-  const found = keys.find(({ keyId }) => keyId === named)
-  if (found === undefined) return { is: 'false', because: 'none of the keys given has signed it' }
-  const { key, keyId, fromSec, untilSec = Number.POSITIVE_INFINITY } = found
+  const signedKeyId = envelope.signatures[0]?.keyid
+  const signingKey = keys.find(({ keyId }) => keyId === signedKeyId)
+  if (signingKey === undefined) return { is: 'false', because: 'none of the keys given has signed it' }
+  const { key, keyId, fromSec, untilSec = Number.POSITIVE_INFINITY } = signingKey
   if (!isSignedBy(envelope, key)) return { is: 'false', because: `key ${keyId} has signed something else` }
   const issuedSec = Date.parse(issuedAt) / 1_000
   const isInTime = issuedSec >= fromSec - SLACK_SEC && issuedSec <= untilSec + SLACK_SEC

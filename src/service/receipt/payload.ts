@@ -7,7 +7,7 @@ import type { Reply } from '../../http/route/route.ts'
 /** The type of a receipt's envelope. */
 export const PAYLOAD_TYPE = 'application/vnd.walletscope.receipt.v1+json'
 
-/** What a verifier has to believe: whoever signed; any endpoint of its own choice; so many endpoints; a block's hash. */
+/** Levels by what a verifier must trust: the signer; any endpoint of its choice; a quorum; a block's hash. */
 const LEVELS = ['signed', 'replayable', 'agreed', 'proven'] as const
 
 const hex = v.pipe(
@@ -60,19 +60,19 @@ const schema = v.pipe(
   v.check(({ level, proofs }) => (level === 'proven') === (proofs !== undefined)),
 )
 
-/** What a receipt states. */
+/** The content of a receipt. */
 export type Payload = v.InferOutput<typeof schema>
 
-/** What is covered of an answer: links have no host. */
+/** The covered part of an answer: links have no host. */
 export type StatedAnswer = Payload['answer']
 
-/** The payload that this JSON is; undefined if it has not exactly the fields of this version. */
+/** Parses a payload; undefined unless it has exactly the fields of this version. */
 export function parsePayload(json: unknown): Payload | undefined {
   const parsed = v.safeParse(schema, json)
   return parsed.success ? parsed.output : undefined
 }
 
-/** What a reply states, if links begin with `base`. */
+/** Converts a reply to its stated form; removes `base` from links. */
 export function stateReply({ data, pagination, counts }: Reply, base: string): StatedAnswer {
   const path = (link: string | null) => (link?.startsWith(base) ? link.slice(base.length) : link)
   return {
@@ -86,7 +86,7 @@ export function stateReply({ data, pagination, counts }: Reply, base: string): S
   }
 }
 
-/** A record as a receipt states it. */
+/** Converts a record to its form in a receipt. */
 export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainRecord): Payload['reads'][number] {
   const { number, hash, parentHash, timestampSec } = block
   return {
@@ -98,7 +98,7 @@ export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainR
   }
 }
 
-/** The record that a receipt states. */
+/** Converts a receipt's read back to a record. */
 export function toChainRecord({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord {
   const { number, hash, parent_hash, timestamp } = block
   return {
@@ -116,7 +116,7 @@ export function toChainRecord({ chain_id, block, calls, headers, agreed }: Paylo
   }
 }
 
-/** A proof as a receipt states it. */
+/** Converts a proof to its form in a receipt. */
 export function toPayloadProof(
   chainId: number,
   { header, nodes, codes }: StateProof,

@@ -13,29 +13,29 @@ import { refuseToConnect } from '../routes.ts'
 import { type StatedAnswer, stateReply } from './payload.ts'
 import type { ParsedReceiptSettings } from './settings.ts'
 
-/** What came of a statement when it was answered from records alone. */
+/** The result of answering a statement from records alone. */
 export interface ReplayedAnswer {
   readonly answer: StatedAnswer
-  /** Paths of its figures that records do not cover: what they name in `answer` says nothing. */
+  /** Paths of figures that records do not cover: their values in `answer` are meaningless. */
   readonly uncovered: readonly string[]
-  /** Why these are not the records of the answer, as sentences. */
+  /** Reasons why these are not the records of the answer, as sentences. */
   readonly faults: readonly string[]
-  /** Calls of the records that were asked for, with the code that was asked. */
-  readonly asked: ReadonlyMap<RecordedCall, LensQuery>
+  /** Requested calls of the records, with their code. */
+  readonly queries: ReadonlyMap<RecordedCall, LensQuery>
 }
 
-/** No answer states where it was asked for. */
+/** Placeholder base URL, because a stated answer has no host. */
 const NOWHERE = 'http://walletscope.invalid'
 const BUDGET_MS = 60_000
 
-/** The call that a statement is of these routes. Throws `CodedError` as the route does, or NOT_FOUND for no route. */
+/** Finds the route call of a statement. Throws `CodedError` as the route does, or NOT_FOUND without a route. */
 export async function toRouteCall(
   routes: readonly Route[],
   { method, path, query, body }: Statement,
 ): Promise<RouteCall> {
-  const found = createRouteTable(routes, new Map()).find(method, path)
-  if (found.kind !== 'endpoint') throw new CodedError('NOT_FOUND', `There is no route ${method} ${path}`)
-  const { endpoint, params } = found
+  const match = createRouteTable(routes, new Map()).find(method, path)
+  if (match.kind !== 'endpoint') throw new CodedError('NOT_FOUND', `There is no route ${method} ${path}`)
+  const { endpoint, params } = match
   const { route } = endpoint
   const accepted = await route.accept({
     parameters: () => readParameters(route.input, { params, query }),
@@ -44,20 +44,20 @@ export async function toRouteCall(
   return accepted.call()
 }
 
-/** What an answer of a statement states. */
+/** Returns the stated form of an answer. */
 export function stateAnswer(answer: Answer, { path, query }: Statement): StatedAnswer {
   return stateReply(answer.present({ url: new URL(`${NOWHERE}${path}?${query}`) }), NOWHERE)
 }
 
-/** Heights of the blocks that were the newest of each chain for an answer; none if its statement names the moment. */
+/** Returns the newest block number of each chain for an answer; empty if the statement names the moment. */
 export function getHeadNumbers(answer: Answer, { path, query }: Statement): ReadonlyMap<number, bigint> {
-  const asked = new URLSearchParams(query)
-  if (Object.keys(moment).some((name) => asked.has(name))) return new Map()
+  const parameters = new URLSearchParams(query)
+  if (Object.keys(moment).some((name) => parameters.has(name))) return new Map()
   const { asOf = [] } = answer.present({ url: new URL(`${NOWHERE}${path}?${query}`) })
   return new Map(asOf.map(({ chainId, blockNumber }) => [chainId, blockNumber]))
 }
 
-/** Runs the very route over records. Throws what the route throws. */
+/** Runs the same route over records. Throws what the route throws. */
 export async function replayAnswer(
   { family, chains }: ParsedReceiptSettings,
   { statement, records, clock }: { statement: Statement; records: readonly ChainRecord[]; clock: Clock },
@@ -67,19 +67,19 @@ export async function replayAnswer(
     return chain === undefined ? [] : [createReplayer(chain, record)]
   })
   const clients = new Map(replayers.map(({ client }) => [client.chain.id, client]))
-  const nothing = { run: refuseToConnect, close: refuseToConnect, ensure: refuseToConnect }
+  const noDatabase = { run: refuseToConnect, close: refuseToConnect, ensure: refuseToConnect }
   const services: FamilyServices = {
     clients,
     solana: undefined,
-    db: nothing,
-    history: nothing,
+    db: noDatabase,
+    history: noDatabase,
     holder: '',
     clock,
     log: silentLog,
   }
   const routes = family.routes({ chainIds: [...clients.keys()], servesSolana: false, connect: () => services })
   const call = await toRouteCall(routes, statement)
-  const answer = await call.read(contextOf(clock)).catch((cause: unknown) => {
+  const answer = await call.read(createContext(clock)).catch((cause: unknown) => {
     const isMissing = replayers.some((each) => each.isMissing())
     throw isMissing ? new UpstreamError('the route asks for what the record does not hold', { cause }) : cause
   })
@@ -93,17 +93,17 @@ export async function replayAnswer(
         : []),
       ...replayers.flatMap((each) => each.faults()),
     ],
-    asked: new Map(replayers.flatMap((each) => [...each.asked])),
+    queries: new Map(replayers.flatMap((each) => [...each.queriesByCall])),
   }
 }
 
-function contextOf(clock: Clock): ReadContext {
+function createContext(clock: Clock): ReadContext {
   return {
     signal: new AbortController().signal,
     untilMs: clock.monotonicMs() + BUDGET_MS,
     organizationId: '',
     apiKeyId: '',
     requestedAtMs: clock.now(),
-    stateAlone: true,
+    isStateOnly: true,
   }
 }

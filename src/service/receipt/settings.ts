@@ -1,23 +1,23 @@
 import type { ConfiguredFamily, Family } from '../../family/family.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
 import { memoize } from '../../lib/memoize.ts'
-import { chainFromRow, HEARTBEAT_SEC_DEFAULT, parseChainsFile } from '../config/chains_file.ts'
+import { HEARTBEAT_SEC_DEFAULT, parseChainsFile, toFinanceChain } from '../config/chains_file.ts'
 
-/** The part of a configuration that decided figures: chains in the words of `CHAINS_FILE`, without URLs. */
+/** The part of a configuration that decided figures: chains in the format of `CHAINS_FILE`, without URLs. */
 export interface ReceiptSettings {
   chains: Record<string, unknown>[]
 }
 
-/** What settings mean. */
+/** Parsed settings. */
 export interface ParsedReceiptSettings {
   readonly family: ConfiguredFamily
   readonly chains: ReadonlyMap<number, FinanceChain>
 }
 
-/** In place of URLs, which settings never have: a port that nothing listens on, and nothing asks. */
+/** Placeholder for URLs, which settings never have; it is never requested. */
 const NO_URL = 'http://127.0.0.1:9'
 
-/** The settings that decided what a family answers about these chains; without `prices` what needs none of them. */
+/** Returns the settings that decided a family's answer for these chains, with or without `prices`. */
 export function toReceiptSettings(
   family: ConfiguredFamily,
   chains: readonly FinanceChain[],
@@ -25,13 +25,13 @@ export function toReceiptSettings(
 ): ReceiptSettings {
   return {
     chains: chains.map((chain) => ({
-      ...(family.hasOwnPrices ? { id: chain.id, name: chain.name } : rowOf(chain, prices)),
-      ...family.rowOf(chain.id),
+      ...(family.hasOwnPrices ? { id: chain.id, name: chain.name } : toRow(chain, prices)),
+      ...family.toRow(chain.id),
     })),
   }
 }
 
-/** What settings mean for a family; the mistakes in them if they have any. */
+/** Parses settings for a family; returns their mistakes if they have any. */
 export function parseReceiptSettings(
   family: Family,
   { chains }: ReceiptSettings,
@@ -42,11 +42,14 @@ export function parseReceiptSettings(
   const configured = family.configure(new Map(rows.map((row) => [row.id, row])))
   const all = [...mistakes, ...configured.mistakes]
   if (all.length > 0) return { mistakes: all }
-  return { family: configured, chains: new Map(rows.map((row) => [row.id, chainFromRow(row, nativeOnly(row.id))])) }
+  return {
+    family: configured,
+    chains: new Map(rows.map((row) => [row.id, toFinanceChain(row, toBuiltInBase(row.id))])),
+  }
 }
 
-/** What is built in of a chain and no configuration changes: what its currency is called in full. */
-function nativeOnly(id: number): FinanceChain | undefined {
+/** Returns a built-in chain with only the part that no configuration changes: its currency's full name. */
+function toBuiltInBase(id: number): FinanceChain | undefined {
   const { name, nativeCurrency } = FINANCE_CHAINS.find((chain) => chain.id === id) ?? {}
   if (name === undefined || nativeCurrency === undefined) return undefined
   const { wrapped: _, ...currency } = nativeCurrency
@@ -56,21 +59,21 @@ function nativeOnly(id: number): FinanceChain | undefined {
 
 const NO_TOKENS: FinanceChain['tokens'] = { addresses: [], names: [], added: [] }
 
-/** A chain's row, which `chainFromRow` reads without a built-in one. */
-function rowOf(chain: FinanceChain, hasPrices: boolean): Readonly<Record<string, unknown>> {
+/** Converts a chain to a row that `toFinanceChain` reads without a built-in row. */
+function toRow(chain: FinanceChain, hasPrices: boolean): Readonly<Record<string, unknown>> {
   const { id, name, nativeCurrency: { symbol } = {}, blockTimeMs, spamTokens } = chain
   return {
     id,
     name,
     ...(symbol === undefined ? {} : { nativeSymbol: symbol }),
-    // Where a search for the block of a time looks first.
+    // The block time guides the search for the block of a time.
     ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
-    ...(hasPrices ? { prices: pricesOf(chain) } : {}),
+    ...(hasPrices ? { prices: toPriceSettings(chain) } : {}),
     ...(spamTokens.length === 0 ? {} : { spamTokens }),
   }
 }
 
-const pricesOf = memoize(({ nativeCurrency: { wrapped } = {}, prices }: FinanceChain): object => {
+const toPriceSettings = memoize(({ nativeCurrency: { wrapped } = {}, prices }: FinanceChain): object => {
   const { wrappers = {}, usdFeeds, ...plain } = prices
   const feeds = Object.entries(usdFeeds).map(([token, each]) => [
     token,

@@ -15,10 +15,10 @@ import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import type { PublishedKey } from './keys.ts'
 
-/** How long a process goes on with a key that another one may have retired. */
-const KEPT_MS = 60_000
+/** How long a process may use a key that another process has retired. */
+const CACHE_MS = 60_000
 
-/** The key of the instance: in a file that the operator names, else in the database, where it is made when it is missing. */
+/** Creates access to the instance's key: in the operator's file, else in the database, created there if missing. */
 export function createSigning({
   db,
   clock,
@@ -29,7 +29,7 @@ export function createSigning({
   /** Text of `INSTANCE_KEY_FILE`. A secret. */
   readonly pem?: string | undefined
 }) {
-  let known: { readonly signer: Signer; readonly atMs: number } | undefined
+  let cached: { readonly signer: Signer; readonly atMs: number } | undefined
 
   async function readSigner(): Promise<Signer> {
     const [first] = await instanceKeyList(db, {})
@@ -37,30 +37,30 @@ export function createSigning({
     if (pem !== undefined) {
       const signer = createSigner(pem)
       if (active?.id !== signer.keyId)
-        await replace(db, { key: signer.key, isInFile: true, active, by: FIRST_START_ACTOR })
+        await replaceKey(db, { key: signer.key, isInFile: true, active, by: FIRST_START_ACTOR })
       return signer
     }
     if (active?.private_key) return createSigner(Buffer.from(active.private_key))
-    return await replace(db, { key: newKey(), isInFile: false, active, by: FIRST_START_ACTOR })
+    return await replaceKey(db, { key: newKey(), isInFile: false, active, by: FIRST_START_ACTOR })
   }
 
   async function signer(): Promise<Signer> {
     const nowMs = clock.monotonicMs()
-    if (known === undefined || nowMs - known.atMs > KEPT_MS) known = { signer: await readSigner(), atMs: nowMs }
-    return known.signer
+    if (cached === undefined || nowMs - cached.atMs > CACHE_MS) cached = { signer: await readSigner(), atMs: nowMs }
+    return cached.signer
   }
 
   let master: Uint8Array | undefined
 
   return {
-    /** Who signs. Throws `UnavailableError` while the database is away. */
+    /** Returns the signer. Throws `UnavailableError` while the database is unreachable. */
     signer,
-    /** What secrets of webhooks are derived from, 32 bytes; it stays when the key is rotated. Throws as `signer`. */
+    /** Returns the master secret of webhooks, 32 bytes; key rotation keeps it. Throws as `signer`. */
     async master(): Promise<Uint8Array> {
-      master ??= pem === undefined ? await ensureInstanceSecret(db, randomBytes(MASTER_BYTES)) : masterOf(pem)
+      master ??= pem === undefined ? await ensureInstanceSecret(db, randomBytes(MASTER_BYTES)) : deriveMaster(pem)
       return master
     },
-    /** Every key that ever signed, and the one that will. */
+    /** Returns every key that has signed, including the active one. */
     async published(): Promise<readonly PublishedKey[]> {
       await signer()
       const keys = await instanceKeyList(db, {})
@@ -77,22 +77,22 @@ export function createSigning({
   }
 }
 
-/** Makes a new key the one that signs; gives its id. Throws `CodedError` if the key is in a file. */
+/** Replaces the signing key by a new one and returns its id. Throws `CodedError` if the key is in a file. */
 export async function rotateKey(db: Database, { pem, by }: { readonly pem: string | undefined; readonly by: Actor }) {
   if (pem !== undefined) {
-    throw new CodedError('INVALID_REQUEST', 'Cannot rotate the key: it is in INSTANCE_KEY_FILE, put another one there')
+    throw new CodedError('INVALID_REQUEST', 'Cannot rotate the key: it is in INSTANCE_KEY_FILE; replace it there')
   }
   const [first] = await instanceKeyList(db, {})
   const active = first?.retired_at === null ? first : undefined
-  const signer = await replace(db, { key: newKey(), isInFile: false, active, by })
+  const signer = await replaceKey(db, { key: newKey(), isInFile: false, active, by })
   return { keyId: signer.keyId, replaced: active?.id ?? null }
 }
 
 /**
- * From the last key of the file. Of several the first signs, so whoever puts a new key before the old one keeps the
- * secrets of webhooks.
+ * Derives the master secret from the last key of the file. The first key signs, so an operator who puts a new key
+ * before the old one keeps the secrets of webhooks.
  */
-function masterOf(pem: string): Uint8Array {
+function deriveMaster(pem: string): Uint8Array {
   const last = createPrivateKey(pem.slice(pem.lastIndexOf('-----BEGIN')))
   const bytes = last.export({ format: 'der', type: 'pkcs8' })
   return new Uint8Array(hkdfSync('sha256', bytes, '', 'master secret', MASTER_BYTES))
@@ -104,7 +104,7 @@ function newKey(): KeyObject {
   return generateKeyPairSync('ed25519').privateKey
 }
 
-async function replace(
+async function replaceKey(
   db: Database,
   {
     key,
@@ -121,16 +121,16 @@ async function replace(
   const bytes = key.export({ format: 'der', type: 'pkcs8' })
   const publicKey = createPublicKey(createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' }))
   const { x = '' } = publicKey.export({ format: 'jwk' })
-  const made = {
+  const newRow = {
     id: computeKeyId(publicKey),
     public_key: Buffer.from(x, 'base64url'),
     private_key: isInFile ? null : bytes,
     replaced: active?.id ?? null,
   }
-  if (await insertInstanceKey(db, made, by)) return { key, keyId: made.id }
-  const [now] = await instanceKeyList(db, {})
-  if (now?.retired_at === null && now.private_key !== null && !isInFile)
-    return createSigner(Buffer.from(now.private_key))
-  if (now?.retired_at === null && now.id === made.id) return { key, keyId: made.id }
+  if (await insertInstanceKey(db, newRow, by)) return { key, keyId: newRow.id }
+  const [current] = await instanceKeyList(db, {})
+  if (current?.retired_at === null && current.private_key !== null && !isInFile)
+    return createSigner(Buffer.from(current.private_key))
+  if (current?.retired_at === null && current.id === newRow.id) return { key, keyId: newRow.id }
   throw new UnavailableError('Cannot sign: the key of the instance was retired or is being replaced')
 }

@@ -6,10 +6,10 @@ import type { Config } from '../config/config.ts'
 import type { FirstStart } from '../embedded_database.ts'
 import type { Ports } from '../process/channel.ts'
 import { loginUrl } from './login_url.ts'
-import type { BeginOptions } from './options.ts'
+import type { StartOptions } from './options.ts'
 
-/** Shows what a first start has made. */
-export function printFirstStart(config: Config, first: FirstStart, listens: Ports, out: BeginOptions['out']): void {
+/** Prints the key and the links of a first start. */
+export function printFirstStart(config: Config, first: FirstStart, listens: Ports, out: StartOptions['out']): void {
   const { organizationId, key, credits, links } = first
   const operator = loginUrl(config, { secret: links.operator, isOperator: true, listens })
   const organization = loginUrl(config, { secret: links.organization, isOperator: false, listens })
@@ -29,22 +29,22 @@ export function printFirstStart(config: Config, first: FirstStart, listens: Port
   out(lines.join('\n'))
 }
 
-/** Says where it listens, and warns of settings that few want. */
-export function logListening(config: Config, listens: Ports, { log, out }: Pick<BeginOptions, 'log' | 'out'>): void {
+/** Logs the address, and warns about unsafe settings. */
+export function logListening(config: Config, listens: Ports, { log, out }: Pick<StartOptions, 'log' | 'out'>): void {
   const { host, databaseTls, publicUrl, workers } = config
   const { port, operatorPort } = listens
   const chains = listServedChainIds(config)
-  log.info({ msg: 'Listens', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
+  log.info({ msg: 'Listening', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
   if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
   if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })
   out(`walletscope listens on ${formatServerUrl(host, port)}`)
-  if (operatorPort !== undefined) out(`Pages for its operator are on ${formatServerUrl(host, operatorPort)}`)
+  if (operatorPort !== undefined) out(`Operator pages: ${formatServerUrl(host, operatorPort)}`)
 }
 
 const UNPROTECTED = {
   off: 'DATABASE_TLS is off: passwords and data cross the network to the database unprotected',
   unverified:
-    'DATABASE_TLS is unverified: whoever stands between this process and the database can read and change all',
+    'DATABASE_TLS is unverified: an attacker between this process and the database can read and change everything',
 }
 
 const LINKS_FOLLOW_HOST =

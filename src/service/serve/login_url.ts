@@ -2,12 +2,12 @@ import { LOGIN_PATH } from '../../http/plane/login.ts'
 import { formatServerUrl } from '../../http/server/listening.ts'
 import type { Config } from '../config/config.ts'
 
-/** Addresses that mean every address of this machine: no browser can go there. */
+/** Wildcard addresses, which no browser can open. */
 const EVERYWHERE = ['0.0.0.0', '::', '[::]']
 
 /**
- * Link of a login: on the operator's port if it has one, else on the public address, else where the service listens.
- * `listens` has the real ports, if the system chose them.
+ * Returns the link of a login: on the operator's port if there is one, else on the public address, else on the
+ * listening address. `listens` has the real ports, if the system chose them.
  */
 export function loginUrl(
   config: Pick<Config, 'host' | 'port' | 'operatorPort' | 'publicUrl'>,
@@ -24,7 +24,7 @@ export function loginUrl(
   return `${base.replace(/\/$/, '')}${LOGIN_PATH}?${link.secret}`
 }
 
-/** The host by which this machine reaches a service that listens on `host`. */
+/** Returns the host under which this machine reaches a service that listens on `host`. */
 export function toReachableHost(host: string): string {
   return EVERYWHERE.includes(host) ? '127.0.0.1' : host
 }

@@ -5,25 +5,25 @@ import type { Config } from '../config/config.ts'
 import type { Lifecycle } from '../process/lifecycle.ts'
 import type { Fork } from '../process/worker_pool.ts'
 
-/** What serving needs of the runtime, Bun or Node, and of whoever started it. */
+/** Dependencies of `serve` on the runtime, Bun or Node, and on the caller. */
 export interface ServeOptions {
-  /** Opens a port; if it is shared, other workers of this service open it too. */
+  /** Opens a port; `shared` if other workers of this service open it too. */
   readonly listen: (
     app: { readonly handler: HattipHandler },
     address: Pick<Config, 'host' | 'port'> & { readonly shared: boolean },
   ) => ListeningServer | Promise<ListeningServer>
   readonly fork: Fork
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Takes one line for a person. */
+  /** Prints one line for the operator. */
   readonly out: (text: string) => void
-  /** Takes one line of the log. */
+  /** Writes one line of the log. */
   readonly err: (text: string) => void
-  /** Fires when the process is asked to stop; its reason names the signal. */
+  /** Fires on a stop signal; its reason names the signal. */
   readonly stop: AbortSignal
 }
 
-/** The same once the process has a log and parts. */
-export interface BeginOptions extends ServeOptions {
+/** Options of `serve` with a log and a lifecycle. */
+export interface StartOptions extends ServeOptions {
   readonly log: Log
-  readonly life: Lifecycle
+  readonly lifecycle: Lifecycle
 }

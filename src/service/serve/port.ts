@@ -4,7 +4,7 @@ import { getErrnoCode } from '../../lib/error.ts'
 import type { ServeOptions } from './options.ts'
 
 const FAILURES: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program has taken it',
+  EADDRINUSE: 'another program uses it',
   EACCES: 'this user may not use that port',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'this machine has no such address',
@@ -16,7 +16,7 @@ export async function openPort(
   {
     listen,
     name,
-    ...at
+    ...address
   }: Pick<ServeOptions, 'listen'> & {
     readonly name: string
     readonly host: string
@@ -25,21 +25,21 @@ export async function openPort(
   },
 ): Promise<ListeningServer> {
   try {
-    return await listen({ handler }, at)
+    return await listen({ handler }, address)
   } catch (cause) {
     const reason = FAILURES[getErrnoCode(cause)] ?? 'the system refused'
-    throw new Error(`Cannot listen on HOST ${at.host} ${name} ${at.port}: ${reason}`, { cause })
+    throw new Error(`Cannot listen on HOST ${address.host} ${name} ${address.port}: ${reason}`, { cause })
   }
 }
 
 /**
- * Throws as `openPort` if another program has the port. Programs that share a port, as workers do, would not notice: the
- * system would split the requests between both.
+ * Throws as `openPort` if another program has the port. Workers, which share ports, would not notice it: the system
+ * would split the requests between both programs.
  */
 export async function checkPortFree(
-  at: Pick<ServeOptions, 'listen'> & { readonly name: string; readonly host: string; readonly port: number },
+  address: Pick<ServeOptions, 'listen'> & { readonly name: string; readonly host: string; readonly port: number },
 ): Promise<void> {
-  if (at.port === 0) return
-  const server = await openPort(() => new Response(null, { status: 503 }), { ...at, shared: false })
+  if (address.port === 0) return
+  const server = await openPort(() => new Response(null, { status: 503 }), { ...address, shared: false })
   await server.stop()
 }

@@ -8,11 +8,11 @@ import { createServices } from '../mod.ts'
 import { createLifecycle } from '../process/lifecycle.ts'
 import { findWorker, type Worker } from '../process/worker.ts'
 import { logListening, printFirstStart } from './announce.ts'
-import type { BeginOptions, ServeOptions } from './options.ts'
+import type { ServeOptions, StartOptions } from './options.ts'
 import { openPort } from './port.ts'
 import { startWorkers } from './workers.ts'
 
-/** How long the last answers may take to reach their callers. */
+/** How long the last answers may take to reach their callers, milliseconds. */
 const ANSWERS_MS = 500
 const STOP_SPARE_MS = 50
 
@@ -22,68 +22,79 @@ const STOP_SPARE_MS = 50
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   const worker = findWorker(options.environment)
-  const log = createLog({ level: config.logLevel, write: options.err, fields: { worker: worker?.place } })
-  const life = createLifecycle(log)
+  const log = createLog({ level: config.logLevel, write: options.err, fields: { worker: worker?.workerNumber } })
+  const lifecycle = createLifecycle(log)
   const stop = worker === undefined ? options.stop : AbortSignal.any([options.stop, worker.stop])
-  const begun = { ...options, stop, log, life }
+  const startOptions = { ...options, stop, log, lifecycle }
   try {
-    if (worker !== undefined) await begin({ ...config, ...settled(worker, config) }, begun, worker)
-    else if (config.workers > 1) await startWorkers(config, begun)
-    else await begin(config, begun)
+    if (worker !== undefined) await startServing({ ...config, ...overrideConfig(worker, config) }, startOptions, worker)
+    else if (config.workers > 1) await startWorkers(config, startOptions)
+    else await startServing(config, startOptions)
     await whenAborted(stop)
-    log.info({ msg: 'Was asked to stop', signal: String(stop.reason) })
+    log.info({ msg: 'Stopping', signal: String(stop.reason) })
   } finally {
-    await life.stop()
+    await lifecycle.stop()
   }
   log.info({ msg: 'Stopped' })
 }
 
-/** What others have decided for a worker. */
-function settled(
+/** Applies a worker's assignment to the configuration. */
+function overrideConfig(
   { databaseUrl, ports }: Worker,
   config: Config,
 ): Pick<Config, 'databaseUrl' | 'port' | 'operatorPort'> {
   return { ...(ports ?? config), databaseUrl: databaseUrl ?? config.databaseUrl }
 }
 
-async function begin(config: Config, { listen, out, log, life }: BeginOptions, worker?: Worker): Promise<void> {
+async function startServing(
+  config: Config,
+  { listen, out, log, lifecycle }: StartOptions,
+  worker?: Worker,
+): Promise<void> {
   const { host, port, operatorPort } = config
-  // Stopped last: a stopping server ends when its last answer has left.
-  const ends = await life.start({
+  // Stops last: a server ends when its last answer is sent.
+  const stopping = await lifecycle.start({
     name: 'last answers',
     start: (): Promise<void>[] => [],
     stop: (each) => Promise.all(each),
     limitMs: ANSWERS_MS,
   })
-  const { app, createFirst, nameSilentEndpoints } = await createServices(config, { log, life, out, worker })
-  const open = (
+  const { app, createFirstOrganization, logUnresponsiveEndpoints } = await createServices(config, {
+    log,
+    lifecycle,
+    out,
+    worker,
+  })
+  const openServer = (
     handler: HattipHandler,
-    at: { readonly name: string; readonly port: number },
+    options: { readonly name: string; readonly port: number },
   ): Promise<ListeningServer> =>
-    life.start({
-      name: at.name,
-      start: () => openPort(handler, { listen, host, ...at, shared: worker !== undefined }),
-      // Not waited for here: the requests that it waits for are stopped next.
-      stop: (served) => void ends.push(served.stop()),
+    lifecycle.start({
+      name: options.name,
+      start: () => openPort(handler, { listen, host, ...options, shared: worker !== undefined }),
+      // Not awaited here: the component that finishes its requests stops next.
+      stop: (served) => void stopping.push(served.stop()),
     })
-  const server = await open(app.handler, { name: 'PORT', port })
+  const server = await openServer(app.handler, { name: 'PORT', port })
   const operator =
-    operatorPort === undefined ? undefined : await open(app.operator, { name: 'OPERATOR_PORT', port: operatorPort })
+    operatorPort === undefined
+      ? undefined
+      : await openServer(app.operator, { name: 'OPERATOR_PORT', port: operatorPort })
   const listens = { port: server.port, operatorPort: operator?.port }
-  // Last: if anything after it could fail, the key would be lost before it is shown.
-  const first = await createFirst()
+  // Last, because a later failure would lose the key before it is shown.
+  const first = await createFirstOrganization()
   if (first !== undefined) printFirstStart(config, first, listens, out)
-  await life.start({
+  await lifecycle.start({
     name: 'readiness',
     start: () => app,
     stop() {
       app.drain()
-      // Load balancers need this time to notice.
+      // Load balancers need this time to notice the change.
       return pause(config.drainMs)
     },
     limitMs: config.drainMs + STOP_SPARE_MS,
   })
   if (worker === undefined) logListening(config, listens, { log, out })
-  else worker.listens(listens)
-  if (worker === undefined || worker.place === 1) void nameSilentEndpoints()
+  else worker.reportListening(listens)
+  if (worker === undefined || worker.workerNumber === 1) void logUnresponsiveEndpoints()
 }

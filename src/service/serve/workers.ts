@@ -8,17 +8,17 @@ import { createFirstOrganization, startEmbeddedDatabase } from '../embedded_data
 import { createProcessMetrics } from '../health/metrics.ts'
 import { createWorkerPool } from '../process/worker_pool.ts'
 import { logListening, printFirstStart } from './announce.ts'
-import type { BeginOptions } from './options.ts'
+import type { StartOptions } from './options.ts'
 import { checkPortFree } from './port.ts'
 
-/** How long a worker takes at most to stop after its drain; with the embedded database it is less than ten seconds. */
+/** Maximum stop time of a worker after its drain; with the embedded database it stays below ten seconds. */
 const STOP_MS = 6_750
 const STOP_SPARE_MS = 50
 
-/** Starts the embedded database, if that is configured, and the processes that serve. */
+/** Starts the embedded database, if configured, and the workers. */
 export async function startWorkers(
   config: Config,
-  { listen, fork, environment, out, stop, log, life }: BeginOptions,
+  { listen, fork, environment, out, stop, log, lifecycle }: StartOptions,
 ): Promise<void> {
   const { host, port, operatorPort, workers, databaseUrl, drainMs } = config
   await checkPortFree({ listen, name: 'PORT', host, port })
@@ -26,19 +26,20 @@ export async function startWorkers(
   const clock = systemClock
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
-  const own = databaseUrl === undefined ? await startEmbeddedDatabase(config, { log, life, out }) : undefined
-  const db = own === undefined ? undefined : openDatabase({ url: own.url, clock, log })
+  const embedded = databaseUrl === undefined ? await startEmbeddedDatabase(config, { log, lifecycle, out }) : undefined
+  const db = embedded === undefined ? undefined : openDatabase({ url: embedded.url, clock, log })
   if (db !== undefined) await migrate(db)
   const stopMs = drainMs + STOP_MS
-  const crew = await life.start({
+  const pool = await lifecycle.start({
     name: 'workers',
-    start: () => createWorkerPool({ fork, environment, workers, databaseUrl: own?.url, metrics, stopMs, clock, log }),
+    start: () =>
+      createWorkerPool({ fork, environment, workers, databaseUrl: embedded?.url, metrics, stopMs, clock, log }),
     stop: (made) => made.stop(String(stop.reason)),
     limitMs: stopMs + STOP_SPARE_MS,
   })
-  const listens = await Promise.race([crew.start(), whenAborted(stop)])
+  const listens = await Promise.race([pool.start(), whenAborted(stop)])
   if (listens === undefined) return
-  // Last: if anything after it could fail, the key would be lost before it is shown.
+  // Last, because a later failure would lose the key before it is shown.
   const first = db === undefined ? undefined : await createFirstOrganization(db)
   if (first !== undefined) printFirstStart(config, first, listens, out)
   await db?.close()

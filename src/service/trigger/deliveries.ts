@@ -13,7 +13,7 @@ import type { TriggerServices } from '../../trigger/routes/route_parts.ts'
 import type { Config } from '../config/config.ts'
 import type { createSigning } from '../receipt/signing.ts'
 
-/** What posts messages of triggers, and what their routes work with. */
+/** Starts the delivery of trigger messages, and creates the services of their routes. */
 export function startDeliveries(
   config: Config,
   options: {
@@ -32,24 +32,24 @@ export function startDeliveries(
   const metrics = createDeliveryMetrics(options.metrics, { db, log })
   const post = createPost({ rules, clock })
   const keys = async () => ({ master: await signing.master(), key: (await signing.signer()).key })
-  const deliverer = createDeliverer({ db, post, keys, clock, log, random: jobs.random, tried: metrics.tried })
-  const own = config.featuresOff.includes('triggers')
+  const deliverer = createDeliverer({ db, post, keys, clock, log, random: jobs.random, onAttempt: metrics.onAttempt })
+  const jobDefinitions = config.featuresOff.includes('triggers')
     ? []
     : [deliverer.job, metrics.job, messageRetentionJob({ db, log })]
-  const [delivering, ...others] = own.map((job) => startJob(job, jobs))
-  deliverer.wakeBy(() => delivering?.wake())
+  const [delivering, ...others] = jobDefinitions.map((job) => startJob(job, jobs))
+  deliverer.setWake(() => delivering?.wake())
   const services: TriggerServices = { db, keys, rules, feed }
 
   return {
     services,
-    /** There are new messages, which need not wait to be found. */
+    /** Starts delivery now, because there are new messages. */
     wake: () => delivering?.wake(),
-    /** Answers all who wait for messages, and takes nothing more to post: what is under way may still be noted. */
+    /** Answers waiting feed requests and stops new deliveries; running ones may still be recorded. */
     drain(): void {
       feed.close()
       deliverer.stop()
     },
-    /** Ends: what is still under way is given back. */
+    /** Stops; releases the messages of unfinished deliveries. */
     async stop(): Promise<void> {
       for (const job of [delivering, ...others]) job?.stop()
       feed.close()

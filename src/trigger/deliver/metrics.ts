@@ -7,31 +7,31 @@ import { countDueMessages, type QueueReport } from './queue.ts'
 
 const EVERY_MS = 15_000
 
-/** Registers the metrics of deliveries; those of what waits are as of the last round of `job`. */
+/** Registers the metrics of deliveries; `job` updates the metrics of due messages. */
 export function createDeliveryMetrics(
   metrics: Metrics,
   { db, log }: { readonly db: Database; readonly log: Log },
-): { readonly tried: AttemptRecorder; readonly job: Job } {
+): { readonly onAttempt: AttemptRecorder; readonly job: Job } {
   let report: QueueReport = { due: 0, oldestSec: 0 }
   const tries = metrics.counter({
     name: 'walletscope_message_tries_total',
-    help: 'Tries to post messages of triggers, by outcome: delivered, refused by the receiver, or why no answer came.',
+    help: 'Attempts to post messages of triggers, by outcome: delivered, refused by the receiver, or why no answer came.',
     labels: ['outcome'],
   })
   metrics.gauge({
     name: 'walletscope_messages_due',
     help: 'Messages that are due and not delivered yet, of all processes.',
-    together: 'most',
+    aggregation: 'most',
     read: () => report.due,
   })
   metrics.gauge({
     name: 'walletscope_message_due_oldest_seconds',
-    help: 'How long the first of them has been due.',
-    together: 'most',
+    help: 'How long the oldest due message has been due.',
+    aggregation: 'most',
     read: () => report.oldestSec,
   })
   return {
-    tried: (outcome) => tries(outcome).add(1),
+    onAttempt: (outcome) => tries(outcome).add(1),
     job: {
       name: 'deliveries due',
       everyMs: EVERY_MS,
@@ -40,7 +40,7 @@ export function createDeliveryMetrics(
         report = await countDueMessages(db)
         return undefined
       },
-      failed: (error) => log.error({ msg: 'Could not count messages that are due', error }),
+      onError: (error) => log.error({ msg: 'Failed to count due messages', error }),
     },
   }
 }

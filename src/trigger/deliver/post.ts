@@ -8,13 +8,13 @@ import { AddressError, type AddressRules, resolveWebhookTarget, type WebhookTarg
 /** Why there was no answer. */
 export type PostFailure = 'dns' | 'address' | 'connect' | 'tls' | 'timeout' | 'closed' | 'protocol'
 
-/** How a post ended. What the receiver said besides is not kept: it may be anything that this machine can reach. */
+/** The outcome of a post. The rest of the response is discarded: it may be anything that this machine can reach. */
 export interface PostResult {
-  /** Of the answer; null if there was none. */
+  /** Status of the response; null without a response. */
   readonly statusCode: number | null
-  /** Null if there was an answer. */
+  /** Null if there was a response. */
   readonly failure: PostFailure | null
-  /** `Retry-After` of the answer, seconds; null without one that can be read. */
+  /** `Retry-After` of the response, seconds; null if absent or unreadable. */
   readonly retryAfterSec: number | null
   readonly latencyMs: number
 }
@@ -27,16 +27,16 @@ export type Post = (
 
 type Headers = Readonly<Record<string, string>>
 
-/** From the name's first question to the answer's headers. */
+/** Time limit from the DNS lookup to the response headers, milliseconds. */
 const TIMEOUT_MS = 15_000
 const HEADERS_BYTES_MAX = 16 * 1024
-/** The rest of an answer is read so far, so that its connection can be used again; more is cut off. */
+/** Up to this size a response body is drained, so that its connection can be reused; a larger one is cut off. */
 const REST_BYTES_MAX = 64 * 1024
 const REST_MS = 1_000
 const IDLE_MS = 4_000
 const RETRY_AFTER_SEC_MAX = 86_400
 
-/** Makes what posts to receivers. `ca` are certificates to trust in place of the usual ones. */
+/** Creates the function that posts to receivers. `ca`: certificates to trust instead of the system's. */
 export function createPost(options: {
   readonly rules: AddressRules
   readonly clock: Clock
@@ -44,20 +44,23 @@ export function createPost(options: {
   readonly timeoutMs?: number
 }): Post & { readonly close: () => void } {
   const { rules, clock, ca, timeoutMs = TIMEOUT_MS } = options
-  // Connections are shared by those who post to one address under one name alone.
-  const kept = { keepAlive: true, timeout: IDLE_MS }
-  const agents = { 'http:': new http.Agent(kept), 'https:': new https.Agent(kept) }
+  // Connections are reused only for the same address and the same name.
+  const agentOptions = { keepAlive: true, timeout: IDLE_MS }
+  const agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) }
 
   async function attempt(url: string, { headers, body, no }: Parameters<Post>[1], untilMs: number) {
     const target = await withTimeout(untilMs - clock.monotonicMs(), resolveWebhookTarget(url, rules))
-    const request = requestOf(target, { headers, body, no, ca })
+    const request = toRequestOptions(target, { headers, body, no, ca })
     const send = (agent: http.Agent | false) =>
-      sent({ ...request, agent }, { body, ms: untilMs - clock.monotonicMs(), isHttp: target.url.protocol === 'http:' })
+      sendRequest(
+        { ...request, agent },
+        { body, ms: untilMs - clock.monotonicMs(), isHttp: target.url.protocol === 'http:' },
+      )
     try {
       return await send(agents[target.url.protocol === 'http:' ? 'http:' : 'https:'])
     } catch (error) {
-      // The receiver may have closed a kept connection just then: nothing says that it is ill.
-      if (failureOf(error) !== 'closed') throw error
+      // The receiver may have closed a kept-alive connection at that moment, which is no failure: retry on a new one.
+      if (toFailure(error) !== 'closed') throw error
       return await send(false)
     }
   }
@@ -67,12 +70,12 @@ export function createPost(options: {
     const latencyMs = () => Math.max(0, Math.round(clock.monotonicMs() - startedMs))
     try {
       const answer = await attempt(url, message, startedMs + timeoutMs)
-      const retryAfterSec = retryAfter(answer.headers['retry-after'], clock.now())
-      const posted = { statusCode: answer.statusCode ?? null, failure: null, retryAfterSec, latencyMs: latencyMs() }
-      await rest(answer)
-      return posted
+      const retryAfterSec = parseRetryAfter(answer.headers['retry-after'], clock.now())
+      const result = { statusCode: answer.statusCode ?? null, failure: null, retryAfterSec, latencyMs: latencyMs() }
+      await drainBody(answer)
+      return result
     } catch (error) {
-      return { statusCode: null, failure: failureOf(error), retryAfterSec: null, latencyMs: latencyMs() }
+      return { statusCode: null, failure: toFailure(error), retryAfterSec: null, latencyMs: latencyMs() }
     }
   }
   return Object.assign(post, {
@@ -82,8 +85,8 @@ export function createPost(options: {
   })
 }
 
-/** To the address itself. TLS asks for a certificate of the name; without a name, for one of the address. */
-function requestOf(
+/** The request to a checked address. TLS verifies the certificate of the name; without a name, of the address. */
+function toRequestOptions(
   { url, addresses }: WebhookTarget,
   { headers, body, no, ca }: { headers: Headers; body: string; no: number; ca: string | undefined },
 ): https.RequestOptions {
@@ -100,8 +103,8 @@ function requestOf(
   }
 }
 
-/** The answer, once its headers are there. Redirects are answers like others. */
-function sent(
+/** Sends a request; resolves with the response once its headers arrive. Redirects are not followed. */
+function sendRequest(
   request: https.RequestOptions,
   { body, ms, isHttp }: { readonly body: string; readonly ms: number; readonly isHttp: boolean },
 ): Promise<IncomingMessage> {
@@ -121,8 +124,8 @@ function sent(
   })
 }
 
-/** Reads away what is left of an answer, so far as is worth it. Never rejects. */
-function rest(answer: IncomingMessage): Promise<void> {
+/** Drains a response body within `REST_BYTES_MAX` and `REST_MS`. Never rejects. */
+function drainBody(answer: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0
     const cut = () => {
@@ -130,7 +133,7 @@ function rest(answer: IncomingMessage): Promise<void> {
       resolve()
     }
     const timer = setTimeout(cut, REST_MS)
-    const ended = () => {
+    const finish = () => {
       clearTimeout(timer)
       resolve()
     }
@@ -138,13 +141,13 @@ function rest(answer: IncomingMessage): Promise<void> {
       bytes += chunk.length
       if (bytes > REST_BYTES_MAX) cut()
     })
-    answer.on('error', ended)
-    answer.on('close', ended)
-    answer.on('end', ended)
+    answer.on('error', finish)
+    answer.on('close', finish)
+    answer.on('end', finish)
   })
 }
 
-function failureOf(error: unknown): PostFailure {
+function toFailure(error: unknown): PostFailure {
   if (error === TIMED_OUT) return 'timeout'
   if (error instanceof AddressError) return error.reason
   const code = getErrnoCode(error)
@@ -153,8 +156,8 @@ function failureOf(error: unknown): PostFailure {
   return /^(ECONN|EHOST|ENET|ETIMEDOUT|EADDR)/.test(code) ? 'connect' : 'tls'
 }
 
-/** Seconds, or a date; at most a day. */
-function retryAfter(text: string | undefined, nowMs: number): number | null {
+/** Parses seconds or a date; at most a day. */
+function parseRetryAfter(text: string | undefined, nowMs: number): number | null {
   if (text === undefined) return null
   const sec = /^\d{1,9}$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - nowMs) / 1_000)
   return Number.isNaN(sec) ? null : Math.min(Math.max(0, sec), RETRY_AFTER_SEC_MAX)

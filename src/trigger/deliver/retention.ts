@@ -3,15 +3,15 @@ import type { Database } from '../../db/database.ts'
 import type { Job } from '../../job/job.ts'
 import type { Log } from '../../lib/log.ts'
 
-/** Messages are kept so long, whatever became of them. */
+/** Messages are kept this many days, whatever their outcome. */
 export const MESSAGE_DAYS = 30
 const EVERY_MS = 3_600_000
 const AGAIN_MS = 60_000
 const DEADLINE_MS = 60_000
-/** Of an organization in one statement. */
+/** Maximum messages of an organization that one statement deletes. */
 const EACH = 2_000
 
-/** Forgets old messages every hour; several processes may do so at once. */
+/** Creates the job that deletes old messages every hour; several processes may run it at once. */
 export function messageRetentionJob({ db, log }: { readonly db: Database; readonly log: Log }): Job {
   return {
     name: 'message_retention',
@@ -23,6 +23,6 @@ export function messageRetentionJob({ db, log }: { readonly db: Database; readon
         if (signal.aborted || row === undefined || row.deleted === 0) return undefined
       }
     },
-    failed: (error) => log.error({ msg: 'Could not forget old messages of triggers', error }),
+    onError: (error) => log.error({ msg: 'Failed to delete old trigger messages', error }),
   }
 }

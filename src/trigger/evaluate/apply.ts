@@ -6,110 +6,118 @@ import type { ChangeBlock } from './change_message.ts'
 import { mayChange, toApproximate } from './choose.ts'
 import type { WatchedSubject, WatchedTrigger } from './watchlist.ts'
 
-/** A subject as it was confirmed, and what that was read from. */
+/** The confirmed figures of a subject, and the source they were read from. */
 export interface ConfirmedRead {
   readonly confirmed: ConfirmedFigures | 'gone'
   readonly cited: () => Promise<readonly Citation[]>
 }
 
-/** Where a change was found, and what it was read from. */
+/** The block of a change, and the source it was read from. */
 export interface ChangeSource {
   readonly block: ChangeBlock
   readonly cited: () => Promise<readonly Citation[]>
 }
 
-/** Told what a block makes of a trigger. */
+/** Called with the result of a block for a trigger. */
 export type ApplyStep = (
   entry: WatchedTrigger,
-  stepped: { readonly life: TriggerReorgState; readonly news: readonly TriggerTransition[] },
-  of: ChangeSource,
+  result: { readonly reorgState: TriggerReorgState; readonly transitions: readonly TriggerTransition[] },
+  source: ChangeSource,
 ) => void
 
-/** Steps the triggers of a subject by what was confirmed, but for those that it cannot change. */
+/** Steps the triggers of a subject by its confirmed figures, except triggers that they cannot change. */
 export function applyConfirmedRead(
   { entries }: WatchedSubject,
-  of: {
-    readonly found: ConfirmedRead
-    /** As it was confirmed before. */
+  options: {
+    readonly confirmedRead: ConfirmedRead
+    /** The previous confirmed figures. */
     readonly previous: ConfirmedFigures | 'gone' | undefined
     readonly block: ChangeBlock
     readonly apply: ApplyStep
   },
 ): void {
-  const { found, previous, block, apply } = of
-  const { confirmed, cited } = found
+  const { confirmedRead, previous, block, apply } = options
+  const { confirmed, cited } = confirmedRead
   // Many triggers of a subject watch the same figure.
   let figure: string | undefined
   let value: FigureValue
-  let about = Number.NaN
+  let approximate = Number.NaN
   for (const entry of entries) {
     const { clause } = entry.trigger
     if ('event' in clause) continue
     if (clause.figure !== figure) {
       figure = clause.figure
       value = confirmed === 'gone' ? undefined : confirmed.value(figure)
-      about = toApproximate(value)
+      approximate = toApproximate(value)
     }
-    if (!mayChange(entry, about)) continue
-    const stepped = step(entry.rule, entry.life, { block: block.number, value, text: textOf(confirmed, figure) })
-    // What was confirmed before says more than what was told last.
-    const before = previous === undefined ? null : textOf(previous, figure)
-    const news = stepped.news.map((each) => ({ ...each, previous: before ?? each.previous }))
-    apply(entry, { life: stepped.life, news }, { block, cited })
+    if (!mayChange(entry, approximate)) continue
+    const result = step(entry.rule, entry.reorgState, {
+      block: block.number,
+      value,
+      text: formatValue(confirmed, figure),
+    })
+    // Prefer the previous confirmed value to the last notified one, which is older.
+    const previousText = previous === undefined ? null : formatValue(previous, figure)
+    const transitions = result.transitions.map((each) => ({ ...each, previous: previousText ?? each.previous }))
+    apply(entry, { reorgState: result.reorgState, transitions }, { block, cited })
   }
 }
 
-function textOf(confirmed: ConfirmedFigures | 'gone', figure: string): string | null {
+function formatValue(confirmed: ConfirmedFigures | 'gone', figure: string): string | null {
   const text = confirmed === 'gone' ? null : confirmed.text(figure)
   return text === null ? null : String(text)
 }
 
-/** Tells what happened, block by block. What happened before a trigger was made does not concern it. */
+/** Steps a trigger by events, block by block. Events before the trigger was created are ignored. */
 export function applyEvents(
   entry: WatchedTrigger,
-  happenings: readonly SubjectEvent[],
+  events: readonly SubjectEvent[],
   {
     block,
-    timeOf,
+    getTime,
     apply,
-  }: { readonly block: PinnedBlock; readonly timeOf: (blockNumber: number) => bigint; readonly apply: ApplyStep },
+  }: { readonly block: PinnedBlock; readonly getTime: (blockNumber: number) => bigint; readonly apply: ApplyStep },
 ): void {
   const { clause } = entry.trigger
   const types = 'event' in clause ? clause.event : []
-  const wanted = happenings.filter(
-    ({ type, blockNumber }) => types.includes(type) && entry.activeAtSec <= Number(timeOf(blockNumber)),
+  const matching = events.filter(
+    ({ type, blockNumber }) => types.includes(type) && entry.activeAtSec <= Number(getTime(blockNumber)),
   )
   const counts = new Map<string, number>()
-  const named = wanted.map((each) => {
+  const namedEvents = matching.map((each) => {
     const key = `${each.transactionHash} ${each.type}`
     const nth = counts.get(key) ?? 0
     counts.set(key, nth + 1)
     return { ...each, name: `${key} ${nth}` }
   })
-  const numbers = [...new Set([...named.map(({ blockNumber }) => blockNumber), Number(block.number)])]
+  const numbers = [...new Set([...namedEvents.map(({ blockNumber }) => blockNumber), Number(block.number)])]
   for (const number of numbers.sort((a, b) => a - b)) {
-    const here = named.filter(({ blockNumber }) => blockNumber === number)
+    const blockEvents = namedEvents.filter(({ blockNumber }) => blockNumber === number)
     const isHead = number === Number(block.number)
-    if (here.length === 0 && entry.life.unsure.length === 0) continue
-    const at = { number: BigInt(number), hash: hashOf(here[0]?.blockHash, block), timestampSec: timeOf(number) }
-    apply(entry, stepEvents(entry.life, { block: at.number, happenings: here }), {
-      block: isHead ? block : at,
+    if (blockEvents.length === 0 && entry.reorgState.undecided.length === 0) continue
+    const eventBlock = {
+      number: BigInt(number),
+      hash: toBlockHash(blockEvents[0]?.blockHash, block),
+      timestampSec: getTime(number),
+    }
+    apply(entry, stepEvents(entry.reorgState, { block: eventBlock.number, events: blockEvents }), {
+      block: isHead ? block : eventBlock,
       cited: async () => [],
     })
   }
 }
 
-function hashOf(hash: string | undefined, block: PinnedBlock): PinnedBlock['hash'] {
+function toBlockHash(hash: string | undefined, block: PinnedBlock): PinnedBlock['hash'] {
   return hash === undefined ? block.hash : `0x${hash.slice(2)}`
 }
 
-/** What the database has to learn of changes that may be replaced. */
-export function diffNotified(stored: TriggerReorgState, life: TriggerReorgState) {
-  const known = new Set([...stored.told, ...stored.unsure])
-  const all = [...life.told, ...life.unsure]
+/** The difference of two states in changes that may be replaced, for the commit. */
+export function diffNotified(stored: TriggerReorgState, reorgState: TriggerReorgState) {
+  const storedChanges = new Set([...stored.notified, ...stored.undecided])
+  const all = [...reorgState.notified, ...reorgState.undecided]
   const changes = new Set(all.map(({ change }) => change))
   return {
-    told: all.filter((each) => !known.has(each)),
-    reverted: [...known].flatMap(({ change }) => (changes.has(change) ? [] : [change])),
+    notified: all.filter((each) => !storedChanges.has(each)),
+    reverted: [...storedChanges].flatMap(({ change }) => (changes.has(change) ? [] : [change])),
   }
 }

@@ -6,93 +6,93 @@ import { readNextBlocks } from './head/heads.ts'
 import { createLeaseHolder, type HeldPartition, LEASE_POLL_MS, type LeaseHolderOptions } from './lease_holder.ts'
 import { listEvaluatedBlocks } from './watchlist.ts'
 
-/** What evaluates a line. */
+/** Options of the loop of a partition. */
 export interface BlockLoopOptions extends LeaseHolderOptions {
   readonly client: WatchTarget['client']
   readonly watchers: ReadonlyMap<string, Watcher>
 }
 
-/** Blocks that may be replaced, at most. */
+/** Maximum number of blocks that may be replaced. */
 const REPLACEABLE = 256n
-/** How often it is looked for triggers if all are paused. */
+/** Interval of checks for new triggers while all are paused, milliseconds. */
 const IDLE_MS = 2_000
 const RETRY_MS = { least: 250, most: 3_000 }
 
 interface LoopState {
-  /** Of blocks that may be replaced. */
+  /** Hashes of evaluated blocks that may be replaced. */
   readonly hashes: Map<bigint, string>
-  /** When each family was evaluated last, milliseconds of the wall clock. */
+  /** By family, the time of the last evaluation, milliseconds of the wall clock. */
   readonly seenMs: Map<string, number>
 }
 
-/** The loop of a line: takes the lease, and then evaluates and commits block by block. */
+/** The loop of a partition: acquires the lease, then evaluates and commits block by block. */
 export function blockLoopJob(options: BlockLoopOptions): Job {
-  const { line, client, watchers, db, telling, recorder, clock, log } = options
-  const pace = createBlockSchedule(client.chain.blockTimeMs)
-  const tenant = createLeaseHolder<LoopState>(options, async () => ({
-    hashes: await listEvaluatedBlocks(db, line),
+  const { partition, client, watchers, db, messageContext, recorder, clock, log } = options
+  const schedule = createBlockSchedule(client.chain.blockTimeMs)
+  const leaseHolder = createLeaseHolder<LoopState>(options, async () => ({
+    hashes: await listEvaluatedBlocks(db, partition),
     seenMs: new Map(),
   }))
-  const isReplaceable = line.finality === 'latest'
+  const isReplaceable = partition.finality === 'latest'
 
-  /** False if the line turned out to be somebody else's. */
+  /** False if the lease was lost. */
   async function evaluate(
-    mine: HeldPartition<LoopState>,
-    of: Parameters<typeof evaluateBlock>[1],
+    heldPartition: HeldPartition<LoopState>,
+    input: Parameters<typeof evaluateBlock>[1],
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { list, known } = mine
-    const { block, fork } = of
+    const { list, loopState } = heldPartition
+    const { block, fork } = input
     const nowMs = clock.now()
-    const evaluation = await evaluateBlock({ client, list, watchers, telling, clock, nowMs }, of, signal)
+    const evaluation = await evaluateBlock({ client, list, watchers, messageContext, clock, nowMs }, input, signal)
     for (const [family, error] of evaluation.failures) {
-      recorder.failed(line, family)
-      log.debug({ msg: 'Could not evaluate triggers', chainId: line.chainId, family, reason: String(error) })
+      recorder.recordFailure(partition, family)
+      log.debug({ msg: 'Failed to evaluate triggers', chainId: partition.chainId, family, reason: String(error) })
     }
-    const changes = evaluation.changes.map((each) => (isReplaceable ? each : { ...each, told: [], reverted: [] }))
+    const changes = evaluation.changes.map((each) => (isReplaceable ? each : { ...each, notified: [], reverted: [] }))
     const oldest = isReplaceable ? block.number - REPLACEABLE : block.number
     const final = oldest < 0n ? 0n : oldest
-    if (!(await tenant.commit(mine, { ...evaluation, changes, block, fork, final, nowMs }))) return false
-    for (const number of known.hashes.keys()) {
-      if (number < final || (fork !== null && number >= fork)) known.hashes.delete(number)
+    if (!(await leaseHolder.commit(heldPartition, { ...evaluation, changes, block, fork, final, nowMs }))) return false
+    for (const number of loopState.hashes.keys()) {
+      if (number < final || (fork !== null && number >= fork)) loopState.hashes.delete(number)
     }
-    known.hashes.set(block.number, block.hash)
-    for (const family of evaluation.families) known.seenMs.set(family, nowMs)
+    loopState.hashes.set(block.number, block.hash)
+    for (const family of evaluation.families) loopState.seenMs.set(family, nowMs)
     return true
   }
 
   async function round(signal: AbortSignal): Promise<number> {
-    const mine = await tenant.hold()
-    if (mine === undefined) return LEASE_POLL_MS
-    await mine.list.refresh(clock.now(), mine.tenure.at?.number ?? -1n)
-    if (mine.list.size === 0) return IDLE_MS
-    const { list, known } = mine
+    const heldPartition = await leaseHolder.acquire()
+    if (heldPartition === undefined) return LEASE_POLL_MS
+    await heldPartition.list.refresh(clock.now(), heldPartition.lease.at?.number ?? -1n)
+    if (heldPartition.list.size === 0) return IDLE_MS
+    const { list, loopState } = heldPartition
     try {
-      const { at } = mine.tenure
-      const next = await readNextBlocks(client, { head: line.finality, at, known: known.hashes }, signal)
+      const { at } = heldPartition.lease
+      const next = await readNextBlocks(client, { level: partition.finality, at, hashes: loopState.hashes }, signal)
       const readMs = clock.now()
       for (const [index, block] of (next?.blocks ?? []).entries()) {
         const fork = index === 0 ? (next?.fork ?? null) : null
-        if (!(await evaluate(mine, { block, before: mine.tenure.at, fork }, signal))) return 0
-        pace.seen(block, readMs)
+        if (!(await evaluate(heldPartition, { block, before: heldPartition.lease.at, fork }, signal))) return 0
+        schedule.recordBlock(block, readMs)
         await list.refresh(clock.now(), block.number)
       }
     } finally {
-      const seenMs = list.families.map((family) => known.seenMs.get(family) ?? 0)
-      if (!signal.aborted) await tenant.lookWhoIsBlind(mine, Math.min(...seenMs))
+      const seenMs = list.families.map((family) => loopState.seenMs.get(family) ?? 0)
+      if (!signal.aborted) await leaseHolder.notifyBlindTriggers(heldPartition, Math.min(...seenMs))
     }
-    return pace.pauseMs(clock.now())
+    return schedule.pauseMs(clock.now())
   }
 
   return {
-    name: `triggers ${line.chainId} ${line.finality}`,
+    name: `triggers ${partition.chainId} ${partition.finality}`,
     retryMs: RETRY_MS,
-    failed: (error) => log.error({ msg: 'Could not evaluate triggers', chainId: line.chainId, error }),
+    onError: (error) => log.error({ msg: 'Failed to evaluate triggers', chainId: partition.chainId, error }),
     async round(signal) {
       try {
         return await round(signal)
       } catch (error) {
-        if (!signal.aborted) tenant.doubt()
+        if (!signal.aborted) leaseHolder.recheckLease()
         throw error
       }
     },

@@ -6,12 +6,12 @@ import type { TriggerTransition } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
 import type { TriggerPartition } from './partition.ts'
 
-/** What messages about changes need besides the change. */
+/** The context of messages about changes. */
 export interface MessageContext {
-  readonly line: TriggerPartition
-  /** Path and query of the route that gives the same figures at a block. */
+  readonly partition: TriggerPartition
+  /** Path and query of the route that returns the same figures at a block. */
   answerPath(trigger: Trigger, blockNumber: bigint): string
-  /** Without a slash at its end; empty if nobody knows it. */
+  /** Public URL without a trailing slash; empty if not configured. */
   readonly publicUrl: string
 }
 
@@ -21,7 +21,7 @@ export interface ChangeBlock extends Pick<PinnedBlock, 'number' | 'timestampSec'
   readonly hash: Hex | null
 }
 
-/** A message about a change, as it is posted. */
+/** The posted message about a change. */
 export interface ChangeMessage {
   readonly change: number
   readonly type: MessageType
@@ -29,63 +29,63 @@ export interface ChangeMessage {
   readonly body: string
 }
 
-/** The message about a change. */
+/** Creates the message about a change. */
 export function createChangeMessage(
-  { line, answerPath, publicUrl }: MessageContext,
-  of: {
+  { partition, answerPath, publicUrl }: MessageContext,
+  change: {
     readonly trigger: Trigger
-    readonly news: TriggerTransition
+    readonly transition: TriggerTransition
     readonly block: ChangeBlock
     readonly cited: readonly Citation[]
     readonly nowMs: number
   },
 ): ChangeMessage {
-  const { trigger, news, block, cited, nowMs } = of
+  const { trigger, transition, block, cited, nowMs } = change
   const { clause, name, family, subject } = trigger
-  const shown = (value: string | null) => ('is' in clause && value !== null ? value === 'true' : value)
+  const formatValue = (value: string | null) => ('is' in clause && value !== null ? value === 'true' : value)
   const body: MessageBody = {
-    type: `trigger.${news.kind}`,
+    type: `trigger.${transition.kind}`,
     timestamp: new Date(nowMs).toISOString(),
-    text: sentenceOf(line, { trigger, news, block }),
+    text: formatSentence(partition, { trigger, transition, block }),
     data: {
       trigger_id: trigger.id,
       name,
-      change: news.change,
-      chain_id: line.chainId,
+      change: transition.change,
+      chain_id: partition.chainId,
       block: {
         number: Number(block.number),
         hash: block.hash,
         timestamp: Number(block.timestampSec),
-        finality: line.finality,
+        finality: partition.finality,
       },
       family,
       subject,
       when: clause,
-      value: shown(news.value),
-      previous_value: shown(news.previous),
+      value: formatValue(transition.value),
+      previous_value: formatValue(transition.previous),
       citation: cited.map(presentCitation),
       answer_url: publicUrl + answerPath(trigger, block.number),
     },
   }
-  return { change: news.change, type: body.type, body: JSON.stringify(body) }
+  return { change: transition.change, type: body.type, body: JSON.stringify(body) }
 }
 
-function sentenceOf(
+function formatSentence(
   { chainName }: TriggerPartition,
   {
     trigger,
-    news,
+    transition,
     block,
-  }: { readonly trigger: Trigger; readonly news: TriggerTransition; readonly block: ChangeBlock },
+  }: { readonly trigger: Trigger; readonly transition: TriggerTransition; readonly block: ChangeBlock },
 ): string {
   const { clause, family, subject, name } = trigger
-  const whose = `${name === null ? '' : `${name}: `}${Object.values(subject).join(' ')} (${family}, ${chainName})`
-  const where = `block ${block.number}`
-  if (news.kind === 'reverted')
-    return `${whose}: change ${news.change} is taken back, for its block was replaced (${where}).`
-  if ('event' in clause) return `${whose}: ${news.value ?? 'something'} happened in ${where}.`
+  const subjectText = `${name === null ? '' : `${name}: `}${Object.values(subject).join(' ')} (${family}, ${chainName})`
+  const blockText = `block ${block.number}`
+  if (transition.kind === 'reverted')
+    return `${subjectText}: change ${transition.change} is taken back, for its block was replaced (${blockText}).`
+  if ('event' in clause) return `${subjectText}: ${transition.value ?? 'something'} happened in ${blockText}.`
   const figure = clause.figure.replaceAll('_', ' ')
-  if ('is' in clause) return `${whose}: ${figure} is ${news.value} at ${where}.`
+  if ('is' in clause) return `${subjectText}: ${figure} is ${transition.value} at ${blockText}.`
   const threshold = 'below' in clause ? `below ${clause.below}` : `above ${clause.above}`
-  return `${whose}: ${figure} is ${news.value ?? 'unknown'}, ${news.kind === 'fired' ? '' : 'no longer '}${threshold}, at ${where}.`
+  return `${subjectText}: ${figure} is ${transition.value ?? 'unknown'}, ${transition.kind === 'fired' ? '' : 'no longer '}${threshold}, at ${blockText}.`
 }

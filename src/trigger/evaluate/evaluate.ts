@@ -13,166 +13,172 @@ import type { TriggerChange } from './partition.ts'
 import { readSubjectEvents } from './subject_events.ts'
 import { setReorgState, type WatchedSubject, type WatchedTrigger, type Watchlist } from './watchlist.ts'
 
-/** What evaluating a block needs. */
+/** The context of the evaluation of a block. */
 export interface EvaluationContext {
   readonly client: WatchTarget['client']
   readonly list: Watchlist
   readonly watchers: ReadonlyMap<string, Watcher>
-  readonly telling: MessageContext
+  readonly messageContext: MessageContext
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly nowMs: number
 }
 
-/** A block, and what is between it and the one that was evaluated before. */
+/** A block to evaluate, and its relation to the previously evaluated one. */
 export interface BlockToEvaluate {
   readonly block: PinnedBlock
-  /** Null if nothing was evaluated before. */
+  /** The previously evaluated block; null if there is none. */
   readonly before: BlockMark | null
   readonly fork: bigint | null
 }
 
-/** What a block changed, to be committed. */
+/** The changes of a block, to be committed. */
 export interface Evaluation {
   readonly changes: readonly (TriggerChange & { readonly entry: WatchedTrigger })[]
-  /** Families that were evaluated, of which nobody was left out. */
+  /** Families evaluated completely. */
   readonly families: readonly string[]
   readonly screened: number
   readonly confirmed: number
-  /** Why others were not, or not all of them, by family. */
+  /** By family, the error of an incomplete evaluation. */
   readonly failures: ReadonlyMap<string, unknown>
 }
 
 /**
- * A longer gap is not looked through for logs: everybody is confirmed after it. With four blocks a second it is an hour,
- * which final blocks may be apart before anybody is told that nothing is seen.
+ * After a longer gap, skip logs and confirm all subjects. With four blocks a second the gap is an hour, the time that
+ * final blocks may be apart before triggers count as blind.
  */
 const GAP_MAX = 16_000n
 
-/** The subjects of a family, and what of them is known before anything is read. */
+/** The subjects of a family, classified before anything is read. */
 interface Family {
   readonly name: string
   readonly watcher: Watcher
   readonly subjects: readonly WatchedSubject[]
-  /** Those to be confirmed whatever can be foreseen. */
+  /** Subjects to confirm whatever the forecast. */
   readonly due: readonly WatchedSubject[]
-  /** Those to which something may happen that is waited for. */
+  /** Subjects with triggers that wait for events. */
   readonly waiting: readonly WatchedSubject[]
-  /** What was confirmed of the others, each once. */
+  /** Distinct memos of confirmed subjects, for the forecast. */
   readonly memos: ReadonlySet<unknown>
 }
 
 /**
- * Evaluates the triggers of a line at a block, in memory, and lets callers go first. Throws as `ChainClient.read` if its
- * logs cannot be read; all triggers are then as they were.
+ * Evaluates the triggers of a partition at a block, in memory, and lets callers go first. Throws as `ChainClient.read`
+ * if the logs cannot be read; all triggers then keep their previous state.
  */
 export async function evaluateBlock(
-  evaluating: EvaluationContext,
-  of: BlockToEvaluate,
+  context: EvaluationContext,
+  input: BlockToEvaluate,
   signal: AbortSignal,
 ): Promise<Evaluation> {
-  evaluating.list.dropExpired(evaluating.nowMs)
+  context.list.dropExpired(context.nowMs)
   const moved = new Set<WatchedTrigger>()
   try {
-    return await evaluateAll(evaluating, { ...of, moved }, signal)
+    return await evaluateAll(context, { ...input, moved }, signal)
   } catch (error) {
     for (const entry of moved) revertToStored(entry)
     throw error
   }
 }
 
-/** Makes a trigger what the database has; it is evaluated again. */
+/** Reverts a trigger to its stored state; it is evaluated again. */
 export function revertToStored(entry: WatchedTrigger): void {
   setReorgState(entry, entry.stored)
   entry.subject.isDue = true
 }
 
 async function evaluateAll(
-  evaluating: EvaluationContext,
-  { moved, ...of }: BlockToEvaluate & { readonly moved: Set<WatchedTrigger> },
+  context: EvaluationContext,
+  { moved, ...input }: BlockToEvaluate & { readonly moved: Set<WatchedTrigger> },
   signal: AbortSignal,
 ): Promise<Evaluation> {
-  const { list, client, clock, telling, nowMs } = evaluating
-  const { block, before, fork } = of
-  if (fork !== null) goBack(list, fork, moved)
+  const { list, client, clock, messageContext, nowMs } = context
+  const { block, before, fork } = input
+  if (fork !== null) rewindAll(list, fork, moved)
   const first = before === null ? block.number : fork !== null && fork <= before.number ? fork : before.number + 1n
   const isLong = block.number - first >= GAP_MAX
-  const families = await openFamilies(evaluating, { block, isLong })
+  const families = await openFamilies(context, { block, isLong })
   const failures = new Map<string, unknown>()
-  const range = rangeOf(block, isLong ? block.number : first)
+  const range = toRange(block, isLong ? block.number : first)
   const isFirst = before === null
-  const { logs, foresights, readings } = await readBlock(
-    evaluating,
-    { block, range, isFirst, families, failures },
-    signal,
-  )
+  const { logs, foresights, readings } = await readBlock(context, { block, range, isFirst, families, failures }, signal)
   signal.throwIfAborted()
-  const breaks = createYielder(clock)
+  const yielder = createYielder(clock)
   let screened = 0
   let confirmed = 0
-  const told = new Map<WatchedTrigger, (ChangeSource & { readonly news: TriggerTransition })[]>()
+  const transitionsByTrigger = new Map<WatchedTrigger, (ChangeSource & { readonly transition: TriggerTransition })[]>()
 
-  const apply: ApplyStep = (entry, { life, news }, of) => {
-    if (life !== entry.life) {
+  const apply: ApplyStep = (entry, { reorgState, transitions }, input) => {
+    if (reorgState !== entry.reorgState) {
       moved.add(entry)
-      setReorgState(entry, life)
+      setReorgState(entry, reorgState)
     }
-    if (news.length === 0) return
-    told.set(entry, [...(told.get(entry) ?? []), ...news.map((each) => ({ ...of, news: each }))])
+    if (transitions.length === 0) return
+    transitionsByTrigger.set(entry, [
+      ...(transitionsByTrigger.get(entry) ?? []),
+      ...transitions.map((each) => ({ ...input, transition: each })),
+    ])
   }
 
-  const take = async (name: string, { subjects, read, errors }: ConfirmedReading) => {
+  const applyReading = async (name: string, { subjects, reads: read, errors }: ConfirmedReading) => {
     if (errors.length > 0) failures.set(name, errors[0])
-    for (const [at, subject] of subjects.entries()) {
-      if (breaks.isDue()) await breaks.take()
-      const found = read[at]
-      subject.isDue = found === undefined
-      if (found === undefined) continue
+    for (const [index, subject] of subjects.entries()) {
+      if (yielder.isDue()) await yielder.take()
+      const confirmedRead = read[index]
+      subject.isDue = confirmedRead === undefined
+      if (confirmedRead === undefined) continue
       confirmed++
       const previous = subject.confirmed
-      subject.confirmed = found.confirmed
+      subject.confirmed = confirmedRead.confirmed
       subject.confirmedAt = block.number
-      applyConfirmedRead(subject, { found, previous, block, apply })
+      applyConfirmedRead(subject, { confirmedRead, previous, block, apply })
     }
   }
 
-  const evaluateFamily = async ({ name, watcher, subjects, waiting, due: early }: Family, index: number) => {
-    // What happens is told of each block once: without it the block is not evaluated.
-    const happenings = await readSubjectEvents(watcher, { waiting, logs, place: { client, block } }, signal)
+  const evaluateFamily = async ({ name, watcher, subjects, waiting, due: dueEarly }: Family, index: number) => {
+    // Each block's events are applied exactly once, so a block without them is not evaluated.
+    const eventBatch = await readSubjectEvents(watcher, { waiting, logs, target: { client, block } }, signal)
     for (const subject of waiting) {
       for (const entry of subject.entries) {
         if (!('event' in entry.trigger.clause)) continue
-        applyEvents(entry, happenings.of(subject), { block, timeOf: happenings.timeOf, apply })
+        applyEvents(entry, eventBatch.getEvents(subject), { block, getTime: eventBatch.getTime, apply })
       }
     }
     const reading = readings[index]
-    if (reading !== undefined) await take(name, reading)
-    const [isRead, foresight] = [new Set(early), foresights[index]]
-    const isTouched = watcher.screen?.touched(logs, client.chain.id)
+    if (reading !== undefined) await applyReading(name, reading)
+    const [readSubjects, forecast] = [new Set(dueEarly), foresights[index]]
+    const isTouched = watcher.forecaster?.toTouchedCheck(logs, client.chain.id)
     const due: WatchedSubject[] = []
     for (const subject of subjects) {
-      if (breaks.isDue()) await breaks.take()
-      if (isRead.has(subject)) continue
-      // Even if nothing can be foreseen now: it is then confirmed next time.
+      if (yielder.isDue()) await yielder.take()
+      if (readSubjects.has(subject)) continue
+      // Mark the subject even without a forecast now, so that the next block confirms it.
       if (isTouched?.(subject.subject) === true) subject.isDue = true
-      if (foresight !== undefined && mustConfirmByForecast(subject, foresight)) due.push(subject)
+      if (forecast !== undefined && mustConfirmByForecast(subject, forecast)) due.push(subject)
     }
-    if (foresight !== undefined) screened += subjects.length - early.length - due.length
-    await take(name, await confirmSubjects(watcher, { subjects: due, client, block }, signal))
+    if (forecast !== undefined) screened += subjects.length - dueEarly.length - due.length
+    await applyReading(name, await confirmSubjects(watcher, { subjects: due, client, block }, signal))
   }
 
-  const ended = await Promise.allSettled(families.map(evaluateFamily))
-  for (const each of ended) if (each.status === 'rejected') throw each.reason
+  const outcomes = await Promise.allSettled(families.map(evaluateFamily))
+  for (const each of outcomes) if (each.status === 'rejected') throw each.reason
   signal.throwIfAborted()
 
   const changes: (TriggerChange & { readonly entry: WatchedTrigger })[] = []
   for (const entry of moved) {
-    if (breaks.isDue()) await breaks.take()
-    const { trigger, stored, life } = entry
+    if (yielder.isDue()) await yielder.take()
+    const { trigger, stored, reorgState } = entry
     const messages: ChangeMessage[] = []
-    for (const { news, block, cited } of told.get(entry) ?? []) {
-      messages.push(createChangeMessage(telling, { trigger, news, block, cited: await cited(), nowMs }))
+    for (const { transition, block, cited } of transitionsByTrigger.get(entry) ?? []) {
+      messages.push(createChangeMessage(messageContext, { trigger, transition, block, cited: await cited(), nowMs }))
     }
-    changes.push({ entry, trigger, before: stored.state, after: life.state, messages, ...diffNotified(stored, life) })
+    changes.push({
+      entry,
+      trigger,
+      before: stored.state,
+      after: reorgState.state,
+      messages,
+      ...diffNotified(stored, reorgState),
+    })
   }
   return {
     changes,
@@ -183,34 +189,34 @@ async function evaluateAll(
   }
 }
 
-/** Of one block by its hash, for which no other one can be mistaken. */
-function rangeOf({ number, hash }: PinnedBlock, first: bigint): WatchedRange {
+/** The range of logs; a single block is named by its hash, which is unambiguous. */
+function toRange({ number, hash }: PinnedBlock, first: bigint): WatchedRange {
   return first === number
     ? { blockHash: hash, number: Number(number) }
     : { fromBlock: Number(first), toBlock: Number(number) }
 }
 
 /**
- * What is read of a block before anybody is screened: its logs, and by family what can be foreseen, undefined if there is
- * no screen or it failed, and those that were due. Whatever needs no foresight leaves with what all share, so that light
- * questions share requests.
+ * Reads what the screens need at a block: its logs, and by family the forecast (undefined without a screen or if it
+ * failed) and the confirmed due subjects. Reads that need no forecast start together with the shared ones, so that
+ * light calls share requests.
  */
 async function readBlock(
   { client }: Pick<EvaluationContext, 'client'>,
-  of: {
+  options: {
     readonly block: PinnedBlock
     readonly range: WatchedRange
     readonly isFirst: boolean
     readonly families: readonly Family[]
-    /** Gets those of the screens. */
+    /** Receives the failures of the screens. */
     readonly failures: Map<string, unknown>
   },
   signal: AbortSignal,
 ) {
-  const { block, range, isFirst, families, failures } = of
-  const sharing = families.map(async ({ name, watcher: { screen }, memos }) => {
+  const { block, range, isFirst, families, failures } = options
+  const forecastReads = families.map(async ({ name, watcher: { forecaster: screen }, memos }) => {
     try {
-      return await screen?.share(memos, { client, block }, signal)
+      return await screen?.readShared(memos, { client, block }, signal)
     } catch (error) {
       failures.set(name, error)
       return undefined
@@ -220,36 +226,40 @@ async function readBlock(
     confirmSubjects(watcher, { subjects: due, client, block }, signal),
   )
   const readLogs = async () => {
-    // What names a family's contracts may first be read with what its subjects share.
+    // The filters may need contracts that the shared read discovers first.
     const isNew = families.some(({ subjects }) => subjects.some(({ confirmed }) => confirmed === undefined))
-    if (isFirst || isNew) await Promise.all(sharing)
-    const filters = families.flatMap(({ watcher: { screen, events }, waiting }) => [
+    if (isFirst || isNew) await Promise.all(forecastReads)
+    const filters = families.flatMap(({ watcher: { forecaster: screen, events }, waiting }) => [
       ...(screen?.filters(client.chain.id) ?? []),
       ...(waiting.length === 0 ? [] : (events?.filters(client.chain.id) ?? [])),
     ])
     return await readWatchedLogs(client, { filters, range }, signal)
   }
-  const [logs, foresights, readings] = await Promise.all([readLogs(), Promise.all(sharing), Promise.all(confirming)])
+  const [logs, foresights, readings] = await Promise.all([
+    readLogs(),
+    Promise.all(forecastReads),
+    Promise.all(confirming),
+  ])
   return { logs, foresights, readings }
 }
 
-/** Looks once through all subjects. */
+/** Classifies all subjects in one pass. */
 async function openFamilies(
   { list, watchers, clock }: EvaluationContext,
   { block, isLong }: { readonly block: PinnedBlock; readonly isLong: boolean },
 ): Promise<readonly Family[]> {
   const families: Family[] = []
-  const breaks = createYielder(clock)
+  const yielder = createYielder(clock)
   for (const name of list.families) {
     const watcher = watchers.get(name)
     if (watcher === undefined) continue
     const [due, waiting, memos] = [[] as WatchedSubject[], [] as WatchedSubject[], new Set<unknown>()]
-    const subjects = list.subjectsOf(name)
+    const subjects = list.listSubjects(name)
     for (const subject of subjects) {
-      if (breaks.isDue()) await breaks.take()
+      if (yielder.isDue()) await yielder.take()
       const { confirmed } = subject
-      // Without a screen nothing can be foreseen.
-      if (isLong || watcher.screen === undefined) subject.isDue = true
+      // Without a screen there is no forecast.
+      if (isLong || watcher.forecaster === undefined) subject.isDue = true
       if (computeWakeConditions(subject).hasEvents) waiting.push(subject)
       if (mustConfirm(subject, block.number)) due.push(subject)
       if (confirmed !== undefined && confirmed !== 'gone') memos.add(confirmed.memo)
@@ -259,16 +269,16 @@ async function openFamilies(
   return families
 }
 
-/** Takes every trigger back to before the first block that was replaced. */
-function goBack(list: Watchlist, fork: bigint, moved: Set<WatchedTrigger>): void {
+/** Rewinds every trigger to before the first replaced block. */
+function rewindAll(list: Watchlist, fork: bigint, moved: Set<WatchedTrigger>): void {
   for (const entry of list.entries()) {
-    const { life, subject, rule } = entry
-    // What was found at a replaced block is no longer so.
+    const { reorgState, subject, rule } = entry
+    // Figures confirmed at a replaced block are invalid.
     if (subject.confirmedAt >= fork) subject.isDue = true
-    const { told, trail, state } = life
-    const last = [told.at(-1)?.block ?? -1n, trail.at(-1)?.block ?? -1n]
+    const { notified, trail, state } = reorgState
+    const last = [notified.at(-1)?.block ?? -1n, trail.at(-1)?.block ?? -1n]
     if (last.every((block) => block < fork) && state.phase !== 'pending') continue
-    setReorgState(entry, rewind(rule, life, fork))
+    setReorgState(entry, rewind(rule, reorgState, fork))
     subject.isDue = true
     moved.add(entry)
   }

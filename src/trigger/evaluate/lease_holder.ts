@@ -15,121 +15,121 @@ import {
 } from './partition.ts'
 import { createWatchlist, setReorgState, type Watchlist } from './watchlist.ts'
 
-/** What a loop over a line works with, whatever the chain. */
+/** Options of a loop over a partition, common to all chains. */
 export interface LeaseHolderOptions {
-  readonly line: TriggerPartition
+  readonly partition: TriggerPartition
   readonly db: Database
   /** Names this process. */
   readonly holder: string
-  readonly telling: MessageContext
+  readonly messageContext: MessageContext
   readonly recorder: PartitionRecorder
   /** Called when there are new messages. */
-  readonly told: () => void
+  readonly onMessagesQueued: () => void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** A line that this process evaluates. */
-export interface HeldPartition<Known> {
-  tenure: PartitionLease
+/** A partition that this process evaluates. */
+export interface HeldPartition<State> {
+  lease: PartitionLease
   readonly list: Watchlist
-  /** What the loop knows besides, as long as it has the line. */
-  readonly known: Known
+  /** The loop's own state, kept while the lease lasts. */
+  readonly loopState: State
 }
 
-/** A block that was evaluated. */
+/** An evaluated block. */
 export interface EvaluatedBlock
   extends Pick<BlockCommit, 'block' | 'fork' | 'final' | 'nowMs'>,
     Pick<Evaluation, 'changes' | 'families' | 'screened' | 'confirmed'> {}
 
-/** How often it is looked whether the process that evaluates is gone. */
+/** Interval of checks whether another process's lease has expired, milliseconds. */
 export const LEASE_POLL_MS = 1_000
-/** How often it is looked who has to be told that nothing can be seen. */
+/** Interval of checks for blind triggers, milliseconds. */
 const BLIND_EVERY_MS = 5_000
 
-/** Has the lease of a line, and commits what is evaluated under it. `begin` makes what a loop knows at first. */
-export function createLeaseHolder<Known>(options: LeaseHolderOptions, begin: () => Promise<Known>) {
-  const { line, db, holder, recorder, told, clock, log } = options
-  // While nothing is committed.
-  const prolongMs = (line.leaseSec * 1_000) / 3
-  let held: HeldPartition<Known> | undefined
+/** Creates the holder of a partition's lease, which commits evaluated blocks. `createLoopState` runs per lease. */
+export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoopState: () => Promise<State>) {
+  const { partition, db, holder, recorder, onMessagesQueued, clock, log } = options
+  // Interval of renewals while no block is committed.
+  const prolongMs = (partition.leaseSec * 1_000) / 3
+  let held: HeldPartition<State> | undefined
   let prolongedMs = Number.NEGATIVE_INFINITY
   let blindMs = Number.NEGATIVE_INFINITY
 
-  /** What was found in memory may not be what the database has: begins anew. */
+  /** Drops the state in memory, which may differ from the database. */
   function release(): void {
     held = undefined
-    recorder.ended(line)
+    recorder.recordEnd(partition)
   }
 
   return {
-    /** The line, if this process has it or can take it. Throws as `Database.run`. */
-    async hold(): Promise<HeldPartition<Known> | undefined> {
+    /** The partition, if this process holds or acquires its lease. Throws as `Database.run`. */
+    async acquire(): Promise<HeldPartition<State> | undefined> {
       const nowMs = clock.monotonicMs()
       if (held !== undefined && nowMs - prolongedMs < prolongMs) return held
-      const tenure = await acquirePartition(db, line, holder)
-      if (tenure === undefined) {
+      const lease = await acquirePartition(db, partition, holder)
+      if (lease === undefined) {
         release()
         return undefined
       }
-      if (held === undefined || !isSame(held.tenure, tenure)) {
-        // Nobody may have evaluated for long.
-        if ((await notifyBlindTriggers(db, line, tenure)) > 0) told()
-        held = { tenure, list: createWatchlist({ db, clock }, line), known: await begin() }
+      if (held === undefined || !isSameLease(held.lease, lease)) {
+        // The partition may not have been evaluated for a long time.
+        if ((await notifyBlindTriggers(db, partition, lease)) > 0) onMessagesQueued()
+        held = { lease, list: createWatchlist({ db, clock }, partition), loopState: await createLoopState() }
       }
       prolongedMs = nowMs
       return held
     },
-    /** Looks before the next block whether the line is still there: a commit may have been made or not. */
-    doubt(): void {
+    /** Forces a check of the lease before the next block, because the outcome of a commit is unknown. */
+    recheckLease(): void {
       prolongedMs = Number.NEGATIVE_INFINITY
     },
     /**
-     * Commits a block. False if the line turned out to be somebody else's, which ends what is held. Throws as
-     * `Database.run`; all triggers are then as the database had them.
+     * Commits a block. False if the lease was lost, which drops the partition. Throws as `Database.run`; all triggers
+     * are then reverted to their stored states.
      */
-    async commit(mine: HeldPartition<Known>, evaluated: EvaluatedBlock): Promise<boolean> {
-      const { tenure, list } = mine
-      const { block, fork, final, nowMs, changes, families, screened, confirmed } = evaluated
-      const commit = { line, tenure, block, fork, final, families, nowMs, changes }
-      const failed = await commitBlock(db, commit).catch((error: unknown) => {
-        // Whether it was committed is seen by the block where the line is then.
+    async commit(heldPartition: HeldPartition<State>, evaluatedBlock: EvaluatedBlock): Promise<boolean> {
+      const { lease, list } = heldPartition
+      const { block, fork, final, nowMs, changes, families, screened, confirmed } = evaluatedBlock
+      const commit = { partition, lease, block, fork, final, families, nowMs, changes }
+      const failedChanges = await commitBlock(db, commit).catch((error: unknown) => {
+        // The partition's block shows at the next acquisition whether the commit succeeded.
         for (const { entry } of changes) revertToStored(entry)
         throw error
       })
-      if (failed === undefined) {
+      if (failedChanges === undefined) {
         release()
         return false
       }
       const { number, hash, timestampSec } = block
-      mine.tenure = { ...tenure, at: { number, hash, timestampSec } }
+      heldPartition.lease = { ...lease, at: { number, hash, timestampSec } }
       prolongedMs = clock.monotonicMs()
-      const left = new Set(failed.map(({ trigger }) => trigger))
+      const droppedTriggers = new Set(failedChanges.map(({ trigger }) => trigger))
       for (const { entry, trigger } of changes) {
-        if (left.has(trigger)) list.drop(trigger)
+        if (droppedTriggers.has(trigger)) list.drop(trigger)
         else {
-          setReorgState(entry, pruneFinalized(entry.life, final))
-          entry.stored = entry.life
+          setReorgState(entry, pruneFinalized(entry.reorgState, final))
+          entry.stored = entry.reorgState
         }
       }
       const messages = changes.reduce((sum, each) => sum + each.messages.length, 0)
-      if (messages > 0) told()
-      recorder.evaluated(line, { block: number, atMs: nowMs, screened, confirmed, changes: messages })
+      if (messages > 0) onMessagesQueued()
+      recorder.recordBlock(partition, { block: number, atMs: nowMs, screened, confirmed, changes: messages })
       return true
     },
-    /** Says who is blind, now and then, if anybody was last seen before `seenMs` allows. Throws as `Database.run`. */
-    async lookWhoIsBlind({ tenure }: HeldPartition<Known>, seenMs: number): Promise<void> {
-      if (clock.now() - seenMs < line.blindAfterSec * 1_000) return
+    /** Periodically notifies owners of triggers not evaluated since `seenMs`. Throws as `Database.run`. */
+    async notifyBlindTriggers({ lease }: HeldPartition<State>, seenMs: number): Promise<void> {
+      if (clock.now() - seenMs < partition.blindAfterSec * 1_000) return
       if (clock.monotonicMs() - blindMs < BLIND_EVERY_MS) return
       blindMs = clock.monotonicMs()
-      const messages = await notifyBlindTriggers(db, line, tenure)
+      const messages = await notifyBlindTriggers(db, partition, lease)
       if (messages === 0) return
-      told()
-      log.warn({ msg: 'Told that triggers are not evaluated', chainId: line.chainId, messages })
+      onMessagesQueued()
+      log.warn({ msg: 'Notified owners that triggers are not evaluated', chainId: partition.chainId, messages })
     },
   }
 }
 
-function isSame(a: PartitionLease, b: PartitionLease): boolean {
+function isSameLease(a: PartitionLease, b: PartitionLease): boolean {
   return a.epoch === b.epoch && a.at?.number === b.at?.number && a.at?.hash === b.at?.hash
 }

@@ -1,23 +1,26 @@
 import type { Metrics } from '../../lib/metrics.ts'
 import type { TriggerPartition } from './partition.ts'
 
-/** What a line of this process is told to show. */
+/** Records the evaluation of this process's partitions in metrics. */
 export interface PartitionRecorder {
-  evaluated(
-    line: TriggerPartition,
-    of: { block: bigint; atMs: number; screened: number; confirmed: number; changes: number },
+  recordBlock(
+    partition: TriggerPartition,
+    counts: { block: bigint; atMs: number; screened: number; confirmed: number; changes: number },
   ): void
-  failed(line: TriggerPartition, family: string): void
-  ended(line: TriggerPartition): void
+  recordFailure(partition: TriggerPartition, family: string): void
+  recordEnd(partition: TriggerPartition): void
 }
 
 /** Registers the metrics of evaluation. */
 export function createPartitionMetrics(metrics: Metrics, nowMs: () => number): PartitionRecorder {
-  const last = new Map<string, { readonly line: TriggerPartition; readonly block: bigint; readonly atMs: number }>()
+  const last = new Map<
+    string,
+    { readonly partition: TriggerPartition; readonly block: bigint; readonly atMs: number }
+  >()
   const labels = ['chain_id', 'finality']
   const subjects = metrics.counter({
     name: 'walletscope_trigger_subjects_total',
-    help: 'Subjects of triggers by chain, finality and whether a screen was enough or they were confirmed.',
+    help: 'Subjects of triggers, by chain, finality and whether they were screened or confirmed.',
     labels: [...labels, 'how'],
   })
   const changes = metrics.counter({
@@ -34,26 +37,29 @@ export function createPartitionMetrics(metrics: Metrics, nowMs: () => number): P
     name: 'walletscope_trigger_block',
     help: 'The block at which triggers were evaluated last, by chain and finality, where this process evaluates.',
     labels,
-    together: 'least',
-    read: () => [...last.values()].map(({ line, block }) => [[line.chainId, line.finality], Number(block)]),
+    aggregation: 'least',
+    read: () =>
+      [...last.values()].map(({ partition, block }) => [[partition.chainId, partition.finality], Number(block)]),
   })
   metrics.gauges({
     name: 'walletscope_trigger_block_age_seconds',
     help: 'How long ago triggers were evaluated, by chain and finality, where this process evaluates.',
     labels,
-    together: 'most',
+    aggregation: 'most',
     read: () =>
-      [...last.values()].map(({ line, atMs }) => [[line.chainId, line.finality], (nowMs() - atMs) / 1_000] as const),
+      [...last.values()].map(
+        ({ partition, atMs }) => [[partition.chainId, partition.finality], (nowMs() - atMs) / 1_000] as const,
+      ),
   })
-  const keyOf = ({ chainId, finality, shard }: TriggerPartition) => `${chainId} ${finality} ${shard}`
+  const getKey = ({ chainId, finality, shard }: TriggerPartition) => `${chainId} ${finality} ${shard}`
   return {
-    evaluated(line, of) {
-      last.set(keyOf(line), { line, block: of.block, atMs: of.atMs })
-      subjects(line.chainId, line.finality, 'screened').add(of.screened)
-      subjects(line.chainId, line.finality, 'confirmed').add(of.confirmed)
-      changes(line.chainId, line.finality).add(of.changes)
+    recordBlock(partition, counts) {
+      last.set(getKey(partition), { partition, block: counts.block, atMs: counts.atMs })
+      subjects(partition.chainId, partition.finality, 'screened').add(counts.screened)
+      subjects(partition.chainId, partition.finality, 'confirmed').add(counts.confirmed)
+      changes(partition.chainId, partition.finality).add(counts.changes)
     },
-    failed: (line, family) => failures(line.chainId, line.finality, family).add(1),
-    ended: (line) => void last.delete(keyOf(line)),
+    recordFailure: (partition, family) => failures(partition.chainId, partition.finality, family).add(1),
+    recordEnd: (partition) => void last.delete(getKey(partition)),
   }
 }

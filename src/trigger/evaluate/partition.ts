@@ -4,42 +4,42 @@ import type { NotifiedChange } from '../step.ts'
 import type { BlockMark, FinalityLevel, Trigger, TriggerState } from '../trigger.ts'
 import type { ChangeMessage } from './change_message.ts'
 
-/** What one loop evaluates: the triggers of a chain with the same finality, or a shard of them. */
+/** The triggers that one loop evaluates: those of a chain with the same finality, or a shard of them. */
 export interface TriggerPartition {
   readonly chainId: number
   readonly chainName: string
   readonly finality: FinalityLevel
   readonly shard: number
-  /** Triggers that were not evaluated for so long are blind. */
+  /** Triggers that were not evaluated for this long are blind, seconds. */
   readonly blindAfterSec: number
-  /** How long a process has the line without committing anything. */
+  /** Duration of the lease without a commit, seconds. */
   readonly leaseSec: number
 }
 
-/** A line of which this process is the only one that commits, as long as the epoch is the same. */
+/** The lease on a partition: only this process commits while the epoch is the same. */
 export interface PartitionLease {
   readonly epoch: string
-  /** The block that was evaluated last; null if none was. */
+  /** The last evaluated block; null if there is none. */
   readonly at: BlockMark | null
 }
 
-/** What becomes of one trigger at a block. */
+/** The change of one trigger at a block. */
 export interface TriggerChange {
   readonly trigger: Trigger
   readonly before: TriggerState
   readonly after: TriggerState
   readonly messages: readonly ChangeMessage[]
-  /** What was told of it now, or is known at another block. */
-  readonly told: readonly NotifiedChange[]
-  /** Changes that were reverted. */
+  /** Changes that are newly notified, or moved to another block. */
+  readonly notified: readonly NotifiedChange[]
+  /** Reverted changes. */
   readonly reverted: readonly number[]
 }
 
 export interface BlockCommit {
-  readonly line: TriggerPartition
-  readonly tenure: PartitionLease
+  readonly partition: TriggerPartition
+  readonly lease: PartitionLease
   readonly block: BlockMark
-  /** What was evaluated from this block on was replaced; null if nothing was. */
+  /** First replaced block; null if none was replaced. */
   readonly fork: bigint | null
   /** Older blocks are final. */
   readonly final: bigint
@@ -49,37 +49,37 @@ export interface BlockCommit {
   readonly changes: readonly TriggerChange[]
 }
 
-/** What a message about a change costs. */
+/** Price of a message about a change, credits. */
 const MESSAGE_CREDITS = 2
 const CHARGED: readonly string[] = ['trigger.fired', 'trigger.cleared']
 const COMMIT_DEADLINE_MS = 10_000
 
-/** Takes a line, or keeps it. Undefined if another process has it. Throws as `Database.run`. */
+/** Acquires or renews the lease on a partition; undefined if another process holds it. Throws as `Database.run`. */
 export async function acquirePartition(
   db: Database,
-  line: TriggerPartition,
+  partition: TriggerPartition,
   holder: string,
 ): Promise<PartitionLease | undefined> {
-  const { chainId, finality, shard, leaseSec: sec } = line
+  const { chainId, finality, shard, leaseSec: sec } = partition
   const [row] = await triggerTake(db, { chainId, finality, shard, holder, sec })
   if (row === undefined) return undefined
-  const mark = { number: BigInt(row.block), hash: hexOf(row.block_hash), timestampSec: BigInt(row.block_sec) }
+  const mark = { number: BigInt(row.block), hash: toHex(row.block_hash), timestampSec: BigInt(row.block_sec) }
   const at = mark.number < 0n ? null : mark
   return { epoch: row.epoch, at }
 }
 
 /**
- * Commits what a block changed, whole or not at all. Gives the changes that were not made, because somebody else changed
- * the trigger or credits do not pay for them; undefined if the line is another process's or is elsewhere. Throws as
- * `Database.run`: it may then be committed or not.
+ * Commits the changes of a block atomically. Returns changes that were rejected, because the trigger was edited or the
+ * credits do not suffice; undefined if another process holds the lease or the partition is at another block. Throws as
+ * `Database.run`: the outcome is then unknown.
  */
 export async function commitBlock(db: Database, commit: BlockCommit): Promise<readonly TriggerChange[] | undefined> {
-  const { line, tenure, block, fork, final, families, nowMs, changes } = commit
-  const { chainId, chainName, finality, shard, blindAfterSec, leaseSec } = line
+  const { partition, lease, block, fork, final, families, nowMs, changes } = commit
+  const { chainId, chainName, finality, shard, blindAfterSec, leaseSec } = partition
   const numbered = changes.map((each, index) => ({ ...each, no: index + 1 }))
   const messages = numbered.flatMap(({ no, messages }) => messages.map((each) => ({ ...each, no })))
-  const told = numbered.flatMap(({ no, told, reverted }) => [
-    ...told.map((each) => ({ ...each, no })),
+  const notified = numbered.flatMap(({ no, notified, reverted }) => [
+    ...notified.map((each) => ({ ...each, no })),
     ...reverted.map((change) => ({ no, change, block: 0n, name: '' })),
   ])
   const [row] = await triggerCommit(
@@ -89,13 +89,13 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
       chainName,
       finality,
       shard,
-      epoch: tenure.epoch,
+      epoch: lease.epoch,
       leaseSec,
       limitSec: blindAfterSec,
-      before: String(tenure.at?.number ?? -1n),
-      beforeHash: digitsOf(tenure.at?.hash ?? ''),
+      before: String(lease.at?.number ?? -1n),
+      beforeHash: toDigits(lease.at?.hash ?? ''),
       block: String(block.number),
-      blockHash: digitsOf(block.hash),
+      blockHash: toDigits(block.hash),
       blockSec: String(block.timestampSec),
       fork: String(fork ?? -1n),
       final: String(final),
@@ -115,10 +115,10 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
       messageChanges: messages.map(({ change }) => change),
       types: messages.map(({ type }) => type),
       bodies: messages.map(({ body }) => body).join('\n'),
-      toldStates: told.map(({ no }) => no),
-      toldChanges: told.map(({ change }) => change),
-      toldBlocks: told.map(({ block }) => String(block)),
-      toldNames: told.map(({ name }) => name),
+      toldStates: notified.map(({ no }) => no),
+      toldChanges: notified.map(({ change }) => change),
+      toldBlocks: notified.map(({ block }) => String(block)),
+      toldNames: notified.map(({ name }) => name),
     },
     { deadlineMs: COMMIT_DEADLINE_MS },
   )
@@ -127,25 +127,25 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
   return changes.filter((_, index) => failed.has(index + 1))
 }
 
-/** Says once to everybody concerned that their triggers are not evaluated. Gives how many were told. */
+/** Notifies affected owners once that their triggers are not evaluated. Returns the number of messages. */
 export async function notifyBlindTriggers(
   db: Database,
-  line: TriggerPartition,
+  partition: TriggerPartition,
   { epoch }: PartitionLease,
 ): Promise<number> {
-  const { chainId, finality, shard, blindAfterSec: limitSec, chainName } = line
+  const { chainId, finality, shard, blindAfterSec: limitSec, chainName } = partition
   return await triggerBlind(db, { chainId, finality, shard, epoch, limitSec, chainName })
 }
 
-/** Charges an hour for the triggers of at most so many organizations; 0 if none is left. */
+/** Charges an hour for the triggers of at most `organizationsMax` organizations; 0 if none is left. */
 export async function chargeHour(db: Database, hour: number, organizationsMax: number): Promise<number> {
   return await triggerHour(db, { hour, limit: organizationsMax })
 }
 
-function digitsOf(hash: string): string {
+function toDigits(hash: string): string {
   return hash.slice(2)
 }
 
-function hexOf(digits: string): string {
+function toHex(digits: string): string {
   return digits === '' ? '' : `0x${digits}`
 }

@@ -11,89 +11,101 @@ import {
 } from './lease_holder.ts'
 import { setReorgState, type WatchedSubject } from './watchlist.ts'
 
-/** What evaluates the triggers of Solana. */
+/** Options of the loop of Solana. */
 export interface SlotLoopOptions extends LeaseHolderOptions {
   readonly watchers: ReadonlyMap<string, AccountWatcher>
 }
 
-/** Between two readings: public endpoints allow few. */
+/** Pause between two reads, milliseconds: public endpoints allow few. */
 const READ_EVERY_MS = 2_000
 const RETRY_MS = { least: 500, most: 5_000 }
 
 interface LoopState {
-  /** Those who are yet to be read before everybody of a family was, by family. */
-  readonly turns: Map<string, WatchedSubject[]>
+  /** By family, the subjects not read yet in the current pass. */
+  readonly remainingByFamily: Map<string, WatchedSubject[]>
 }
 
 /**
- * The loop of Solana: subjects are read in turn, each time at a slot after the one before, which is never taken back. A
- * family counts as evaluated once all of its subjects were.
+ * The loop of Solana: reads subjects in turn, each time at a later slot; confirmed slots are never replaced. A family
+ * counts as evaluated once all of its subjects were read.
  */
 export function slotLoopJob(options: SlotLoopOptions): Job {
-  const { line, watchers, telling, clock, log } = options
-  const tenant = createLeaseHolder<LoopState>(options, async () => ({ turns: new Map() }))
+  const { partition, watchers, messageContext, clock, log } = options
+  const leaseHolder = createLeaseHolder<LoopState>(options, async () => ({ remainingByFamily: new Map() }))
   let seenMs = Number.NEGATIVE_INFINITY
 
-  /** False if the line turned out to be somebody else's. */
-  async function readTurn(mine: HeldPartition<LoopState>, family: string, signal: AbortSignal): Promise<boolean> {
-    const { list, known } = mine
+  /** False if the lease was lost. */
+  async function readTurn(
+    heldPartition: HeldPartition<LoopState>,
+    family: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { list, loopState } = heldPartition
     const watcher = watchers.get(family)
     if (watcher === undefined) return true
-    const waiting = known.turns.get(family) ?? [...list.subjectsOf(family)]
-    const turn = waiting.slice(0, watcher.subjectsMax)
-    const minSlot = (mine.tenure.at?.number ?? -1n) + 1n
-    const read = await watcher.confirm(
-      turn.map(({ subject }) => subject),
+    const pendingSubjects = loopState.remainingByFamily.get(family) ?? [...list.listSubjects(family)]
+    const batch = pendingSubjects.slice(0, watcher.subjectsMax)
+    const minSlot = (heldPartition.lease.at?.number ?? -1n) + 1n
+    const reading = await watcher.confirm(
+      batch.map(({ subject }) => subject),
       minSlot,
       signal,
     )
-    const rest = waiting.slice(turn.length)
-    if (rest.length === 0) known.turns.delete(family)
-    else known.turns.set(family, rest)
-    const block = { number: read.slot, hash: '', timestampSec: read.timestampSec }
+    const remainingSubjects = pendingSubjects.slice(batch.length)
+    if (remainingSubjects.length === 0) loopState.remainingByFamily.delete(family)
+    else loopState.remainingByFamily.set(family, remainingSubjects)
+    const block = { number: reading.slot, hash: '', timestampSec: reading.timestampSec }
     const nowMs = clock.now()
     const changes: EvaluatedBlock['changes'][number][] = []
-    const apply: ApplyStep = (entry, { life, news }, { block }) => {
-      if (life === entry.life) return
+    const apply: ApplyStep = (entry, { reorgState, transitions }, { block }) => {
+      if (reorgState === entry.reorgState) return
       const { trigger, stored } = entry
-      setReorgState(entry, { ...life, told: [], trail: [] })
-      const messages = news.map((each) =>
-        createChangeMessage(telling, { trigger, news: each, block, cited: [], nowMs }),
+      setReorgState(entry, { ...reorgState, notified: [], trail: [] })
+      const messages = transitions.map((each) =>
+        createChangeMessage(messageContext, { trigger, transition: each, block, cited: [], nowMs }),
       )
-      changes.push({ entry, trigger, before: stored.state, after: life.state, messages, told: [], reverted: [] })
+      changes.push({
+        entry,
+        trigger,
+        before: stored.state,
+        after: reorgState.state,
+        messages,
+        notified: [],
+        reverted: [],
+      })
     }
-    for (const [index, subject] of turn.entries()) {
-      const confirmed = read.subjects[index]
+    for (const [index, subject] of batch.entries()) {
+      const confirmed = reading.subjects[index]
       if (confirmed === undefined) continue
       subject.confirmed = confirmed
-      subject.confirmedAt = read.slot
-      const found = { confirmed, cited: async () => [] }
-      applyConfirmedRead(subject, { found, previous: undefined, block: { ...block, hash: null }, apply })
+      subject.confirmedAt = reading.slot
+      const confirmedRead = { confirmed, cited: async () => [] }
+      applyConfirmedRead(subject, { confirmedRead, previous: undefined, block: { ...block, hash: null }, apply })
     }
-    const families = rest.length === 0 ? [family] : []
-    const evaluated = { block, fork: null, final: read.slot, nowMs, changes, families }
-    if (!(await tenant.commit(mine, { ...evaluated, screened: 0, confirmed: turn.length }))) return false
-    if (rest.length === 0) seenMs = nowMs
+    const families = remainingSubjects.length === 0 ? [family] : []
+    const evaluated = { block, fork: null, final: reading.slot, nowMs, changes, families }
+    if (!(await leaseHolder.commit(heldPartition, { ...evaluated, screened: 0, confirmed: batch.length }))) return false
+    if (remainingSubjects.length === 0) seenMs = nowMs
     return true
   }
 
   return {
-    name: `triggers ${line.chainId} ${line.finality}`,
+    name: `triggers ${partition.chainId} ${partition.finality}`,
     retryMs: RETRY_MS,
-    failed: (error) => log.error({ msg: 'Could not evaluate triggers', chainId: line.chainId, error }),
+    onError: (error) => log.error({ msg: 'Failed to evaluate triggers', chainId: partition.chainId, error }),
     async round(signal) {
-      const mine = await tenant.hold()
-      if (mine === undefined) return LEASE_POLL_MS
+      const heldPartition = await leaseHolder.acquire()
+      if (heldPartition === undefined) return LEASE_POLL_MS
       try {
-        await mine.list.refresh(clock.now(), mine.tenure.at?.number ?? -1n)
-        mine.list.dropExpired(clock.now())
-        for (const family of mine.list.families) if (!(await readTurn(mine, family, signal))) return 0
+        await heldPartition.list.refresh(clock.now(), heldPartition.lease.at?.number ?? -1n)
+        heldPartition.list.dropExpired(clock.now())
+        for (const family of heldPartition.list.families) if (!(await readTurn(heldPartition, family, signal))) return 0
         return READ_EVERY_MS
       } catch (error) {
-        if (!signal.aborted) tenant.doubt()
+        if (!signal.aborted) leaseHolder.recheckLease()
         throw error
       } finally {
-        if (!signal.aborted) await tenant.lookWhoIsBlind(mine, seenMs)
+        if (!signal.aborted) await leaseHolder.notifyBlindTriggers(heldPartition, seenMs)
       }
     },
   }

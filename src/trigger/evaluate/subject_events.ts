@@ -6,59 +6,59 @@ import { mapChunks } from '../../lib/async/chunk.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { WatchedSubject } from './watchlist.ts'
 
-/** What happened to subjects that are watched for it, and when. */
+/** Events of watched subjects, with the times of their blocks. */
 export interface SubjectEventBatch {
-  of(subject: WatchedSubject): readonly SubjectEvent[]
-  /** Time of a block in which something happened, Unix seconds. */
-  timeOf(blockNumber: number): bigint
+  getEvents(subject: WatchedSubject): readonly SubjectEvent[]
+  /** Time of a block with an event, Unix seconds. */
+  getTime(blockNumber: number): bigint
 }
 
-/** Headers of one reading, and readings at the same time. */
-const PIECES = { size: 16, running: 4 } as const
+/** Headers per read, and concurrent reads. */
+const PIECES = { size: 16, runningMax: 4 } as const
 const BUDGET_MS = 5_000
 
-/** Tells what the logs of a block, or of a gap before it, say of those who wait for it. Throws as `ChainClient.read`. */
+/** Reads events of waiting subjects from the logs of a block and the gap before it. Throws as `ChainClient.read`. */
 export async function readSubjectEvents(
   { events }: Watcher,
   {
     waiting,
     logs,
-    place,
-  }: { readonly waiting: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly place: WatchTarget },
+    target,
+  }: { readonly waiting: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly target: WatchTarget },
   signal: AbortSignal,
 ): Promise<SubjectEventBatch> {
-  const waiters = new Map(waiting.map((each) => [each.subject, each]))
-  const found = new Map<WatchedSubject, SubjectEvent[]>()
-  if (events !== undefined && waiters.size > 0) {
-    for (const happening of await events.happenings(logs, [...waiters.keys()], place, signal)) {
-      const subject = waiters.get(happening.subject)
+  const subjectsByWatch = new Map(waiting.map((each) => [each.subject, each]))
+  const eventsBySubject = new Map<WatchedSubject, SubjectEvent[]>()
+  if (events !== undefined && subjectsByWatch.size > 0) {
+    for (const event of await events.read(logs, [...subjectsByWatch.keys()], target, signal)) {
+      const subject = subjectsByWatch.get(event.subject)
       if (subject === undefined) continue
-      const list = found.get(subject)
-      if (list === undefined) found.set(subject, [happening])
-      else list.push(happening)
+      const list = eventsBySubject.get(subject)
+      if (list === undefined) eventsBySubject.set(subject, [event])
+      else list.push(event)
     }
   }
-  const times = await readTimes([...found.values()].flat(), { logs, place }, signal)
+  const times = await readTimes([...eventsBySubject.values()].flat(), { logs, target }, signal)
   return {
-    of: (subject) => found.get(subject) ?? [],
-    timeOf: (number) => times.get(number) ?? place.block.timestampSec,
+    getEvents: (subject) => eventsBySubject.get(subject) ?? [],
+    getTime: (number) => times.get(number) ?? target.block.timestampSec,
   }
 }
 
-/** Times of blocks by number: as their logs say, else as their headers do. */
+/** Times of blocks by number, from their logs or else from their headers. */
 async function readTimes(
-  happenings: readonly SubjectEvent[],
-  { logs, place: { client, block } }: { readonly logs: WatchedLogs; readonly place: WatchTarget },
+  subjectEvents: readonly SubjectEvent[],
+  { logs, target: { client, block } }: { readonly logs: WatchedLogs; readonly target: WatchTarget },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, bigint>> {
-  const hashes = new Map(happenings.map(({ blockNumber, blockHash }) => [blockNumber, blockHash]))
+  const hashes = new Map(subjectEvents.map(({ blockNumber, blockHash }) => [blockNumber, blockHash]))
   const times = new Map([[Number(block.number), block.timestampSec]])
   for (const { blockNumber, timestampSec } of hashes.size === 0 ? [] : logs) {
     if (timestampSec !== null) times.set(blockNumber, BigInt(timestampSec))
   }
   const missing = [...hashes].filter(([number]) => !times.has(number))
   const read = (piece: readonly (readonly [number, string])[], within: AbortSignal) =>
-    client.read((endpoint, own) => Promise.all(piece.map(([, hash]) => headerOf(endpoint, hash, own))), {
+    client.read((endpoint, own) => Promise.all(piece.map(([, hash]) => readBlockHeader(endpoint, hash, own))), {
       signal: within,
       budgetMs: BUDGET_MS,
       priority: 'background',
@@ -68,7 +68,7 @@ async function readTimes(
   for (const { number, timestampSec } of headers) times.set(Number(number), timestampSec)
   return times
 
-  async function headerOf(
+  async function readBlockHeader(
     endpoint: Parameters<typeof readHeader>[0],
     hash: string,
     own: AbortSignal,

@@ -7,27 +7,28 @@ const LOOK_MS = 5_000
 const RETRY_MS = { least: 1_000, most: 30_000 }
 
 /**
- * The loop of a line whose chain this process does not serve, because the operator took it away: says who is blind, unless
- * another process serves the chain.
+ * The loop of a partition whose chain this process does not serve, because the operator removed it: notifies owners of
+ * blind triggers, unless another process serves the chain.
  */
 export function unservedJob(options: {
-  readonly line: TriggerPartition
+  readonly partition: TriggerPartition
   readonly db: Database
   /** Names this process. */
   readonly holder: string
   readonly log: Log
 }): Job {
-  const { line, db, holder, log } = options
-  const { chainId, finality } = line
+  const { partition, db, holder, log } = options
+  const { chainId, finality } = partition
   return {
     name: `triggers ${chainId} ${finality}`,
     retryMs: RETRY_MS,
-    failed: (error) => log.error({ msg: 'Could not tell that triggers are not evaluated', chainId, error }),
+    onError: (error) => log.error({ msg: 'Failed to notify owners that triggers are not evaluated', chainId, error }),
     async round() {
-      // For no time, so that whoever serves the chain never waits for us.
-      const tenure = await acquirePartition(db, { ...line, leaseSec: 0 }, holder)
-      const told = tenure === undefined ? 0 : await notifyBlindTriggers(db, line, tenure)
-      if (told > 0) log.warn({ msg: 'Told that triggers are not evaluated', chainId, messages: told })
+      // Lease of zero seconds, so a process that serves the chain can take over at once.
+      const lease = await acquirePartition(db, { ...partition, leaseSec: 0 }, holder)
+      const messages = lease === undefined ? 0 : await notifyBlindTriggers(db, partition, lease)
+      if (messages > 0)
+        log.warn({ msg: 'Notified owners that triggers are not evaluated', chainId, messages: messages })
       return LOOK_MS
     },
   }

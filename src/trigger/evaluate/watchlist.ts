@@ -20,78 +20,78 @@ export interface WatchedTrigger {
   readonly trigger: Trigger
   readonly rule: Rule
   readonly subject: WatchedSubject
-  /** Milliseconds of the wall clock; infinite if never. */
+  /** Expiry, milliseconds of the wall clock; infinite if never. */
   readonly expiresAtMs: number
-  /** Since when it is to be evaluated, Unix seconds: what happened before does not concern it. */
+  /** Start of the evaluation, Unix seconds; earlier events are ignored. */
   readonly activeAtSec: number
-  /** Changed by `setReorgState` alone. */
-  life: TriggerReorgState
-  /** The same as the database has it. */
+  /** Only `setReorgState` may change it. */
+  reorgState: TriggerReorgState
+  /** The state stored in the database. */
   stored: TriggerReorgState
 }
 
-/** What triggers watch, once for all that watch the same. */
+/** A watched subject, shared by all triggers that watch it. */
 export interface WatchedSubject {
   readonly family: string
   readonly subject: WatchSubject
   readonly entries: Set<WatchedTrigger>
-  /** As it was confirmed last; absent if it never was. */
+  /** The last confirmed figures; absent if never confirmed. */
   confirmed?: ConfirmedFigures | 'gone'
   confirmedAt: bigint
-  /** True if it must be confirmed whatever a screen says. */
+  /** True if it must be confirmed whatever a screen returns. */
   isDue: boolean
-  /** Spreads the sweep: below the number of its blocks. */
+  /** Offset in the sweep, below `SWEEP_BLOCKS`. */
   readonly phase: number
-  /** What the triggers wait for; absent since one of them changed. */
-  waits?: WakeConditions | undefined
+  /** Cached conditions of the triggers; absent after one of them changed. */
+  wakeConditions?: WakeConditions | undefined
 }
 
-/** What the triggers of a subject wait for, as long as none of them changes. */
+/** The conditions that the triggers of a subject wait for, valid until one of them changes. */
 export interface WakeConditions {
-  /** Where each figure changes none of them. */
+  /** By figure, the bounds within which it changes no trigger. */
   readonly figures: readonly (Bounds & { readonly figure: string })[]
   readonly hasEvents: boolean
-  /** True if the next block changes one of them, whatever its figure is. */
+  /** True if the next block changes a trigger, whatever its figure. */
   readonly isOpen: boolean
 }
 
-/** The triggers of a line in memory, as of the last look into the database. */
+/** The triggers of a partition in memory, as of the last refresh. */
 export interface Watchlist {
-  /** Looks what changed since; all of it now and then. Throws as `Database.run`. */
+  /** Loads changed triggers from the database; periodically all. Throws as `Database.run`. */
   refresh(nowMs: number, at: bigint): Promise<void>
-  /** Forgets a trigger that somebody else changed; a refresh brings it back. */
+  /** Drops a trigger that was changed elsewhere; a refresh loads it again. */
   drop(trigger: Trigger): void
-  /** Forgets those that have expired. */
+  /** Drops expired triggers. */
   dropExpired(nowMs: number): void
   /** Subjects by family. */
-  subjectsOf(family: string): readonly WatchedSubject[]
+  listSubjects(family: string): readonly WatchedSubject[]
   readonly families: readonly string[]
   entries(): Iterable<WatchedTrigger>
   readonly size: number
 }
 
-/** Everybody is confirmed once in so many blocks, whatever a screen says, each block its share of them. */
+/** Every subject is fully re-read once per `SWEEP_BLOCKS`, spread evenly over the blocks. */
 export const SWEEP_BLOCKS = 300
 const PAGE = 5_000
-/** Time for a page. */
+/** Time limit of a page, milliseconds. */
 const LIST_MS = 10_000
-/** What was deleted, and whose organization was suspended, is found by looking at all again. */
+/** Interval of full reloads, which find deleted triggers and suspended organizations, milliseconds. */
 const RELOAD_MS = 900_000
-/** Has no divisor in common with the blocks of the sweep. */
+/** Coprime to `SWEEP_BLOCKS`. */
 const PHASE_STEP = 7_919
 
 type Row = Awaited<ReturnType<typeof watchListChanged>>[number]
 
-const toldSchema = v.nullable(v.array(v.tuple([v.number(), v.string(), v.string()])))
+const notifiedSchema = v.nullable(v.array(v.tuple([v.number(), v.string(), v.string()])))
 const subjectSchema = v.record(v.string(), v.string())
 
-/** Makes of a trigger what a block, or its undoing, made of it. */
-export function setReorgState(entry: WatchedTrigger, life: TriggerReorgState): void {
-  entry.life = life
-  entry.subject.waits = undefined
+/** Sets the state of a trigger and drops the cached conditions of its subject. */
+export function setReorgState(entry: WatchedTrigger, reorgState: TriggerReorgState): void {
+  entry.reorgState = reorgState
+  entry.subject.wakeConditions = undefined
 }
 
-/** Makes an empty list of a line. */
+/** Creates an empty list for a partition. */
 export function createWatchlist(
   { db, clock }: { readonly db: Database; readonly clock: Pick<Clock, 'monotonicMs'> },
   { chainId, finality, shard }: TriggerPartition,
@@ -100,41 +100,41 @@ export function createWatchlist(
   const expiring = new Set<WatchedTrigger>()
   const families = new Map<string, Map<string, WatchedSubject>>()
   let phases = 0
-  let seen = ''
+  let seenVersion = ''
   let loadedMs = Number.NEGATIVE_INFINITY
 
-  function subjectOf(family: string, subject: WatchSubject): WatchedSubject {
-    const known = families.get(family) ?? new Map<string, WatchedSubject>()
-    families.set(family, known)
+  function getSubject(family: string, subject: WatchSubject): WatchedSubject {
+    const subjects = families.get(family) ?? new Map<string, WatchedSubject>()
+    families.set(family, subjects)
     const key = JSON.stringify(subject)
     const phase = (phases++ * PHASE_STEP) % SWEEP_BLOCKS
-    const made = known.get(key) ?? { family, subject, entries: new Set(), confirmedAt: -1n, isDue: true, phase }
-    known.set(key, made)
-    return made
+    const watched = subjects.get(key) ?? { family, subject, entries: new Set(), confirmedAt: -1n, isDue: true, phase }
+    subjects.set(key, watched)
+    return watched
   }
 
   function remove(key: string): void {
     const entry = entries.get(key)
     if (entry === undefined) return
     entries.delete(key)
-    leave(entry)
+    detach(entry)
   }
 
-  function leave(entry: WatchedTrigger): void {
+  function detach(entry: WatchedTrigger): void {
     const { subject } = entry
     subject.entries.delete(entry)
-    subject.waits = undefined
+    subject.wakeConditions = undefined
     expiring.delete(entry)
     if (subject.entries.size > 0) return
-    const known = families.get(subject.family)
-    known?.delete(JSON.stringify(subject.subject))
-    if (known?.size === 0) families.delete(subject.family)
+    const subjects = families.get(subject.family)
+    subjects?.delete(JSON.stringify(subject.subject))
+    if (subjects?.size === 0) families.delete(subject.family)
   }
 
   function add(row: Row, at: bigint): void {
-    const key = keyOf(row.organization_id ?? '', row.id ?? '')
-    const state = stateOf(row)
-    const before = entries.get(key)
+    const key = getKey(row.organization_id ?? '', row.id ?? '')
+    const state = toState(row)
+    const previous = entries.get(key)
     if (row.active !== true) {
       remove(key)
       return
@@ -150,65 +150,65 @@ export function createWatchlist(
       finality,
       name: row.name,
     }
-    // What it was before blocks that may be replaced is known here alone.
-    const isSame = before?.stored.state.edition === state.edition && before.stored.state.changes === state.changes
-    const life = isSame ? before.life : restoreReorgState(state, toldOf(row), at)
-    const subject = subjectOf(trigger.family, trigger.subject)
+    // The states before replaceable blocks exist only in memory, so keep them.
+    const isSame = previous?.stored.state.edition === state.edition && previous.stored.state.changes === state.changes
+    const reorgState = isSame ? previous.reorgState : restoreReorgState(state, parseNotified(row), at)
+    const subject = getSubject(trigger.family, trigger.subject)
     const entry: WatchedTrigger = {
       trigger,
       rule: createRule(trigger),
       subject,
       expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
       activeAtSec: Math.floor((row.active_at?.getTime() ?? 0) / 1_000),
-      life,
-      stored: isSame ? before.stored : life,
+      reorgState,
+      stored: isSame ? previous.stored : reorgState,
     }
     entries.set(key, entry)
     subject.entries.add(entry)
-    subject.waits = undefined
+    subject.wakeConditions = undefined
     if (Number.isFinite(entry.expiresAtMs)) expiring.add(entry)
-    // Only now: a subject that nobody watches is forgotten, with what was confirmed of it.
-    if (before !== undefined) leave(before)
-    // It may hold already.
+    // Detach last: a subject without triggers is dropped with its confirmed figures.
+    if (previous !== undefined) detach(previous)
+    // The condition may already hold.
     if (!isSame) subject.isDue = true
   }
 
   return {
     async refresh(nowMs, at) {
-      const isWhole = nowMs - loadedMs >= RELOAD_MS
-      const found = new Set<string>()
-      const breaks = createYielder(clock)
-      let next: string | undefined
+      const isFullReload = nowMs - loadedMs >= RELOAD_MS
+      const foundKeys = new Set<string>()
+      const yielder = createYielder(clock)
+      let nextSeen: string | undefined
       let after = { afterOrganization: '', afterId: '' }
       for (;;) {
         const page = { chainId, finality, shard, ...after, max: PAGE }
-        const rows = await (isWhole
+        const rows = await (isFullReload
           ? watchListLine(db, page, { deadlineMs: LIST_MS })
-          : watchListChanged(db, { ...page, seen }, { deadlineMs: LIST_MS }))
-        next ??= rows[0]?.seen
+          : watchListChanged(db, { ...page, seen: seenVersion }, { deadlineMs: LIST_MS }))
+        nextSeen ??= rows[0]?.seen
         for (const row of rows) {
           if (row.organization_id === null || row.id === null) continue
-          if (breaks.isDue()) await breaks.take()
+          if (yielder.isDue()) await yielder.take()
           add(row, at)
           after = { afterOrganization: row.organization_id, afterId: row.id }
-          found.add(keyOf(row.organization_id, row.id))
+          foundKeys.add(getKey(row.organization_id, row.id))
         }
         if (rows.length < PAGE) break
       }
-      seen = next ?? seen
-      if (!isWhole) return
+      seenVersion = nextSeen ?? seenVersion
+      if (!isFullReload) return
       loadedMs = nowMs
-      for (const key of [...entries.keys()]) if (!found.has(key)) remove(key)
+      for (const key of [...entries.keys()]) if (!foundKeys.has(key)) remove(key)
     },
     drop({ organizationId, id }) {
-      remove(keyOf(organizationId, id))
+      remove(getKey(organizationId, id))
     },
     dropExpired(nowMs) {
       for (const { expiresAtMs, trigger } of [...expiring]) {
-        if (expiresAtMs <= nowMs) remove(keyOf(trigger.organizationId, trigger.id))
+        if (expiresAtMs <= nowMs) remove(getKey(trigger.organizationId, trigger.id))
       }
     },
-    subjectsOf: (family) => [...(families.get(family)?.values() ?? [])],
+    listSubjects: (family) => [...(families.get(family)?.values() ?? [])],
     get families() {
       return [...families.keys()]
     },
@@ -219,17 +219,17 @@ export function createWatchlist(
   }
 }
 
-/** Hashes of the newest blocks that the line was evaluated at. Throws as `Database.run`. */
-export async function listEvaluatedBlocks(db: Database, line: TriggerPartition): Promise<Map<bigint, string>> {
-  const rows = await watchBlockList(db, line)
+/** Hashes of the newest evaluated blocks of a partition, by number. Throws as `Database.run`. */
+export async function listEvaluatedBlocks(db: Database, partition: TriggerPartition): Promise<Map<bigint, string>> {
+  const rows = await watchBlockList(db, partition)
   return new Map(rows.map(({ number, hash }) => [BigInt(number), `0x${hash}`]))
 }
 
-function keyOf(organizationId: string, id: string): string {
+function getKey(organizationId: string, id: string): string {
   return `${organizationId}/${id}`
 }
 
-function stateOf(row: Row): TriggerState {
+function toState(row: Row): TriggerState {
   return {
     edition: row.edition ?? 1,
     phase: v.parse(v.picklist(['armed', 'pending', 'fired']), row.phase),
@@ -240,6 +240,6 @@ function stateOf(row: Row): TriggerState {
   }
 }
 
-function toldOf({ told }: Row): readonly NotifiedChange[] {
-  return (v.parse(toldSchema, told) ?? []).map(([change, block, name]) => ({ change, block: BigInt(block), name }))
+function parseNotified({ told }: Row): readonly NotifiedChange[] {
+  return (v.parse(notifiedSchema, told) ?? []).map(([change, block, name]) => ({ change, block: BigInt(block), name }))
 }

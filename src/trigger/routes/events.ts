@@ -18,7 +18,7 @@ const input = v.object({
       documented({
         type: 'string',
         examples: ['0199d9a2-7c4e-7d31-9a55-3f0c1b2a4d6e'],
-        description: 'Id of the message that was had last; without one the oldest comes first.',
+        description: 'Id of the last message received; omit to start at the oldest.',
       }),
     ),
   ),
@@ -51,8 +51,8 @@ export function eventsRoute(services: () => TriggerServices): Route {
     tool: 'trigger_events',
     summary: 'Reads the messages of all triggers in order, from the oldest on or after one; waits for one if asked to.',
     description:
-      'Messages are kept 30 days. Whoever asks after the last message that came misses none; an id that is older than ' +
-      'that is refused, and the oldest named. An answer with nothing in it costs nothing.',
+      'Messages are kept 30 days. A client that passes the id of its last message misses none; an older id is refused, ' +
+      'and the error names the oldest message. An empty answer costs nothing.',
     input,
     output: eventsOutput,
     budgetMs: BUDGET_MS,

@@ -2,7 +2,7 @@ import type { Delivery } from '../deliveries.ts'
 import type { StoredTrigger } from '../stored.ts'
 import { toIsoOrNull } from './schema.ts'
 
-/** A trigger as answers have it. */
+/** A trigger in the form of answers. */
 export function presentTrigger(trigger: StoredTrigger) {
   return {
     id: trigger.id,
@@ -33,7 +33,7 @@ interface DeliveryTry {
   readonly latency_ms: number
 }
 
-/** A delivery as answers have it. */
+/** A delivery in the form of answers. */
 export function presentDelivery(row: Delivery) {
   const tries: readonly DeliveryTry[] = JSON.parse(row.tries)
   return {
@@ -42,9 +42,9 @@ export function presentDelivery(row: Delivery) {
     change: row.change === null ? null : Number(row.change),
     created_at: row.created_at.toISOString(),
     webhook_id: row.webhook_id,
-    // `feed`: it was for the feed only.
+    // `feed`: the message is in the feed only.
     status: row.outcome ?? (row.webhook_id === null ? 'feed' : 'due'),
     next_try_at: toIsoOrNull(row.due_at),
-    tries: tries.map(({ at_ms, ...told }) => ({ at: new Date(at_ms).toISOString(), ...told })),
+    tries: tries.map(({ at_ms, ...fields }) => ({ at: new Date(at_ms).toISOString(), ...fields })),
   }
 }

@@ -5,7 +5,7 @@ import type { AddressRules } from '../deliver/address.ts'
 import type { SigningKeys } from '../deliver/sign.ts'
 import type { Feed } from '../feed.ts'
 
-/** What the routes of triggers work with. */
+/** Services of the routes of triggers. */
 export interface TriggerServices {
   readonly db: Database
   readonly keys: () => Promise<SigningKeys>
@@ -13,17 +13,17 @@ export interface TriggerServices {
   readonly feed: Feed
 }
 
-/** Of every route here. */
+/** Parts of every route of triggers. */
 export const FEATURE = { feature: 'triggers', asOf: false } as const
 
 const FREE: Charge = { credits: 0, per: PER_CALL }
 const LISTED: Charge = { credits: 1, per: PER_CALL, terms: 'none if empty' }
 
-/** Of a route that answers what it has read, as it is. */
+/** Parts of a route that returns its result unchanged. */
 export const PASS_THROUGH = { present: (reply: Reply) => reply } as const
-/** Of a route that changes something, which costs nothing. */
+/** Parts of a route that changes data, free of charge. */
 export const MUTATION = { ...PASS_THROUGH, charge: FREE, changes: true } as const
-/** Of a route that reads one thing. */
+/** Parts of a route that reads one item. */
 export const SINGLE_READ = { ...PASS_THROUGH, charge: { credits: 1, per: PER_CALL } } as const
-/** Of a route that reads a list. */
+/** Parts of a route that reads a list. */
 export const LIST_READ = { charge: LISTED } as const

@@ -6,17 +6,17 @@ import { MESSAGE_TYPES } from '../message.ts'
 import { TRIGGER_STATES } from '../stored.ts'
 import { clauseSchema, FINALITY_LEVELS } from '../trigger.ts'
 
-/* What answers about triggers hold. */
+/* Schemas of answers about triggers. */
 
 const webhookEntries = {
   id: v.string(),
   url: v.string(),
   name: v.string(),
-  // It checks signatures `v1a`.
+  // Verifies signatures `v1a`.
   public_key: v.string(),
   status: v.picklist(['active', 'failing', 'stopped']),
   failing_since: v.nullable(isoTimestamp),
-  // Until then messages are signed with the secret before, too.
+  // Until then messages are also signed with the previous secret.
   overlap_until: v.nullable(isoTimestamp),
   created_at: isoTimestamp,
 }
@@ -25,7 +25,7 @@ export const webhooksOutput = v.strictObject({ data: v.array(v.strictObject(webh
 // The secret is shown once.
 export const secretOutput = dataOutput(v.strictObject({ ...webhookEntries, secret: v.string() }))
 export const idOutput = dataOutput(v.strictObject({ id: v.string() }))
-// More: so many that the rest has to be asked for, after the message of that id.
+// More: the remaining messages need another request, after the message of that id.
 export const redeliveredOutput = dataOutput(
   v.strictObject({ redelivered: nonNegativeInteger, more: v.boolean(), after: v.nullable(v.string()) }),
 )
@@ -59,7 +59,7 @@ const deliveryEntries = {
   change: v.nullable(nonNegativeInteger),
   created_at: isoTimestamp,
   webhook_id: v.nullable(v.string()),
-  // Feed: it was posted to nobody.
+  // Feed: the message was not posted.
   status: v.picklist(['due', 'delivered', 'dead', 'feed']),
   next_try_at: v.nullable(isoTimestamp),
   tries: v.array(
@@ -91,7 +91,7 @@ export function toIsoOrNull(date: Date | null): string | null {
   return date?.toISOString() ?? null
 }
 
-/** For answers that cost something only if there is something in them. */
+/** Counts 1 for an answer with data, 0 for an empty one, which is free of charge. */
 export function countData({ data }: Reply): number {
   return Array.isArray(data) && data.length === 0 ? 0 : 1
 }

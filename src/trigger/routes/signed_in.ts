@@ -9,8 +9,8 @@ import { presentDelivery } from './present.ts'
 import { deadLettersOutput } from './schema.ts'
 
 /**
- * What an organization does with its triggers and webhooks where it is signed in, below `prefix`: all that it does with a
- * key but read the feed and make triggers, whose hours are those of a key; and what could not be delivered.
+ * Routes of triggers and webhooks for a signed-in organization, below `prefix`: the routes of API keys except the feed
+ * and the creation of triggers, which are charged to a key; and the messages that could not be delivered.
  */
 export function signedInTriggerRoutes(
   routes: readonly Route[],
@@ -19,14 +19,14 @@ export function signedInTriggerRoutes(
   const deadLetters = defineRoute({
     method: 'GET',
     path: `${prefix}/dead-letters`,
-    summary: 'Messages whose tries are over without success, newest first.',
+    summary: 'Messages that could not be delivered, newest first.',
     input: v.object({ page, limit }),
     output: deadLettersOutput,
-    async act(asked, { identity, url }) {
-      const { rows, total } = await listDeadLetters(db, { organizationId: getSignedInOrganization(identity), ...asked })
+    async act(query, { identity, url }) {
+      const { rows, total } = await listDeadLetters(db, { organizationId: getSignedInOrganization(identity), ...query })
       return {
         data: rows.map((each) => ({ trigger_id: each.watch_id, ...presentDelivery(each) })),
-        pagination: createPagination({ ...asked, total, url }),
+        pagination: createPagination({ ...query, total, url }),
       }
     },
   })

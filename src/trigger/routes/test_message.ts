@@ -7,7 +7,7 @@ import { presentTrigger } from './present.ts'
 
 const TESTS_PER_HOUR = 10
 
-/** Adds a test message; gives its id. Throws `CodedError` if the organization has had its tests of the hour. */
+/** Adds a test message; returns its id. Throws `CodedError` if the organization's hourly limit is reached. */
 export async function sendTest(
   db: Database,
   test: {
@@ -33,7 +33,7 @@ export async function sendTest(
   throw new CodedError('INVALID_REQUEST', `Cannot send a test message: expected at most ${TESTS_PER_HOUR} an hour`)
 }
 
-/** Adds a test message about a trigger, for wherever its messages go; gives its id. Throws `CodedError` NOT_FOUND, too. */
+/** Adds a test message about a trigger; returns its id. Throws `CodedError` NOT_FOUND, and as `sendTest`. */
 export async function sendTriggerTest(
   db: Database,
   { organizationId, id }: { readonly organizationId: string; readonly id: string },

@@ -36,7 +36,7 @@ const NAME_LENGTH_MAX = 100
 const FOR_BLOCKS_MAX = 100
 
 const triggerId = v.pipe(idParameter, v.description('Id of the trigger.'))
-const one = v.object({ id: triggerId })
+const oneInput = v.object({ id: triggerId })
 const settings = {
   when: clauseSchema,
   clear: threshold,
@@ -46,7 +46,7 @@ const settings = {
   name: v.nullable(label(NAME_LENGTH_MAX)),
   expires_at: v.nullable(instantTo),
 }
-/** Its members are the family's to check. A record would leave out some names, such as `__proto__`, which must be refused. */
+/** The family checks the members. A record would drop names such as `__proto__`, which must be refused. */
 const subject = v.pipe(
   v.unknown(),
   v.guard(
@@ -107,15 +107,15 @@ const listInput = v.object({
   limit,
 })
 
-/** What organizations want to be told. `families`: what can be watched; `solanaChainId` is evaluated by slots. */
+/** The routes of triggers. `families`: what can be watched; `solanaChainId` is evaluated by slots. */
 export function triggerRoutes(
   services: () => TriggerServices,
   { families, solanaChainId }: { readonly families: readonly WatchableFamily[]; readonly solanaChainId: number },
 ): readonly Route[] {
-  const shown = async (key: { readonly organizationId: string; readonly id: string }) => ({
+  const readShown = async (key: { readonly organizationId: string; readonly id: string }) => ({
     data: presentTrigger(await findTrigger(services().db, key)),
   })
-  const parts = { ...FEATURE, input: one, errors: [404] } as const
+  const parts = { ...FEATURE, input: oneInput, errors: [404] } as const
   const base = '/v1/triggers'
   const names = families.map(({ family }) => family)
   const createBody = v.strictObject({
@@ -147,17 +147,27 @@ export function triggerRoutes(
       output: triggerOutput,
       errors: ['API_ENDPOINT_NOT_CONFIGURED'],
       charge: { credits: 1, per: 'trigger and hour' },
-      async read(asked, { organizationId, apiKeyId, requestedAtMs }) {
-        const { chain_id: chainId, family, finality, name } = asked
-        const watched = findFamily(families, family, chainId)
-        const subject = toSubject(watched, chainId, asked.subject)
-        const chosen = toTriggerSelection(watched, asked)
-        checkForBlocks(chosen.clause, asked.for_blocks)
+      async read(request, { organizationId, apiKeyId, requestedAtMs }) {
+        const { chain_id: chainId, family, finality, name } = request
+        const watchable = findFamily(families, family, chainId)
+        const subject = toSubject(watchable, chainId, request.subject)
+        const selection = toTriggerSelection(watchable, request)
+        checkForBlocks(selection.clause, request.for_blocks)
         checkFinality(finality, chainId === solanaChainId)
-        checkExpiry(asked.expires_at, requestedAtMs)
-        const others = { forBlocks: asked.for_blocks, webhookId: asked.webhook_id, expiresAt: asked.expires_at }
-        const made = { organizationId, apiKeyId, chainId, family, subject, finality, name, ...chosen, ...others }
-        return await shown({ organizationId, id: await createTrigger(services().db, made) })
+        checkExpiry(request.expires_at, requestedAtMs)
+        const options = { forBlocks: request.for_blocks, webhookId: request.webhook_id, expiresAt: request.expires_at }
+        const newTrigger = {
+          organizationId,
+          apiKeyId,
+          chainId,
+          family,
+          subject,
+          finality,
+          name,
+          ...selection,
+          ...options,
+        }
+        return await readShown({ organizationId, id: await createTrigger(services().db, newTrigger) })
       },
     }),
     defineRoute({
@@ -170,13 +180,13 @@ export function triggerRoutes(
       input: listInput,
       output: triggersOutput,
       read: ({ chain_id: chainId, wallet, token_id, obligation_address, ...filter }, { organizationId }) => {
-        const subject = filterOf({ wallet, token_id: token_id?.toString(), obligation_address })
+        const subject = toSubjectFilter({ wallet, token_id: token_id?.toString(), obligation_address })
         return listTriggers(services().db, organizationId, { chainId, subject, ...filter })
       },
       count: ({ triggers }) => (triggers.length === 0 ? 0 : 1),
-      present: ({ triggers, total }, asked, { url }) => ({
+      present: ({ triggers, total }, request, { url }) => ({
         data: triggers.map(presentTrigger),
-        pagination: createPagination({ page: asked.page, limit: asked.limit, total, url }),
+        pagination: createPagination({ page: request.page, limit: request.limit, total, url }),
       }),
     }),
     defineRoute({
@@ -186,33 +196,33 @@ export function triggerRoutes(
       path: `${base}/:id`,
       summary: 'One trigger with its state.',
       output: triggerOutput,
-      read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
+      read: (request, { organizationId }) => readShown({ organizationId, id: request.id }),
     }),
     defineRoute({
       ...parts,
       ...MUTATION,
       method: 'PATCH',
       path: `${base}/:id`,
-      summary: 'Changes a trigger, pauses it or lets it go on. Whatever decides when it fires arms it anew.',
+      summary: 'Updates, pauses or resumes a trigger. Changing a firing condition re-arms it.',
       body: changeBody,
       output: triggerOutput,
-      async read(asked, { organizationId, requestedAtMs }) {
-        const key = { organizationId, id: asked.id }
-        const known = await findTrigger(services().db, key)
-        const chosen = toChangedSelection(known, asked, families)
-        checkForBlocks(chosen?.clause ?? known.clause, asked.for_blocks ?? known.for_blocks)
-        checkFinality(asked.finality, Number(known.chain_id) === solanaChainId)
-        checkExpiry(asked.expires_at, requestedAtMs)
+      async read(request, { organizationId, requestedAtMs }) {
+        const key = { organizationId, id: request.id }
+        const stored = await findTrigger(services().db, key)
+        const selection = toChangedSelection(stored, request, families)
+        checkForBlocks(selection?.clause ?? stored.clause, request.for_blocks ?? stored.for_blocks)
+        checkFinality(request.finality, Number(stored.chain_id) === solanaChainId)
+        checkExpiry(request.expires_at, requestedAtMs)
         await updateTrigger(services().db, key, {
-          ...chosen,
-          forBlocks: asked.for_blocks,
-          finality: asked.finality,
-          webhookId: asked.webhook_id,
-          name: asked.name,
-          expiresAt: asked.expires_at,
-          pauses: asked.paused,
+          ...selection,
+          forBlocks: request.for_blocks,
+          finality: request.finality,
+          webhookId: request.webhook_id,
+          name: request.name,
+          expiresAt: request.expires_at,
+          pauses: request.paused,
         })
-        return await shown(key)
+        return await readShown(key)
       },
     }),
     defineRoute({
@@ -221,11 +231,11 @@ export function triggerRoutes(
       method: 'DELETE',
       path: `${base}/:id`,
       tool: 'trigger_delete',
-      summary: 'Deletes a trigger. What was said about it stays in the feed.',
+      summary: 'Deletes a trigger. Past messages stay in the feed.',
       output: idOutput,
-      async read(asked, { organizationId }) {
-        await deleteTrigger(services().db, { organizationId, id: asked.id })
-        return { data: { id: asked.id } }
+      async read(request, { organizationId }) {
+        await deleteTrigger(services().db, { organizationId, id: request.id })
+        return { data: { id: request.id } }
       },
     }),
     defineRoute({
@@ -235,8 +245,8 @@ export function triggerRoutes(
       path: `${base}/:id/test`,
       summary: 'Sends a test message about a trigger to its webhook and the feed, ten an hour at most.',
       output: idOutput,
-      async read(asked, { organizationId, requestedAtMs }) {
-        return { data: { id: await sendTriggerTest(services().db, { organizationId, id: asked.id }, requestedAtMs) } }
+      async read(request, { organizationId, requestedAtMs }) {
+        return { data: { id: await sendTriggerTest(services().db, { organizationId, id: request.id }, requestedAtMs) } }
       },
     }),
     defineRoute({
@@ -245,26 +255,31 @@ export function triggerRoutes(
       method: 'GET',
       path: `${base}/:id/deliveries`,
       summary: 'Messages about a trigger, newest first, with each try to post them.',
-      description: 'Of an answer of the receiver only its status is kept.',
+      description: "Only the status of the receiver's response is stored.",
       input: v.object({ id: triggerId, page, limit }),
       output: deliveriesOutput,
       errors: [404],
-      async read(asked, { organizationId }) {
+      async read(request, { organizationId }) {
         const { db } = services()
-        await findTrigger(db, { organizationId, id: asked.id })
-        return await listDeliveries(db, { organizationId, triggerId: asked.id, page: asked.page, limit: asked.limit })
+        await findTrigger(db, { organizationId, id: request.id })
+        return await listDeliveries(db, {
+          organizationId,
+          triggerId: request.id,
+          page: request.page,
+          limit: request.limit,
+        })
       },
       count: ({ rows }) => (rows.length === 0 ? 0 : 1),
-      present: ({ rows, total }, asked, { url }) => ({
+      present: ({ rows, total }, request, { url }) => ({
         data: rows.map(presentDelivery),
-        pagination: createPagination({ page: asked.page, limit: asked.limit, total, url }),
+        pagination: createPagination({ page: request.page, limit: request.limit, total, url }),
       }),
     }),
   ]
 }
 
-/** What is asked for of a subject. */
-function filterOf(fields: Readonly<Record<string, string | undefined>>): WatchSubject {
+/** The requested fields of a subject, without undefined ones. */
+function toSubjectFilter(fields: Readonly<Record<string, string | undefined>>): WatchSubject {
   return Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )

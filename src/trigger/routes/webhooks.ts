@@ -5,7 +5,7 @@ import { idParameter, integerBetween, label } from '../../http/request/schema.ts
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { AddressError, resolveWebhookTarget } from '../deliver/address.ts'
-import { webhookPublicKey, webhookSecret } from '../deliver/sign.ts'
+import { deriveWebhookSecret, formatPublicKey } from '../deliver/sign.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -35,7 +35,7 @@ const REDELIVER_IDS_MAX = 1_000
 const REDELIVER_MAX = 10_000
 const REDELIVER_MS = 8_000
 
-const one = v.object({ id: v.pipe(idParameter, v.description('Id of the webhook.')) })
+const oneInput = v.object({ id: v.pipe(idParameter, v.description('Id of the webhook.')) })
 const name = label(NAME_LENGTH_MAX)
 const url = v.string('expected a URL')
 const messageId = v.pipe(v.string('expected ids of messages'), v.uuid('expected ids of messages'))
@@ -64,27 +64,27 @@ const redeliverBody = v.pipe(
   ),
 )
 
-/** Where messages are posted, and how their signatures are checked. */
+/** The routes of webhooks, which receive messages of triggers. */
 export function webhookRoutes(services: () => TriggerServices): readonly Route[] {
   const present = async (webhook: Webhook) => ({
     id: webhook.id,
     url: webhook.url,
     name: webhook.name,
-    public_key: webhookPublicKey((await services().keys()).key),
+    public_key: formatPublicKey((await services().keys()).key),
     status: webhook.status,
     failing_since: toIsoOrNull(webhook.failing_since),
     overlap_until: toIsoOrNull(webhook.overlap_until),
     created_at: webhook.created_at.toISOString(),
   })
-  const shown = async (key: WebhookKey) => ({ data: await present(await findWebhook(services().db, key)) })
-  /** With its secret, which is shown when it is new. */
-  const revealed = async (key: WebhookKey) => {
+  const readShown = async (key: WebhookKey) => ({ data: await present(await findWebhook(services().db, key)) })
+  /** The webhook with its secret, which is shown only when new. */
+  const readRevealed = async (key: WebhookKey) => {
     const webhook = await findWebhook(services().db, key)
     const { master } = await services().keys()
-    const secret = webhookSecret(master, { webhookId: webhook.id, generation: webhook.generation })
+    const secret = deriveWebhookSecret(master, { webhookId: webhook.id, generation: webhook.generation })
     return { data: { ...(await present(webhook)), secret } }
   }
-  const parts = { ...FEATURE, input: one, errors: [404] } as const
+  const parts = { ...FEATURE, input: oneInput, errors: [404] } as const
   const base = '/v1/webhooks'
 
   return [
@@ -98,11 +98,11 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       input: v.object({}),
       body: v.strictObject({ url, name: v.optional(name) }),
       output: secretOutput,
-      async read(asked, { organizationId }) {
-        await checkUrl(asked.url, services())
-        const { url, name = '' } = asked
+      async read(request, { organizationId }) {
+        await checkUrl(request.url, services())
+        const { url, name = '' } = request
         const id = await createWebhook(services().db, { organizationId, url, name })
-        return await revealed({ organizationId, id })
+        return await readRevealed({ organizationId, id })
       },
     }),
     defineRoute({
@@ -124,9 +124,9 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       ...SINGLE_READ,
       method: 'GET',
       path: `${base}/:id`,
-      summary: 'One webhook, and whether what is posted arrives.',
+      summary: 'One webhook and its delivery health.',
       output: webhookOutput,
-      read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
+      read: (request, { organizationId }) => readShown({ organizationId, id: request.id }),
     }),
     defineRoute({
       ...parts,
@@ -140,15 +140,15 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         status: v.optional(v.literal('active', 'expected "active"')),
       }),
       output: webhookOutput,
-      async read(asked, { organizationId }) {
-        const key = { organizationId, id: asked.id }
-        if (asked.url !== undefined) await checkUrl(asked.url, services())
+      async read(request, { organizationId }) {
+        const key = { organizationId, id: request.id }
+        if (request.url !== undefined) await checkUrl(request.url, services())
         await updateWebhook(services().db, key, {
-          url: asked.url,
-          name: asked.name,
-          starts: asked.status === 'active',
+          url: request.url,
+          name: request.name,
+          starts: request.status === 'active',
         })
-        return await shown(key)
+        return await readShown(key)
       },
     }),
     defineRoute({
@@ -156,11 +156,11 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       ...MUTATION,
       method: 'DELETE',
       path: `${base}/:id`,
-      summary: 'Deletes a webhook that no trigger posts to. What is still due for it is not posted.',
+      summary: 'Deletes a webhook that no trigger posts to. Pending messages are discarded.',
       output: idOutput,
-      async read(asked, { organizationId }) {
-        await deleteWebhook(services().db, { organizationId, id: asked.id })
-        return { data: { id: asked.id } }
+      async read(request, { organizationId }) {
+        await deleteWebhook(services().db, { organizationId, id: request.id })
+        return { data: { id: request.id } }
       },
     }),
     defineRoute({
@@ -171,10 +171,10 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       summary: 'Gives a webhook a new secret. Meanwhile messages are signed with both.',
       body: v.strictObject({ overlap_sec: v.optional(integerBetween(0, OVERLAP_SEC_MAX), OVERLAP_SEC) }),
       output: secretOutput,
-      async read(asked, { organizationId }) {
-        const key = { organizationId, id: asked.id }
-        await rotateWebhook(services().db, { ...key, overlapSec: asked.overlap_sec })
-        return await revealed(key)
+      async read(request, { organizationId }) {
+        const key = { organizationId, id: request.id }
+        await rotateWebhook(services().db, { ...key, overlapSec: request.overlap_sec })
+        return await readRevealed(key)
       },
     }),
     defineRoute({
@@ -184,12 +184,12 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id/test`,
       summary: 'Posts a test message to a webhook, ten an hour at most.',
       output: idOutput,
-      async read(asked, { organizationId, requestedAtMs }) {
-        const webhook = await findWebhook(services().db, { organizationId, id: asked.id })
+      async read(request, { organizationId, requestedAtMs }) {
+        const webhook = await findWebhook(services().db, { organizationId, id: request.id })
         const data = { webhook_id: webhook.id }
         const text = 'This is a test message of walletscope: this webhook works.'
-        const at = { organizationId, webhookId: webhook.id, triggerId: null, atMs: requestedAtMs }
-        return { data: { id: await sendTest(services().db, { ...at, text, data }) } }
+        const testTarget = { organizationId, webhookId: webhook.id, triggerId: null, atMs: requestedAtMs }
+        return { data: { id: await sendTest(services().db, { ...testTarget, text, data }) } }
       },
     }),
     defineRoute({
@@ -197,19 +197,19 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       ...MUTATION,
       method: 'POST',
       path: `${base}/:id/redeliver`,
-      summary: 'Posts messages of a webhook again whose tries are over: those with these ids, or of this time.',
+      summary: 'Redelivers failed messages of a webhook: those with these ids, or of this time.',
       description:
         `A request takes ${REDELIVER_MAX} messages at most, the oldest first; if there may be more, ask again with the ` +
         'after of the answer.',
       body: redeliverBody,
       output: redeliveredOutput,
       budgetMs: REDELIVER_MS,
-      async read(asked, { organizationId }) {
+      async read(request, { organizationId }) {
         const { db } = services()
-        await findWebhook(db, { organizationId, id: asked.id })
-        const { ids = null, from = null, to = null, after = null } = asked
-        const chosen = { organizationId, webhookId: asked.id, ids, from, to, after, max: REDELIVER_MAX }
-        const [row] = await messageRedeliver(db, chosen, { deadlineMs: REDELIVER_MS })
+        await findWebhook(db, { organizationId, id: request.id })
+        const { ids = null, from = null, to = null, after = null } = request
+        const selection = { organizationId, webhookId: request.id, ids, from, to, after, max: REDELIVER_MAX }
+        const [row] = await messageRedeliver(db, selection, { deadlineMs: REDELIVER_MS })
         const { redelivered = 0, last = null } = row ?? {}
         const more = redelivered === REDELIVER_MAX
         return { data: { redelivered, more, after: more ? last : null } }

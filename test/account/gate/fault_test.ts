@@ -75,7 +75,7 @@ async function backends(): Promise<readonly number[]> {
   return rows.map((row) => row.pid)
 }
 
-async function rowOf(settlementId: string): Promise<{ status: number; credits: number } | undefined> {
+async function readRow(settlementId: string): Promise<{ status: number; credits: number } | undefined> {
   const [row] = await admin.run<{ status: number; credits: number }>(
     'select status, credits from request_log where settlement_id = $1',
     [settlementId],
@@ -100,13 +100,13 @@ test('a settlement that reaches the database only after its void finds its place
     const failure = await gate.settle(late).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(UnavailableError)
     await waitFor('the void is done', () => gate.voidsWaiting === 0)
-    expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
+    expect(await readRow(late.settlementId)).toEqual({ status: 503, credits: 0 })
   } finally {
     for (const pid of before) process.kill(pid, 'SIGCONT')
   }
   // The frozen backends now run what they were sent, and end.
   await waitFor('the old backends are gone', async () => !(await backends()).some((pid) => before.has(pid)))
-  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
+  expect(await readRow(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
   expect(journalText(journalDir)).toBe('')
   await close()
@@ -118,7 +118,7 @@ async function untilHeld(count: number): Promise<void> {
   await waitFor('the holders to sleep', async () => (await admin.run(sleeping, [])).length === count)
 }
 
-test('a settlement that commits after its deadline is given back by its void', async () => {
+test('a settlement that commits after its deadline is undone by its void', async () => {
   const { gate, close } = await instance()
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
   const holder = open()
@@ -133,7 +133,7 @@ test('a settlement that commits after its deadline is given back by its void', a
   expect(failure).toBeInstanceOf(UnavailableError)
   await held
   await waitFor('the void is done', () => gate.voidsWaiting === 0)
-  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
+  expect(await readRow(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 1 } })
   await holder.close()
   await close()
@@ -145,14 +145,14 @@ test('a void of a charged request gives back its credits once, however often it 
   await gate.settle(settlement(caller))
   const done = settlement(caller, { credits: 7 })
   await gate.settle(done)
-  expect(await rowOf(done.settlementId)).toEqual({ status: 200, credits: 7 })
+  expect(await readRow(done.settlementId)).toEqual({ status: 200, credits: 7 })
   expect(await voidBatch(db, [done])).toEqual([])
   expect(await voidBatch(db, [done])).toEqual([])
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
   await close()
 })
 
-test('a settlement that has to ask twice still ends by its deadline, and its late charge is given back', async () => {
+test('a settlement of two statements still ends by its deadline, and its late charge is undone', async () => {
   const deadlineMs = 1_000
   const { gate, close } = await instance(temporaryDirectory(), deadlineMs)
   const { caller, organizationId } = await createAccount(admin, { credits: 6 })
@@ -178,7 +178,7 @@ test('a settlement that has to ask twice still ends by its deadline, and its lat
   expect(await settling).toBeInstanceOf(UnavailableError)
   await Promise.all(held)
   await waitFor('the void is done', () => gate.voidsWaiting === 0)
-  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
+  expect(await readRow(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 5, granted: 6, statuses: { 200: 1, 503: 1 } })
   await Promise.all(holders.map((holder) => holder.close()))
   await close()
@@ -200,9 +200,9 @@ test('a settlement that outlasts the closing of its gate leaves its void on the 
     for (const pid of before) kill(pid, 'SIGCONT')
   }
   await db.close()
-  await waitFor('the late charge is there', async () => (await rowOf(late.settlementId)) !== undefined)
+  await waitFor('the late charge is there', async () => (await readRow(late.settlementId)) !== undefined)
   const next = await instance(journalDir)
-  await waitFor('the void is done', async () => (await rowOf(late.settlementId))?.status === 503)
+  await waitFor('the void is done', async () => (await readRow(late.settlementId))?.status === 503)
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
   await next.close()
 }, 15_000)
@@ -250,9 +250,9 @@ test('the journal of a killed process is adopted by the next, and reading it twi
   writeFileSync(join(journalDir, name), `${whole}{"settlementId":"cut sho`)
 
   const next = await instance(journalDir)
-  await waitFor('the voids are done', async () => (await rowOf(never.settlementId)) !== undefined)
-  expect(await rowOf(charged.settlementId)).toEqual({ status: 503, credits: 0 })
-  expect(await rowOf(never.settlementId)).toEqual({ status: 503, credits: 0 })
+  await waitFor('the voids are done', async () => (await readRow(never.settlementId)) !== undefined)
+  expect(await readRow(charged.settlementId)).toEqual({ status: 503, credits: 0 })
+  expect(await readRow(never.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 2 } })
   await next.close()
   expect(readdirSync(journalDir)).toEqual([])
@@ -280,13 +280,13 @@ test('a void for one database never reaches another, and waits until its own is 
   await other.settle(settlement(account.caller))
   await Bun.sleep(3 * LEASE_MS)
   expect(journalText(journalDir)).toBe(left)
-  expect(warnings).toEqual(['Left journals of another database alone'])
+  expect(warnings).toEqual(['Ignored journals of another database'])
   expect(await elsewhere.db.run('select from request_log where status = 503', [])).toEqual([])
   await other.close(2_000)
   await elsewhere.close()
 
   const back = await instance(journalDir)
-  await waitFor('the void is done', async () => (await rowOf(charged.settlementId))?.status === 503)
+  await waitFor('the void is done', async () => (await readRow(charged.settlementId))?.status === 503)
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 1 } })
   await back.close()
   expect(readdirSync(journalDir)).toEqual([])

@@ -55,7 +55,7 @@ describe('admit', () => {
     expect(admission.rateLimit.resetSec).toBeLessThanOrEqual(Math.ceil((oldestFreesMs + 1) / 1_000))
   })
 
-  test('knows neither malformed keys nor invented well-formed ones', async () => {
+  test('recognizes neither malformed keys nor invented well-formed ones', async () => {
     const { key } = await createAccount(db)
     for (const unknown of ['', 'nonsense', key.slice(0, -1), mintKey().key])
       expect(await verdict(unknown)).toBe('unknown_key')
@@ -89,7 +89,7 @@ describe('admit', () => {
     expect(await verdict(key)).toBe('ORGANIZATION_NOT_FOUND')
   })
 
-  test('a disabled endpoint is refused by its exact name, to everybody, and does not fill the window', async () => {
+  test('a disabled endpoint is refused by its exact name, to every caller, and does not fill the window', async () => {
     const { key } = await createAccount(db, { rateLimit: 1 })
     await db.run(`insert into endpoint_disabled (endpoint) values ('GET /v1/off')`, [])
     for (let count = 0; count < 3; count++) expect(await verdict(key, 'GET /v1/off')).toBe('ENDPOINT_DISABLED')
@@ -243,7 +243,7 @@ describe('rate limit', () => {
 })
 
 describe('settle', () => {
-  test('charges a 2xx and logs every status, once the row is there', async () => {
+  test('charges a 2xx and logs every status, once the row exists', async () => {
     const { organizationId, caller } = await createAccount(db, { credits: 100 })
     expect(await gate.settle(settlement(caller, { credits: 15 }))).toEqual({
       paid: true,
@@ -282,14 +282,14 @@ describe('settle', () => {
     }
   })
 
-  test('of one batch the first come are served first, each in full or not at all', async () => {
+  test('one batch is paid in order of arrival, each in full or not at all', async () => {
     const { caller } = await createAccount(db, { credits: 10 })
     const costs = [4, 7, 5, 2, 1, 1]
     const outcomes = await Promise.all(costs.map((credits) => gate.settle(settlement(caller, { credits }))))
     expect(outcomes.map((outcome) => outcome.paid)).toEqual([true, false, true, false, true, false])
   })
 
-  test('the same settlement twice is charged once, and the second is told so', async () => {
+  test('the same settlement twice is charged once, and the second is rejected', async () => {
     const { caller, organizationId } = await createAccount(db, { credits: 10 })
     const once = settlement(caller, { credits: 4 })
     expect((await gate.settle(once)).paid).toBe(true)
@@ -341,13 +341,13 @@ describe('settle', () => {
     expect(row?.path).toStartWith('/?[31m??????"\\{}xxx')
   })
 
-  test('a settlement for an organization that is not there is not paid', async () => {
+  test('a settlement for an absent organization is not paid', async () => {
     const { caller } = await createAccount(db)
     const settled = await gate.settle(settlement({ ...caller, organizationId: 'org_absent' }))
     expect(settled).toEqual({ paid: false, refusedBy: 'organization', creditsCharged: 0, creditsRemaining: 0n })
   })
 
-  test('admissions and settlements of many organizations through two gates never wait for each other in a circle', async () => {
+  test('admissions and settlements of many organizations through two gates never deadlock', async () => {
     const accounts = await Promise.all(Array.from({ length: 20 }, () => createAccount(db, { credits: 500 })))
     await Promise.all(
       Array.from({ length: 60 }, async (_, worker) => {
@@ -365,7 +365,7 @@ describe('settle', () => {
   })
 })
 
-test('of a flood of refusals about a hundred a second are logged, and each is answered', async () => {
+test('about a hundred refusals a second are logged, and each is answered', async () => {
   const account = await createAccount(db, { rateLimit: 1 })
   const other = await createAccount(db)
   const requestedAtMs = Math.floor(Date.now() / 1_000) * 1_000
@@ -433,7 +433,7 @@ test('a process that has just started looks a key up once, however many requests
   await started.close(1_000)
 })
 
-test('every change acts with the next request at every gate, despite what each remembers', async () => {
+test('every change acts with the next request at every gate, despite its cache', async () => {
   const accounts = await Promise.all([1, 2].map(() => createAccount(db)))
   const states = accounts.map(() => ({ suspended: false, revoked: false, off: false }))
   const verb = fc.constantFrom('suspend', 'restore', 'revoke', 'unrevoke', 'off', 'on', 'expire', 'new key')
@@ -481,7 +481,7 @@ test('every change acts with the next request at every gate, despite what each r
   )
 }, 30_000)
 
-test('a key that expires is unknown from that moment on, though it is remembered', async () => {
+test('a key that expires is unknown from that moment on, although it is cached', async () => {
   const { organizationId } = await createAccount(db)
   const expiresAt = new Date(Date.now() + 400)
   const { key } = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'short', expiresAt })
@@ -505,7 +505,7 @@ test('a function that a newer program replaced answers 503, charges nothing, and
   const old = await createGate({ db: alone, clock: systemClock, log, journalDir: temporaryDirectory() })
   await alone.run('drop function gate_admit', [])
   expect(await admitKey(old, { key, endpoint: null }).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
-  expect(errors).toEqual(['The database refused to admit a batch'])
+  expect(errors).toEqual(['The database rejected a batch of admissions'])
   await old.close(1_000)
   await close()
 })
@@ -522,7 +522,7 @@ test('slow reads of the same process keep no request waiting', async () => {
   await slow
 })
 
-test('a closed gate has settled what it was given', async () => {
+test('a closed gate has settled all submitted settlements', async () => {
   const database = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog })
   const closing = await createGate({
     db: database,

@@ -44,14 +44,14 @@ async function age(account: Account, hours: number): Promise<void> {
   )
 }
 
-async function useOf({ organizationId }: Account): Promise<number> {
+async function readUse({ organizationId }: Account): Promise<number> {
   const [row] = await db.run<{ bytes: string }>('select bytes from idempotency_use where organization_id = $1', [
     organizationId,
   ])
   return Number(row?.bytes ?? 0)
 }
 
-test('the first has the key, others wait for its answer, which is kept with its charge', async () => {
+test('the first request has the key, others are busy until its answer is stored with its charge', async () => {
   const account = await createAccount(db)
   const first = settlement(account.caller, { credits: 5 })
   expect(await gate.claim(claim(account, 'k', first.settlementId))).toEqual({ kind: 'claimed' })
@@ -79,7 +79,7 @@ test('a key is free again a day after its first use, and not before', async () =
   expect(await gate.claim(claim(account, 'k', 'last', 'new'))).toMatchObject({ kept: { body: 'new' } })
 })
 
-test('whoever takes over from a process that died is charged, and the late one is not', async () => {
+test('a request that takes over a dead claim is charged, and the late one is not', async () => {
   const account = await createAccount(db)
   const dead = settlement(account.caller, { credits: 2 })
   const next = settlement(account.caller, { credits: 2 })
@@ -106,7 +106,7 @@ test('a request that cannot be paid, or gives up, frees its key and keeps nothin
   const dear = settlement(account.caller, { credits: 4 })
   await gate.claim(claim(account, 'k', dear.settlementId))
   expect(await gate.settle(dear, KEPT)).toMatchObject({ paid: false, refusedBy: 'organization' })
-  expect(await useOf(account)).toBe(0)
+  expect(await readUse(account)).toBe(0)
   expect(await gate.claim(claim(account, 'k', 'second'))).toEqual({ kind: 'claimed' })
   await gate.release('second')
   const third = settlement(account.caller, { credits: 3 })
@@ -116,7 +116,7 @@ test('a request that cannot be paid, or gives up, frees its key and keeps nothin
   expect(await gate.claim(claim(account, 'k', 'fourth'))).toMatchObject({ kind: 'answered' })
 })
 
-test('what is voided frees its key: written before or arriving later, its answer is never given', async () => {
+test('a voided settlement frees its key: written before or arriving later, its answer is never replayed', async () => {
   const account = await createAccount(db)
   const written = settlement(account.caller, { credits: 5 })
   await gate.claim(claim(account, 'written', written.settlementId))
@@ -132,16 +132,16 @@ test('what is voided frees its key: written before or arriving later, its answer
   expect(await readBooks(db, account.organizationId)).toMatchObject({ balance: 1_000, charged: 0 })
 }, 15_000)
 
-test('an answer that is too large is charged once and not given again', async () => {
+test('an answer that is too large is charged once and not replayed', async () => {
   const account = await createAccount(db)
   const large = settlement(account.caller)
   await gate.claim(claim(account, 'k', large.settlementId))
   expect((await gate.settle(large, { headers: {}, body: 'x'.repeat(1024 * 1024 + 1) })).paid).toBe(true)
   expect(await gate.claim(claim(account, 'k', 'second'))).toEqual({ kind: 'answered', kept: undefined })
-  expect(await useOf(account)).toBeLessThan(1_000)
+  expect(await readUse(account)).toBeLessThan(1_000)
 })
 
-test('an organization whose answers take up too much gets no further key, until old ones are forgotten', async () => {
+test('an organization with too many stored answers gets no more keys until old ones expire', async () => {
   const account = await createAccount(db)
   const old = settlement(account.caller)
   const young = settlement(account.caller)
@@ -150,19 +150,19 @@ test('an organization whose answers take up too much gets no further key, until 
   await age(account, 25)
   await gate.claim(claim(account, 'young', young.settlementId))
   await gate.settle(young, KEPT)
-  const used = await useOf(account)
+  const used = await readUse(account)
   expect(used).toBeGreaterThan(10_000)
   await db.run('update idempotency_use set bytes = 268435456 where organization_id = $1', [account.organizationId])
   expect(await gate.claim(claim(account, 'new', 'new'))).toEqual({ kind: 'full' })
   expect(await gate.claim(claim(account, 'young', 'again'))).toMatchObject({ kind: 'answered' })
   await retentionJob({ db, log: silentLog, days: 0 }).round(new AbortController().signal)
-  expect(await useOf(account)).toBeLessThan(used - 10_000)
+  expect(await readUse(account)).toBeLessThan(used - 10_000)
   expect(await gate.claim(claim(account, 'new', 'new'))).toEqual({ kind: 'claimed' })
   expect(await gate.claim(claim(account, 'young', 'again'))).toMatchObject({ kind: 'answered' })
 }, 20_000)
 
 /** Of these names, those whose connections wait for a lock. */
-async function waitingOf(names: readonly string[]): Promise<number> {
+async function countWaiting(names: readonly string[]): Promise<number> {
   const rows = await db.run(
     `select distinct application_name from pg_stat_activity
      where application_name = any ($1) and wait_event_type = 'Lock' and datname = current_database()`,
@@ -199,7 +199,7 @@ async function startChild(name: string) {
   }
 }
 
-test('of two processes that ask the same at once, each key is answered and charged by one', async () => {
+test('of two processes with the same concurrent requests, one answers and charges each key', async () => {
   const account = await createAccount(db, { credits: 100_000 })
   const names = ['claimer_a', 'claimer_b']
   const processes = await Promise.all(names.map(startChild))
@@ -209,7 +209,7 @@ test('of two processes that ask the same at once, each key is answered and charg
   await holder.run('begin', [])
   await holder.run('lock table idempotency_record in exclusive mode', [])
   const asked = Promise.all(processes.map((each) => each.ask(order)))
-  await waitFor('both to claim the first keys', async () => (await waitingOf(names)) === names.length)
+  await waitFor('both to claim the first keys', async () => (await countWaiting(names)) === names.length)
   await holder.run('commit', [])
   const rounds = await asked
   for (const [index, key] of keys.entries()) {

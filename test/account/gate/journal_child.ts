@@ -16,7 +16,7 @@ const clock = { now: () => systemClock.now() + aheadMs, monotonicMs: () => syste
 const journal = await openJournal({ directory, ledger, clock, log, leaseMs })
 const state = () => {
   const ids = journal.peek(1_000).map(({ settlementId }) => settlementId)
-  return JSON.stringify({ pid: process.pid, durable: journal.durable, ids })
+  return JSON.stringify({ pid: process.pid, durable: journal.isDurable, ids })
 }
 say(state())
 for await (const line of createInterface({ input: process.stdin })) {

@@ -52,7 +52,7 @@ function made(count: number): readonly Settlement[] {
   return Array.from({ length: count }, () => settlement(caller))
 }
 
-function idsOf(settlements: readonly Settlement[]): readonly string[] {
+function toIds(settlements: readonly Settlement[]): readonly string[] {
   return settlements.map(({ settlementId }) => settlementId)
 }
 
@@ -127,8 +127,8 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
     }
     if (APART !== undefined) expect(new Set((await states(all)).map(({ pid }) => pid))).toEqual(new Set([1]))
     await passTwoLeases(all)
-    expect((await states(all)).map(({ ids }) => ids)).toEqual(idsOf(entries).map((id) => [id]))
-    expect(onDisk(directory).flat().toSorted()).toEqual(idsOf(entries).toSorted())
+    expect((await states(all)).map(({ ids }) => ids)).toEqual(toIds(entries).map((id) => [id]))
+    expect(onDisk(directory).flat().toSorted()).toEqual(toIds(entries).toSorted())
 
     const [victim, ...living] = all
     await victim?.kill()
@@ -136,7 +136,7 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
     await passTwoLeases(living)
     expect(await kept()).toHaveLength(4)
     await passTwoLeases(living)
-    expect((await kept()).toSorted()).toEqual(idsOf(entries).toSorted())
+    expect((await kept()).toSorted()).toEqual(toIds(entries).toSorted())
     expect(
       onDisk(directory)
         .map((ids) => ids.length)
@@ -144,22 +144,22 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
     ).toEqual([1, 1, 2])
   }, 60_000)
 
-  test('a process that was taken for dead and wakes up loses nothing', async () => {
+  test('a process that was taken for dead and resumes loses nothing', async () => {
     const directory = temporaryDirectory()
     const [first, second] = [made(1), made(1)]
     const [sleeper, heir] = [await start(directory), await start(directory)]
     await sleeper.append(first)
     process.kill(sleeper.pid, 'SIGSTOP')
     await passTwoLeases([heir])
-    expect((await heir.state()).ids).toEqual(idsOf(first))
+    expect((await heir.state()).ids).toEqual(toIds(first))
     process.kill(sleeper.pid, 'SIGCONT')
-    expect(await sleeper.append(second)).toMatchObject({ durable: true, ids: idsOf([...first, ...second]) })
-    expect(onDisk(directory).flat()).toContain(idsOf(second)[0] ?? '')
+    expect(await sleeper.append(second)).toMatchObject({ durable: true, ids: toIds([...first, ...second]) })
+    expect(onDisk(directory).flat()).toContain(toIds(second)[0] ?? '')
     await sleeper.kill()
     const ids = async () => new Set((await heir.state()).ids)
     await passTwoLeases([heir])
-    expect(await ids()).toEqual(new Set(idsOf([...first, ...second])))
-    expect(new Set(onDisk(directory).flat())).toEqual(new Set(idsOf([...first, ...second])))
+    expect(await ids()).toEqual(new Set(toIds([...first, ...second])))
+    expect(new Set(onDisk(directory).flat())).toEqual(new Set(toIds([...first, ...second])))
   }, 60_000)
 
   for (const disk of DISKS) {
@@ -170,18 +170,21 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
       const [before, lost, after] = [made(3), made(200), made(2)]
       expect((await keeper.append(before)).durable).toBe(true)
       fill(keeper.pid)
-      expect(await keeper.append(lost)).toMatchObject({ durable: false, ids: idsOf([...before, ...lost]) })
-      expect(keeper.log).toEqual(['Lost the file of the journal', 'Keeps unknown outcomes in memory only'])
+      expect(await keeper.append(lost)).toMatchObject({ durable: false, ids: toIds([...before, ...lost]) })
+      expect(keeper.log).toEqual([
+        'The journal file disappeared',
+        'Unknown outcomes are kept in memory only: the journal cannot be written',
+      ])
       // Earlier entries stay on the disk meanwhile.
-      expect(onDisk(directory).flat()).toEqual(expect.arrayContaining([...idsOf(before)]))
+      expect(onDisk(directory).flat()).toEqual(expect.arrayContaining([...toIds(before)]))
       // The same failure is reported only once.
       for (let attempts = 0; attempts < 3; attempts += 1) expect((await keeper.tend(RETRY_MS)).durable).toBe(false)
       free(keeper.pid)
       expect((await keeper.tend(RETRY_MS)).durable).toBe(true)
       await waitFor('the log says so', async () => keeper.log.length > 2)
-      expect(keeper.log.slice(2)).toEqual(['Writes the journal to the disk again'])
+      expect(keeper.log.slice(2)).toEqual(['The journal is written to disk again'])
       await keeper.append(after)
-      expect(onDisk(directory)).toEqual([idsOf([...before, ...lost, ...after])])
+      expect(onDisk(directory)).toEqual([toIds([...before, ...lost, ...after])])
       await keeper.drop(205)
       expect(onDisk(directory)).toEqual([[]])
     }, 60_000)
@@ -203,7 +206,7 @@ function states(keepers: readonly Keeper[]) {
   return Promise.all(keepers.map((keeper) => keeper.state()))
 }
 
-test('in a directory that cannot be made nothing is durable, and what is lost in the end is logged', async () => {
+test('without a writable directory nothing is durable, and lost settlements are logged at the end', async () => {
   const path = join(temporaryDirectory(), 'file')
   writeFileSync(path, '')
   const lines: object[] = []
@@ -215,14 +218,14 @@ test('in a directory that cannot be made nothing is durable, and what is lost in
   const journal = await openJournal({ directory: path, ledger: LEDGER, clock: systemClock, log, entriesMax: 2 })
   const [first, second] = [made(1), made(1)]
   await journal.append(first)
-  expect([journal.size, journal.full, journal.durable]).toEqual([1, false, false])
+  expect([journal.size, journal.isFull, journal.isDurable]).toEqual([1, false, false])
   await journal.append(second)
-  expect([journal.size, journal.full]).toEqual([2, true])
+  expect([journal.size, journal.isFull]).toEqual([2, true])
   await journal.drop(1)
   await journal.close()
   expect(lines).toEqual([
-    { msg: 'Keeps unknown outcomes in memory only', error: 'EEXIST' },
-    { msg: 'Lost unknown outcomes, which may stay charged', settlementIds: idsOf(second) },
+    { msg: 'Unknown outcomes are kept in memory only: the journal cannot be written', error: 'EEXIST' },
+    { msg: 'Lost unknown outcomes, which may stay charged', settlementIds: toIds(second) },
   ])
 })
 
@@ -268,7 +271,7 @@ test('unreadable lines are reported and the others adopted; the last one may be 
   expect(journal.peek(9).map((each) => JSON.stringify(each.settlementId))).toEqual(
     [one, two].map((line) => JSON.stringify(JSON.parse(line ?? '').settlementId)),
   )
-  expect(errors).toEqual([{ msg: 'Cannot read lines of an adopted journal', lines: 1 }])
+  expect(errors).toEqual([{ msg: 'Skipped unreadable lines of a recovered journal', lines: 1 }])
   await journal.drop(2)
   for (let times = 0; times < 3; times += 1) await tendLater()
   await journal.close()

@@ -43,11 +43,11 @@ async function limited(organizationId: string, limits: Partial<KeyLimits>) {
   return createKey(db, { organizationId, name: 'limited', limits, by: CLI_ACTOR })
 }
 
-async function callerOf(key: string, through = gate): Promise<Caller> {
+async function readCaller(key: string, through = gate): Promise<Caller> {
   return admitted(await admitKey(through, { key, endpoint: ENDPOINT })).caller
 }
 
-async function spentOf(apiKeyId: string): Promise<number[]> {
+async function readSpent(apiKeyId: string): Promise<number[]> {
   const rows = await db.run<{ spent: string }>('select spent from spending_limit where scope = $1 order by period', [
     apiKeyId,
   ])
@@ -78,7 +78,7 @@ test('a key for some endpoints is refused at all others, without filling the win
 test('over two processes a key never spends more in a day than it may, and never less than it could', async () => {
   const { organizationId, caller: free } = await createAccount(db, { credits: 10_000 })
   const { key, id } = await limited(organizationId, { creditsPerDay: 50 })
-  const callers = await Promise.all([gate, otherGate].map((each) => callerOf(key, each)))
+  const callers = await Promise.all([gate, otherGate].map((each) => readCaller(key, each)))
   const day = { scope: 'key', id, period: 'day', most: 50n }
   expect(callers.map(({ limits }) => limits)).toEqual(Array(2).fill([{ ...day, spent: 0n }]))
   const at = Date.now()
@@ -98,14 +98,14 @@ test('over two processes a key never spends more in a day than it may, and never
     ofKey.filter(({ paid, refusedBy, creditsCharged }) => !paid && refusedBy === 'key' && creditsCharged === 0),
   ).toHaveLength(70)
   expect(outcomes.filter((each) => !each.key && each.settled.paid)).toHaveLength(40)
-  expect(await spentOf(id)).toEqual([50])
+  expect(await readSpent(id)).toEqual([50])
   expect((await readBooks(db, organizationId)).statuses).toEqual({ 200: 90, 402: 70 })
-  expect((await callerOf(key, otherGate)).limits).toEqual([{ ...day, spent: 50n }] as never)
+  expect((await readCaller(key, otherGate)).limits).toEqual([{ ...day, spent: 50n }] as never)
   // Tomorrow it may spend again, and what was admitted yesterday still counts for yesterday.
   const [caller = free] = callers
   const settle = async (requestedAtMs: number) => (await gate.settle(settlement(caller, { requestedAtMs }))).paid
   expect([await settle(at + DAY_MS), await settle(at), await settle(at + DAY_MS)]).toEqual([true, false, true])
-  expect(await spentOf(id)).toEqual([50, 2])
+  expect(await readSpent(id)).toEqual([50, 2])
 }, 20_000)
 
 test('in any order and mixture each request meets exactly the limits that a plain ledger finds', async () => {
@@ -124,7 +124,7 @@ test('in any order and mixture each request meets exactly the limits that a plai
             const { organizationId, caller } = organizations[index] ?? one
             return limit === undefined
               ? caller
-              : callerOf((await limited(organizationId, { creditsPerDay: limit })).key)
+              : readCaller((await limited(organizationId, { creditsPerDay: limit })).key)
           }),
         )
         const balances = new Map([
@@ -164,15 +164,15 @@ test('in any order and mixture each request meets exactly the limits that a plai
   )
 }, 60_000)
 
-test('what is taken back may be spent again the same day', async () => {
+test('a refund may be spent again the same day', async () => {
   const { organizationId } = await createAccount(db)
   const { key, id } = await limited(organizationId, { creditsPerDay: 5 })
-  const caller = await callerOf(key)
+  const caller = await readCaller(key)
   const unknown = settlement(caller, { credits: 5 })
   expect((await gate.settle(unknown)).paid).toBe(true)
   expect((await gate.settle(settlement(caller))).paid).toBe(false)
   for (let again = 0; again < 3; again++) expect(await voidBatch(db, [unknown])).toEqual([])
-  expect(await spentOf(id)).toEqual([0])
+  expect(await readSpent(id)).toEqual([0])
   expect((await gate.settle(settlement(caller, { credits: 5 }))).paid).toBe(true)
   expect((await readBooks(db, organizationId)).balance).toBe(995)
 })
@@ -207,7 +207,7 @@ test('over HTTP: 401 from elsewhere, 403 elsewhere, 402 when the day is used up,
   expect(await ask(elsewhere.key)).toEqual([401, 'INVALID_API_KEY', expect.stringContaining('Cannot authenticate')])
   const here = await limited(organizationId, { networks: ['127.0.0.0/8'] })
   expect((await ask(here.key))[0]).toBe(200)
-  // What a proxy says is not believed.
+  // Headers of a proxy are not trusted.
   const forwarded = { key: elsewhere.key, headers: { 'x-forwarded-for': '192.0.2.1', forwarded: 'for=192.0.2.1' } }
   expect((await process.ask('/v1/usage/logs', forwarded)).status).toBe(401)
   const narrow = await limited(organizationId, { endpoints: ['GET /v1/lending/aave-v3'] })

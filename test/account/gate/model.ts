@@ -109,7 +109,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
 
   /** False if the gate could not reach its database. */
   async function call(gate: AccountGate, actor: Actor): Promise<boolean> {
-    const session = { id: pick(SESSIONS), most: pick(BUDGETS), begins: random() < 0.3 }
+    const session = { id: pick(SESSIONS), creditsMax: pick(BUDGETS), isNew: random() < 0.3 }
     const admission = await admitKey(gate, {
       key: pick(actor.keys),
       endpoint: 'GET /v1/a',

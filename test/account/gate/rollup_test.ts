@@ -38,7 +38,7 @@ async function count(table: string): Promise<number> {
   return row?.n ?? 0
 }
 
-test('totals and books are exact before, while and after what was logged is counted into the rollups', async () => {
+test('totals and books are exact before, while and after new rows are added to the rollups', async () => {
   const { caller, organizationId } = await createAccount(db)
   const settled: ReturnType<typeof settlement>[] = []
   let stop = false
@@ -92,7 +92,7 @@ test('what a slow transaction logs is counted, even if later transactions were c
   expect(await total(organizationId)).toBe(3)
 })
 
-test('in another cluster, where transactions are numbered anew, everything pending is counted', async () => {
+test('in another cluster, with other transaction ids, everything pending is counted', async () => {
   const { caller, organizationId } = await createAccount(db)
   await fold()
   await db.run(

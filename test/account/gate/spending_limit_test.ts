@@ -42,7 +42,7 @@ afterAll(async () => {
 let begun = 0
 
 /** The caller of a request of a session. */
-async function callerIn(account: Pick<Account, 'key'>, session: SessionRequest, through = gate): Promise<Caller> {
+async function readCaller(account: Pick<Account, 'key'>, session: SessionRequest, through = gate): Promise<Caller> {
   return admitted(await admitKey(through, { key: account.key, endpoint: 'POST /mcp', session })).caller
 }
 
@@ -50,22 +50,22 @@ async function callerIn(account: Pick<Account, 'key'>, session: SessionRequest, 
 async function begin(account: Pick<Account, 'key'>): Promise<string> {
   begun++
   const id = `session-${begun}`
-  const caller = await callerIn(account, { id, most: 1n, begins: true })
+  const caller = await readCaller(account, { id, creditsMax: 1n, isNew: true })
   expect((await gate.settle(settlement(caller, { credits: 0, path: '/mcp' }))).paid).toBe(true)
   return id
 }
 
-/** What a session has spent, as a request without a budget is told; undefined for one that nobody began. */
-async function spentOf(account: Pick<Account, 'key'>, id: string): Promise<bigint | undefined> {
-  const { limits } = await callerIn(account, { id, most: undefined, begins: false })
+/** Spending of a session, read by a request without a budget; undefined for a session that was never opened. */
+async function readSpent(account: Pick<Account, 'key'>, id: string): Promise<bigint | undefined> {
+  const { limits } = await readCaller(account, { id, creditsMax: undefined, isNew: false })
   return limits.find(({ scope }) => scope === 'session')?.spent
 }
 
 test('over two processes a session never spends more than its budget, and never less than it could', async () => {
   const account = await createAccount(db)
   const id = await begin(account)
-  const session = { id, most: 50n, begins: false }
-  const callers = await Promise.all([gate, otherGate].map((each) => callerIn(account, session, each)))
+  const session = { id, creditsMax: 50n, isNew: false }
+  const callers = await Promise.all([gate, otherGate].map((each) => readCaller(account, session, each)))
   const settled = await Promise.all(
     Array.from({ length: 40 }, async (_, index) => {
       await Bun.sleep(index % 5)
@@ -77,11 +77,11 @@ test('over two processes a session never spends more than its budget, and never 
   expect(
     settled.filter(({ refusedBy, creditsCharged }) => refusedBy === 'session' && creditsCharged === 0),
   ).toHaveLength(24)
-  expect(await spentOf(account, id)).toBe(48n)
+  expect(await readSpent(account, id)).toBe(48n)
   // What refused a request took nothing from the balance either.
   expect(await readBooks(db, account.organizationId)).toMatchObject({ balance: 952, statuses: { 200: 17, 402: 24 } })
   // A later request may set another budget.
-  const more = await callerIn(account, { ...session, most: 51n })
+  const more = await readCaller(account, { ...session, creditsMax: 51n })
   expect((await gate.settle(settlement(more, { credits: 3 }))).paid).toBe(true)
   expect((await gate.settle(settlement(more, { credits: 1 }))).paid).toBe(false)
 })
@@ -89,35 +89,35 @@ test('over two processes a session never spends more than its budget, and never 
 test('a session is known once the request that begins it was answered, to its own organization', async () => {
   const account = await createAccount(db)
   const other = await createAccount(db)
-  expect(await spentOf(account, 'session-of-nobody')).toBeUndefined()
-  const failed = await callerIn(account, { id: 'session-failed', most: 5n, begins: true })
+  expect(await readSpent(account, 'session-of-nobody')).toBeUndefined()
+  const failed = await readCaller(account, { id: 'session-failed', creditsMax: 5n, isNew: true })
   await gate.settle(settlement(failed, { status: 400, credits: 0 }))
-  expect(await spentOf(account, 'session-failed')).toBeUndefined()
+  expect(await readSpent(account, 'session-failed')).toBeUndefined()
   const id = await begin(account)
-  expect(await spentOf(account, id)).toBe(0n)
-  expect(await spentOf(other, id)).toBeUndefined()
+  expect(await readSpent(account, id)).toBe(0n)
+  expect(await readSpent(other, id)).toBeUndefined()
   // Without a budget nothing is counted.
-  const free = await callerIn(account, { id, most: undefined, begins: false })
+  const free = await readCaller(account, { id, creditsMax: undefined, isNew: false })
   expect((await gate.settle(settlement(free, { credits: 7 }))).paid).toBe(true)
-  expect(await spentOf(account, id)).toBe(0n)
+  expect(await readSpent(account, id)).toBe(0n)
 })
 
-test('a void gives back to the session what it gives back to the balance, once', async () => {
+test('a void refunds the session and the balance alike, once', async () => {
   const account = await createAccount(db)
   const { organizationId } = account
   const id = await begin(account)
-  const caller = await callerIn(account, { id, most: 9n, begins: false })
+  const caller = await readCaller(account, { id, creditsMax: 9n, isNew: false })
   const lost = settlement(caller, { credits: 9 })
   expect((await gate.settle(lost)).paid).toBe(true)
   expect((await gate.settle(settlement(caller))).refusedBy).toBe('session')
   for (let again = 0; again < 3; again++) expect(await voidBatch(db, [lost])).toEqual([])
-  expect(await spentOf(account, id)).toBe(0n)
+  expect(await readSpent(account, id)).toBe(0n)
   expect((await readBooks(db, organizationId)).balance).toBe(1_000)
   // A settlement that its void overtook is charged nowhere.
   const late = settlement(caller, { credits: 9 })
   expect(await voidBatch(db, [late])).toEqual([])
   await expect(gate.settle(late)).rejects.toThrow()
-  expect(await spentOf(account, id)).toBe(0n)
+  expect(await readSpent(account, id)).toBe(0n)
 })
 
 test('in any mixture each request meets exactly the limits that a plain ledger finds, or is charged to none', async () => {
@@ -155,7 +155,7 @@ test('in any mixture each request meets exactly the limits that a plain ledger f
         const asked = await Promise.all(
           requests.map(async (each) => {
             const id = each.session === undefined ? undefined : sessions[each.session]
-            const session = id === undefined ? undefined : { id, most: BigInt(each.most), begins: false }
+            const session = id === undefined ? undefined : { id, creditsMax: BigInt(each.most), isNew: false }
             const asking = each.who === 'free' ? account.key : key.key
             const { caller } = admitted(await admitKey(gate, { key: asking, endpoint: null, session }))
             return settlement(caller, { requestedAtMs: at, credits: each.credits })
@@ -185,7 +185,7 @@ test('in any mixture each request meets exactly the limits that a plain ledger f
         }
         expect((await readBooks(db, organizationId)).balance).toBe(credits - (spent.get('organization') ?? 0))
         for (const [index, id] of sessions.entries()) {
-          expect(await spentOf(account, id)).toBe(BigInt(spent.get(`session ${index}`) ?? 0))
+          expect(await readSpent(account, id)).toBe(BigInt(spent.get(`session ${index}`) ?? 0))
         }
       },
     ),
@@ -200,9 +200,9 @@ test('a session and a day of a key are forgotten thirty days after the last char
     db.run(`update spending_limit set spent_at = now() - make_interval(days => $1::integer)`, [days])
   await age(29)
   await tendLog(0)
-  expect(await spentOf(account, id)).toBe(0n)
+  expect(await readSpent(account, id)).toBe(0n)
   await age(31)
   await tendLog(0)
-  expect(await spentOf(account, id)).toBeUndefined()
+  expect(await readSpent(account, id)).toBeUndefined()
   expect(await readBooks(db, account.organizationId)).toMatchObject({ balance: 5 })
 })

@@ -30,7 +30,7 @@ interface Question {
   readonly body?: string
   /** Most callers that the usual way is measured with: more would take it longer than a burst lasts. */
   readonly usualCallersMax: 0 | 1 | 100
-  /** True if answers share a reading for some time whatever the configuration says, so that none is cold. */
+  /** True if answers share a reading for some time regardless of the configuration, so that none is cold. */
   readonly isShared?: true
 }
 
@@ -74,7 +74,7 @@ export async function benchAnswers({
       children.push(child)
       return child
     }
-    const questions = await questionsOf(devnet, quick)
+    const questions = await listQuestions(devnet, quick)
     const endpoints = [devnet.rpcUrl, solana.url].map((target) => start('answers/far.ts', { BENCH_TARGET: target }))
     const [url = '', solanaUrl = ''] = await Promise.all(
       endpoints.map(async (far) => (await far.read<{ url: string }>()).url),
@@ -99,7 +99,7 @@ export async function benchAnswers({
       { name: 'usual', port, pid: usualServer.pid, keys: [] },
       { name: 'constant', port: constant.port, pid: constantServer.pid, keys: constant.keys },
     ]
-    /** Sets how far away the endpoints are; says how many requests they had since it was set before. */
+    /** Sets how far away the endpoints are; returns how many requests they had since the previous setting. */
     const tell = async (command: FarCommand): Promise<number> => {
       for (const far of endpoints) far.write(command)
       const counts = await Promise.all(endpoints.map((far) => far.read<FarCounts>()))
@@ -112,20 +112,21 @@ export async function benchAnswers({
         if (name === 'usual') return callers <= question.usualCallersMax
         return name !== 'ours, cold' || question.isShared !== true
       }
-      const jobOf = ({ name, port, keys }: Way, connections: number) => {
+      const createJob = ({ name, port, keys }: Way, connections: number) => {
         const asked = name === 'constant' ? { path: CONSTANT_PATH } : question
         return { ...asked, port, keys, connections }
       }
       // A service runs for days: each way's code is compiled before it is measured.
       for (const way of ways) {
         const callers = [...CALLERS].reverse().find((each) => isAsked(way, each))
-        if (callers !== undefined) await offer(generator, { ...jobOf(way, callers), durationMs: quick ? 200 : 2_000 })
+        if (callers !== undefined)
+          await offer(generator, { ...createJob(way, callers), durationMs: quick ? 200 : 2_000 })
       }
       for (const delayMs of DELAYS_MS) {
         for (const callers of CALLERS) {
           const cells = new Map<Way['name'], Cell>()
           for (const way of ways.filter((each) => isAsked(each, callers))) {
-            const job = jobOf(way, callers)
+            const job = createJob(way, callers)
             await tell({ delayMs })
             const before = cpuUs([way.pid]) ?? Number.NaN
             const result = await offer(generator, { ...job, durationMs: quick ? 500 : 1_500 })
@@ -142,7 +143,7 @@ export async function benchAnswers({
               requests: requests / all,
             })
           }
-          rows.push(rowOf(question, { delayMs, callers, cells }))
+          rows.push(toRow(question, { delayMs, callers, cells }))
           if (process.stderr.isTTY) process.stderr.write(`\rmeasured ${rows.length} rows`)
         }
       }
@@ -176,7 +177,7 @@ const HEAD = [
   ],
 ]
 
-function rowOf(
+function toRow(
   { name }: Question,
   at: { readonly delayMs: number; readonly callers: number; readonly cells: ReadonlyMap<Way['name'], Cell> },
 ): string[] {
@@ -198,7 +199,7 @@ function rowOf(
   ]
 }
 
-async function questionsOf(devnet: Devnet, quick: boolean): Promise<readonly Question[]> {
+async function listQuestions(devnet: Devnet, quick: boolean): Promise<readonly Question[]> {
   const sizes = [1, 50, 300]
   const holders = await Promise.all(
     sizes.map(async (size) => {

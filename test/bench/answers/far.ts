@@ -9,14 +9,14 @@ interface RpcCall {
   readonly params?: unknown
 }
 
-/** What the proxy is told: how long its answers take from now on. */
+/** Command of the proxy: how long its answers take from now on. */
 export interface FarCommand {
   readonly delayMs: number
   /** True if there is a new block: what it remembers of the newest one is of an older one. */
   readonly forgetsLatest?: boolean
 }
 
-/** What it says to every command: HTTP requests since the one before. */
+/** Reply to every command: HTTP requests since the previous command. */
 export interface FarCounts {
   readonly requests: number
   /** Those of them for the header of the newest block. */
@@ -97,7 +97,7 @@ async function inSlot<T>(task: () => Promise<T>): Promise<T> {
     return await task()
   } finally {
     const next = waiting.shift()
-    // Whoever waits takes over the slot.
+    // The next waiting request gets the slot.
     if (next === undefined) running--
     else next()
   }
@@ -119,7 +119,7 @@ async function reply({ id, method, params }: RpcCall): Promise<object> {
   return { ...said, id }
 }
 
-/** What the node says, which may be that it cannot: that is not remembered. */
+/** The node's answer; failures are not cached. */
 async function forward(call: RpcCall): Promise<{ readonly result?: unknown }> {
   const response = await fetch(TARGET, {
     method: 'POST',

@@ -4,7 +4,7 @@ import { startDevnet } from '../../devnet/mod.ts'
 import type { Service } from '../../devnet/service.ts'
 import { environment, startMetered } from '../answers/service.ts'
 import { type Child, startChild } from '../child.ts'
-import { type Phase, phaseOf } from '../phase.ts'
+import { type Phase, runPhase } from '../phase.ts'
 import { median, printNote, printTable } from '../table.ts'
 import { type Version, versions } from './versions.ts'
 
@@ -44,7 +44,7 @@ export async function compareAnswers(): Promise<void> {
     }
 
     const phase = ({ url, apiKey, pid }: Service, path: string, durationMs: number): Promise<Phase> =>
-      phaseOf(generator, pid, {
+      runPhase(generator, pid, {
         port: Number(new URL(url).port),
         path,
         keys: [apiKey],

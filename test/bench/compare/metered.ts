@@ -101,7 +101,7 @@ export async function compareMetered({ databaseUrl }: { readonly databaseUrl: st
       }
       await Promise.all(running.map((child) => child.stop()))
     }
-    const rows = cells.map(({ cell, phases }) => rowOf(cell, phases))
+    const rows = cells.map(({ cell, phases }) => toRow(cell, phases))
     printTable(HEAD, rows)
     printNote(`medians of ${STARTS} starts and ${ROUNDS} phases in turn after each; CPU microseconds per request`)
   } finally {
@@ -114,7 +114,7 @@ const HEAD = [
   ...['bare CPU', 'old', 'new', 'new ÷ old', 'old ÷ bare', 'new ÷ bare', 'PostgreSQL old', 'new'],
 ]
 
-function rowOf(cell: readonly [number, number], phases: Phases): string[] {
+function toRow(cell: readonly [number, number], phases: Phases): string[] {
   const of = (name: Served['name'], figure: keyof Phase) => median(phases[name].map((each) => each[figure]))
   const speed = of('bare', 'perSecond')
   const [bare, old, now] = [of('bare', 'serverUs'), of('old', 'serverUs'), of('new', 'serverUs')]

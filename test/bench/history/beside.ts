@@ -57,7 +57,7 @@ export async function printBeside({
       return await service.read<ListingCounts>()
     }
     const job = { port, keys, path: `/v1/positions/uniswap-v3?wallet=${wallet}` }
-    // What the node says is remembered first: the node itself is not measured.
+    // Answers of the node are cached first, because the node itself is not measured.
     await tell({ scan: true })
     await offer(generator, { ...job, connections: 4, durationMs: 3_000 })
     endpoint.write({ delayMs: AWAY_MS } satisfies FarCommand)

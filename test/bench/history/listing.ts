@@ -19,18 +19,18 @@ import { createOrganizations } from '../organizations.ts'
  * a line on stdin, one line of JSON back.
  */
 
-/** What the process is told. */
+/** Commands of the process. */
 export interface ListingCommand {
   readonly scan: boolean
 }
 
-/** What it says once it listens. */
+/** Message once it listens. */
 export interface ListingReady {
   readonly port: number
   readonly keys: readonly string[]
 }
 
-/** What it says to every command: requests for logs that were of use, since the one before. */
+/** Reply to every command: useful requests for logs since the previous command. */
 export interface ListingCounts {
   readonly requests: number
 }
@@ -51,11 +51,11 @@ async function main(): Promise<void> {
     log,
     holder,
     recorder: {
-      requested: (_, outcome) => {
+      recordRequest: (_, outcome) => {
         if (outcome === 'useful') requests++
       },
-      stored: () => {},
-      healed: () => {},
+      recordStored: () => {},
+      recordHealed: () => {},
     },
   })
   const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock: systemClock, log })
@@ -86,7 +86,7 @@ async function main(): Promise<void> {
   async function scanOn(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const stream = { ...EMITTED, name: `beside_${process.pid}_${scans++}` }
-      await history.complete({ stream, place: placeOf(chainId) }, signal).catch((error) => {
+      await history.complete({ stream, target: placeOf(chainId) }, signal).catch((error) => {
         if (!signal.aborted) throw error
       })
     }

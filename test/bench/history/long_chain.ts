@@ -17,7 +17,7 @@ export interface LongChain {
   readonly logsMax: number
 }
 
-/** What it says to every command: requests for logs since it started, those that it refused, and the logs that it gave. */
+/** Reply to every command: requests for logs since the start, refused ones, and the returned logs. */
 export interface LongChainCounts {
   readonly requests: number
   readonly refused: number
@@ -65,31 +65,31 @@ function answerTo({ method, params }: RpcCall): Answer {
     case 'eth_chainId':
       return { result: JSON.stringify(numberToHex(CHAIN.chainId)) }
     case 'eth_getBlockByNumber':
-      return { result: headerOf(params[0] === 'latest' ? CHAIN.blocks : Number(params[0])) }
+      return { result: createHeader(params[0] === 'latest' ? CHAIN.blocks : Number(params[0])) }
     case 'eth_getBlockByHash':
-      return { result: headerOf(Number(BigInt(String(params[0])) & 0xffffffffn)) }
+      return { result: createHeader(Number(BigInt(String(params[0])) & 0xffffffffn)) }
     case 'eth_getLogs':
-      return logsOf(params[0] as Filter)
+      return createLogs(params[0] as Filter)
     default:
       return { error: { code: -32601, message: 'the method does not exist' } }
   }
 }
 
-function logsOf({ fromBlock, toBlock, topics }: Filter): Answer {
+function createLogs({ fromBlock, toBlock, topics }: Filter): Answer {
   COUNTS.requests++
   const [from, to] = [Number(fromBlock), Number(toBlock)]
   if (CHAIN.cap > 0 && to - from + 1 > CHAIN.cap) return refusal(-32602, `block range exceeds limit of ${CHAIN.cap}`)
   const wanted = topics[1] === undefined || topics[1] === null ? undefined : new Set([topics[1]].flat())
   const parts: string[] = []
   let logs = 0
-  for (const wallet of wanted === undefined ? [undefined] : walletsIn(wanted)) {
+  for (const wallet of wanted === undefined ? [undefined] : listWallets(wanted)) {
     const step = wallet === undefined ? 1 : CHAIN.wallets
-    let act = firstActOf(from)
+    let act = computeFirstAct(from)
     if (wallet !== undefined) act += (wallet - (act % CHAIN.wallets) + CHAIN.wallets) % CHAIN.wallets
-    for (; blockOf(act) <= to; act += step) {
+    for (; computeBlock(act) <= to; act += step) {
       logs += 2
       if (logs > CHAIN.logsMax) return refusal(-32005, `query returned more than ${CHAIN.logsMax} results`)
-      parts.push(pairOf(act))
+      parts.push(getPair(act))
     }
   }
   COUNTS.logs += logs
@@ -101,44 +101,44 @@ function refusal(code: number, message: string): Answer {
   return { error: { code, message } }
 }
 
-function walletsIn(topics: ReadonlySet<string>): readonly number[] {
+function listWallets(topics: ReadonlySet<string>): readonly number[] {
   const first = BigInt(walletOf(0))
   return [...topics].map((topic) => Number(BigInt(topic) - first)).filter((wallet) => wallet < CHAIN.wallets)
 }
 
 /** Acts are numbered along the chain. */
-function firstActOf(block: number): number {
+function computeFirstAct(block: number): number {
   let act = Math.max(0, Math.floor((block - 1) * CHAIN.actsPerBlock) - 1)
-  while (blockOf(act) < block) act++
+  while (computeBlock(act) < block) act++
   return act
 }
 
-function blockOf(act: number): number {
+function computeBlock(act: number): number {
   return 1 + Math.floor(act / CHAIN.actsPerBlock)
 }
 
-function pairOf(act: number): string {
-  const block = blockOf(act)
-  const index = 2 * (act - firstActOf(block))
+function getPair(act: number): string {
+  const block = computeBlock(act)
+  const index = 2 * (act - computeFirstAct(block))
   const wallet = topicOf(walletOf(act % CHAIN.wallets))
   const data = numberToHex(1_000_000 + act, { size: 32 })
-  const at = `"address":"${EMITTER}","data":"${data}","blockNumber":"${numberToHex(block)}","blockHash":"${hashOf(block)}","blockTimestamp":"${numberToHex(GENESIS_SEC + 12 * block)}","transactionHash":"${numberToHex(act + 1, { size: 32 })}","transactionIndex":"${numberToHex(index / 2)}","removed":false`
+  const at = `"address":"${EMITTER}","data":"${data}","blockNumber":"${numberToHex(block)}","blockHash":"${toHash(block)}","blockTimestamp":"${numberToHex(GENESIS_SEC + 12 * block)}","transactionHash":"${numberToHex(act + 1, { size: 32 })}","transactionIndex":"${numberToHex(index / 2)}","removed":false`
   const log = (topic: string, logIndex: number) =>
     `{"topics":["${topic}","${wallet}"],"logIndex":"${numberToHex(logIndex)}",${at}}`
   return `${log(POOL_TOPIC, index)},${log(TOKEN_TOPIC, index + 1)}`
 }
 
-function hashOf(block: number): string {
+function toHash(block: number): string {
   return numberToHex((0xb10cn << 64n) | BigInt(block), { size: 32 })
 }
 
-function headerOf(block: number): string {
+function createHeader(block: number): string {
   if (!(block >= 0 && block <= CHAIN.blocks)) return 'null'
   const timestamp = numberToHex(GENESIS_SEC + 12 * block)
   return JSON.stringify({
     number: numberToHex(block),
-    hash: hashOf(block),
-    parentHash: hashOf(Math.max(0, block - 1)),
+    hash: toHash(block),
+    parentHash: toHash(Math.max(0, block - 1)),
     timestamp,
     logsBloom: BLOOM,
   })

@@ -4,7 +4,7 @@ import { type Scan, scanLongChain } from './scan.ts'
 
 /**
  * Three years of Aave V3's main market. How much happens there is an assumption, on the high side for the whole three
- * years; whoever knows better changes these lines.
+ * years; adjust these lines to better estimates.
  */
 const CHAINS = [
   { name: 'Ethereum', blocks: 7_900_000, actsADay: 8_000, sampleBlocks: 40_000 },
@@ -22,7 +22,7 @@ const ENDPOINTS = [
 ] as const
 
 /**
- * Requests, hours and gigabytes that everybody's history takes, with the arithmetic. The search for the right length of
+ * Requests, hours and gigabytes that the global history takes, with the arithmetic. The search for the right length of
  * a range comes once, so what is extrapolated is the difference between a sample and its half, both of one density.
  */
 export async function printOutlook(db: Database, { quick }: { readonly quick: boolean }): Promise<void> {

@@ -17,7 +17,7 @@ export interface Scan extends LongChainCounts {
 
 const PATIENT = new AbortController().signal
 
-/** Reads everybody's history of a long chain, or one wallet's, into empty tables; every block is read twice. */
+/** Reads the global history of a long chain, or one wallet's, into empty tables; every block is read twice. */
 export async function scanLongChain(
   db: Database,
   chain: LongChain,
@@ -35,7 +35,7 @@ export async function scanLongChain(
       log: silentLog,
       holder: 'bench',
     })
-    const what = { stream: EMITTED, place: placeOf(chain.chainId) }
+    const what = { stream: EMITTED, target: placeOf(chain.chainId) }
     const startedMs = performance.now()
     if (whose === 'everybody') await history.complete(what, PATIENT)
     else await history.ensure({ ...what, subject: walletOf(7) }, PATIENT)

@@ -50,15 +50,15 @@ export async function benchHolds({
   const scene = await startLargeScene(sizes)
   const db = openDatabase({ url: databaseUrl, clock: systemClock, log: silentLog })
   const [key = ''] = await createOrganizations(db, 1)
-  const program = programIn(directory, { databaseUrl, chainsFile: scene.chainsFile })
+  const program = startProgram(directory, { databaseUrl, chainsFile: scene.chainsFile })
   let service: Service | undefined
   const seen: Seen[] = []
   try {
-    const { half, life } = livesOf(scene)
+    const { half, life } = splitLives(scene)
     service = await startService(program)
     const at = (): number => service?.port ?? 0
     const look = async (name: string, ask: Ask, times = rounds) => {
-      seen.push(await holdsOf({ name, ask, times, key, port: at(), scene, socket: socketIn(directory) }))
+      seen.push(await measureHolds({ name, ask, times, key, port: at(), scene, socket: getSocketPath(directory) }))
     }
     await look('pnl, never asked before', (round) => life(round, 'pnl'), half)
     await look('events, never asked before', (round) => life(half + round, 'events'), half)
@@ -68,7 +68,7 @@ export async function benchHolds({
     await look('pnl, stored', (round) => life(half + round, 'pnl'), half)
     await look('pnl again', () => life(0, 'pnl'))
     await look('events again', () => life(0, 'events?limit=25&page=40'))
-    for (const [name, ask] of Object.entries(othersOf(scene))) await look(name, ask)
+    for (const [name, ask] of Object.entries(createOtherAsks(scene))) await look(name, ask)
     await db.run(
       `insert into lending_event (wallet, place, block, log_index, leg, kind, asset, amount, tx_hash, time)
        select e.wallet, e.place, e.block, e.log_index, 10 + n, e.kind, e.asset, e.amount, e.tx_hash, e.time
@@ -88,12 +88,12 @@ function aave(what: string): string {
   return `/v1/lending/aave-v3/position/1/${what}?wallet=${AAVE_WALLETS.everywhere}`
 }
 
-function livesOf({ lives }: LargeScene) {
+function splitLives({ lives }: LargeScene) {
   const life = (index: number, what: string): Question => ({ path: `/v1/positions/uniswap-v3/${lives[index]}/${what}` })
   return { half: lives.length / 2, life }
 }
 
-function othersOf({ holder, mailed, lenders }: LargeScene): Readonly<Record<string, Ask>> {
+function createOtherAsks({ holder, mailed, lenders }: LargeScene): Readonly<Record<string, Ask>> {
   const positions = (wallet: string) => `/v1/positions/uniswap-v3?wallet=${wallet}`
   const call = (_: unknown, id: number) => ({
     jsonrpc: '2.0',
@@ -118,7 +118,7 @@ function othersOf({ holder, mailed, lenders }: LargeScene): Readonly<Record<stri
 }
 
 /** The service as its source runs, with the watch in it. */
-function programIn(
+function startProgram(
   directory: string,
   { databaseUrl, chainsFile }: { readonly databaseUrl: string; readonly chainsFile: string },
 ): Program {
@@ -132,16 +132,16 @@ function programIn(
     directory,
     command: [process.execPath, main],
     remove: () => {},
-    env: { PATH, HOME, TMPDIR, ...settings, BENCH_WATCH: socketIn(directory) },
+    env: { PATH, HOME, TMPDIR, ...settings, BENCH_WATCH: getSocketPath(directory) },
     serve: [process.execPath, '--preload', join(import.meta.dir, 'watch.ts'), main, 'serve'],
   }
 }
 
-function socketIn(directory: string): string {
+function getSocketPath(directory: string): string {
   return join(directory, 'watch.sock')
 }
 
-async function holdsOf(asked: {
+async function measureHolds(asked: {
   readonly name: string
   readonly ask: Ask
   readonly times: number

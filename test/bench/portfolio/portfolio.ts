@@ -5,12 +5,12 @@ import { LENS_RUNTIME as POOL_LENS } from '../../../src/finance/price/pool/lens_
 import { getPriceSources } from '../../../src/finance/price/price_sources.ts'
 import { encodeBalances } from '../../../src/finance/token/balance/abi.ts'
 import { LENS_RUNTIME as BALANCE_LENS } from '../../../src/finance/token/balance/lens_artifact.ts'
-import { packedTokens } from '../../../src/finance/token/list/list.ts'
+import { packTokens } from '../../../src/finance/token/list/list.ts'
 import { toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { MORPHO } from '../../devnet/morpho_blue/calls.ts'
 import type { Service } from '../../devnet/service.ts'
-import { gasOf, QUOTES } from '../../finance/price/pool/world.ts'
-import { balanceCall, clientOf, newestBlock, read } from '../../finance/token/balance/world.ts'
+import { estimateGas, QUOTES } from '../../finance/price/pool/world.ts'
+import { balanceCall, createClient, newestBlock, read } from '../../finance/token/balance/world.ts'
 import type { FarCommand, FarCounts } from '../answers/far.ts'
 import { startMetered } from '../answers/service.ts'
 import { type Child, offer, startChild } from '../child.ts'
@@ -85,7 +85,7 @@ async function over(
   }
 }
 
-/** Sets how far away the endpoint is; says what it was asked since it was set before. */
+/** Sets how far away the endpoint is; returns its requests since the previous setting. */
 async function tell({ endpoint }: Bench, delayMs: number): Promise<FarCounts> {
   endpoint.write({ delayMs } satisfies FarCommand)
   return await endpoint.read<FarCounts>()
@@ -102,7 +102,7 @@ async function burst(
   return result
 }
 
-function targetOf({ url, apiKey }: Service, path: string) {
+function createTarget({ url, apiKey }: Service, path: string) {
   return { port: Number(new URL(url).port), keys: [apiKey], path }
 }
 
@@ -117,7 +117,7 @@ async function answers(bench: Bench): Promise<Rows> {
   const { port } = await usual.read<{ port: number }>()
   const rows: Rows = []
   /** Of a way's process, for one caller at no distance. */
-  const cpuOf = async (target: ReturnType<typeof targetOf>, pid: number) => {
+  const measureCpu = async (target: ReturnType<typeof createTarget>, pid: number) => {
     await burst(bench, target, { connections: 1, durationMs: quick ? 300 : 2_000 })
     const before = cpuUs([pid]) ?? Number.NaN
     const { statuses } = await burst(bench, target, { connections: 1, durationMs })
@@ -130,18 +130,18 @@ async function answers(bench: Bench): Promise<Rows> {
     ['in full, a price of a pool', pooled, 2, cold],
     ["in full, Morpho's history", full, 1, listing],
   ] as const) {
-    const target = targetOf(service, balancePath(wallet))
+    const target = createTarget(service, balancePath(wallet))
     await burst(bench, target, { connections: 1, durationMs })
     await offer(bench.generator, { ...target, connections: CALLERS, durationMs })
     await tell(bench, 0)
-    const cpu = await cpuOf(target, service.pid)
+    const cpu = await measureCpu(target, service.pid)
     await tell(bench, AWAY_MS)
     const { answers: count, p50Ms } = await burst(bench, target, { connections: 1, durationMs })
     const asked = await tell(bench, AWAY_MS)
     const before = cpuUs([service.pid]) ?? Number.NaN
     const crowd = await offer(bench.generator, { ...target, connections: CALLERS, durationMs })
-    const crowdCpu = ((cpuUs([service.pid]) ?? Number.NaN) - before) / answersIn(crowd)
-    const same = targetOf(kept, balancePath(wallet))
+    const crowdCpu = ((cpuUs([service.pid]) ?? Number.NaN) - before) / countAnswers(crowd)
+    const same = createTarget(kept, balancePath(wallet))
     await burst(bench, same, { connections: 1, durationMs: 500 })
     const again = await burst(bench, same, { connections: CALLERS, durationMs })
     await tell(bench, 0)
@@ -153,7 +153,7 @@ async function answers(bench: Bench): Promise<Rows> {
       [`${name}: p50 alone`, `${trips} RTT + ${(p50Ms - trips * AWAY_MS).toFixed(1)} ms`, 'RTT + 20 ms'],
       [
         `${name}: p99, ${CALLERS} callers ÷ RTTs needed`,
-        `${(crowd.p99Ms / AWAY_MS / trips).toFixed(2)}${refusedIn(crowd)}`,
+        `${(crowd.p99Ms / AWAY_MS / trips).toFixed(2)}${formatRefusals(crowd)}`,
         '1.25',
       ],
       [`${name}: the same within one block, ms`, again.p99Ms.toFixed(1), ''],
@@ -164,20 +164,20 @@ async function answers(bench: Bench): Promise<Rows> {
       ],
     )
     if (wallet !== tokens) continue
-    const usualCpu = await cpuOf({ port, keys: [], path: balancePath(wallet) }, usual.pid)
+    const usualCpu = await measureCpu({ port, keys: [], path: balancePath(wallet) }, usual.pid)
     rows.push([`${name}: CPU ÷ viem's multicall`, (cpu / usualCpu).toFixed(2), '0.33'])
   }
   return rows
 }
 
 /** How many of the answers were refusals, if any. */
-function refusedIn(result: LoadResult): string {
-  const all = answersIn(result)
+function formatRefusals(result: LoadResult): string {
+  const all = countAnswers(result)
   const refused = all - (result.statuses['200'] ?? 0)
   return refused === 0 ? '' : `, ${refused} of ${all} refused`
 }
 
-function answersIn({ statuses }: LoadResult): number {
+function countAnswers({ statuses }: LoadResult): number {
   return Object.values(statuses).reduce((sum, count) => sum + count, 0)
 }
 
@@ -186,7 +186,7 @@ const kb = (bytes: number) => (bytes / 1_000).toFixed(1)
 /** The node itself answers, so that both ways have its work to wait for. */
 async function oneByOne({ scene, quick }: Bench): Promise<Rows> {
   const { devnet, chain, wallets } = scene
-  const client = clientOf({ ...chain, rpcUrls: [devnet.rpcUrl] })
+  const client = createClient({ ...chain, rpcUrls: [devnet.rpcUrl] })
   const wallet = wallets.tokens
   const block = await newestBlock(client)
   const [ours, usual]: [number[], number[]] = [[], []]
@@ -209,10 +209,10 @@ async function gas({ scene }: Bench): Promise<Rows> {
   const { devnet, chain, wallets, pooledToken } = scene
   const prices = getPriceSources(chain)
   const balances = (tokens: readonly Address[]) =>
-    gasOf(devnet, BALANCE_LENS, encodeBalances({ wallet: wallets.tokens, prices }, packedTokens(tokens)))
+    estimateGas(devnet, BALANCE_LENS, encodeBalances({ wallet: wallets.tokens, prices }, packTokens(tokens)))
   const quotes = QUOTES.map(({ address }) => ({ token: address, ageSecMax: 86_700 }))
   const subject = { factory: UNISWAP_V3.factory, quotes, windowSec: WINDOW_SEC, prices }
-  const pools = (tokens: readonly Address[]) => gasOf(devnet, POOL_LENS, encodePools(subject, tokens))
+  const pools = (tokens: readonly Address[]) => estimateGas(devnet, POOL_LENS, encodePools(subject, tokens))
   const listed = chain.tokens.addresses
   const aToken = ((await balances(listed)) - (await balances([]))) / listed.length
   const aPrice = (await pools([pooledToken])) - (await pools([]))
@@ -226,16 +226,16 @@ async function series(bench: Bench): Promise<Rows> {
   const { scene, quick, serve } = bench
   const { tokens, full } = scene.wallets
   const rounds = quick ? 1 : 5
-  const pathOf = (wallet: Address, round = '') =>
+  const toPath = (wallet: Address, round = '') =>
     `/v1/portfolio/snapshots?wallet=${wallet}&chain_id=${CHAIN_ID}&max_snapshots=${DAYS}${round}`
   // With another token in the question nothing is stored yet.
   const others = Array.from({ length: rounds }, (_, index) =>
-    pathOf(full, `&tokens=${toWalletAddress(`no contract ${index}`)}`),
+    toPath(full, `&tokens=${toWalletAddress(`no contract ${index}`)}`),
   )
-  // What the archive says is remembered first: the node itself is not measured.
+  // Answers of the archive are cached first, because the node itself is not measured.
   const unlimited = { HISTORY_REQUESTS_PER_SECOND: '0' }
   const first = await serve({}, unlimited)
-  for (const path of [pathOf(tokens), pathOf(full), ...others]) await complete(first, path)
+  for (const path of [toPath(tokens), toPath(full), ...others]) await complete(first, path)
   await first.stop()
 
   const service = await serve({}, unlimited)
@@ -245,17 +245,17 @@ async function series(bench: Bench): Promise<Rows> {
     ['tokens, and midnights', tokens],
     ['in full', full],
   ] as const) {
-    const path = pathOf(wallet)
+    const path = toPath(wallet)
     const firstMs = await took(() => complete(service, path))
     const { requests } = await tell(bench, AWAY_MS)
-    const { p50Ms } = await burst(bench, targetOf(service, path), { connections: 1, durationMs: 1_000 })
+    const { p50Ms } = await burst(bench, createTarget(service, path), { connections: 1, durationMs: 1_000 })
     await tell(bench, AWAY_MS)
     rows.push(
       [`${DAYS} snapshots, ${name}: first time, s`, `${(firstMs / 1_000).toFixed(2)} (${requests} requests)`, '6'],
       [`${DAYS} snapshots, ${name}: after, ms`, p50Ms.toFixed(1), '20'],
     )
   }
-  const listing = targetOf(service, `/v1/positions/uniswap-v3?wallet=${scene.devnet.wallets.market}`)
+  const listing = createTarget(service, `/v1/positions/uniswap-v3?wallet=${scene.devnet.wallets.market}`)
   // A year of snapshots takes longer.
   const load = { connections: LISTING, durationMs: quick ? 1_000 : 4_000 }
   await burst(bench, listing, load)

@@ -62,11 +62,15 @@ export async function portfolioScene(days: number): Promise<PortfolioScene> {
 
     const held = absent.slice(0, HELD)
     const env = (url: string, row: object) =>
-      environment({ url, chainId: CHAIN_ID, row: { ...rowOf(held), ...(days > 0 && { aaveV3: undefined }), ...row } })
+      environment({
+        url,
+        chainId: CHAIN_ID,
+        row: { ...createChainRow(held), ...(days > 0 && { aaveV3: undefined }), ...row },
+      })
     const config = readConfig(await env(devnet.rpcUrl, {}), (path) => readFileSync(path, 'utf8'))
     const chain = config.chains.find(({ id }) => id === CHAIN_ID)
     const pooledToken = absent.at(-1)
-    if (chain === undefined || pooledToken === undefined) throw new Error('Cannot find a token that nobody prices')
+    if (chain === undefined || pooledToken === undefined) throw new Error('Cannot find a token without a price')
     await send(fundBank(pooledToken))
     for (const quote of QUOTES)
       await newPool(devnet, { address: pooledToken, decimals: 18, usd: 2 }, { quote, dollars: 1_000_000 })
@@ -100,7 +104,7 @@ export async function portfolioScene(days: number): Promise<PortfolioScene> {
 }
 
 /** Without Morpho Blue, whose history answers wait for. */
-function rowOf(held: readonly Address[]): object {
+function createChainRow(held: readonly Address[]): object {
   const feeds = Object.values(TOKENS).map(({ address, feed }) => [address, feed])
   const usdFeeds = Object.fromEntries([...feeds, ...held.map((token) => [token, TOKENS.usdc.feed])])
   const quotes = QUOTES.map(({ address }) => address)

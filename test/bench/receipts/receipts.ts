@@ -55,7 +55,7 @@ export async function benchReceipts({ quick }: { readonly quick: boolean }): Pro
   }
 }
 
-/** Each kind of receipt, when nobody else asks. */
+/** Each kind of receipt, without other requests. */
 async function alone(bench: Bench): Promise<Rows> {
   const { service, paths, quick } = bench
   const times = quick ? 5 : 20
@@ -78,11 +78,11 @@ async function alone(bench: Bench): Promise<Rows> {
     const cpu = `${perProof(threadCpuUs(service.pid), before.main)} of ${perProof(cpuUs([service.pid]), before.all)}`
     const bytes = receipts[0]?.receiptBytes ?? 0
     rows.push(
-      [`${name}, receipt=true: ms beyond the answer`, (msOf(receipts) - msOf(plain)).toFixed(1), `${AWAY_MS} + 1`],
+      [`${name}, receipt=true: ms beyond the answer`, (sumMs(receipts) - sumMs(plain)).toFixed(1), `${AWAY_MS} + 1`],
       [`${name}, receipt=true: bytes of the file`, String(bytes), name === 'one position' ? '6,000' : ''],
       [
         `${name}, proof: median, longest, first ms; requests`,
-        `${msOf(proofs).toFixed(0)}, ${Math.max(...proofs.map(({ ms }) => ms)).toFixed(0)}, ${first.ms.toFixed(0)}; ${(requests / times).toFixed(1)}`,
+        `${sumMs(proofs).toFixed(0)}, ${Math.max(...proofs.map(({ ms }) => ms)).toFixed(0)}, ${first.ms.toFixed(0)}; ${(requests / times).toFixed(1)}`,
         goal,
       ],
       [`${name}, proof: bytes of the file`, String(proofs[0]?.receiptBytes ?? 0), ''],
@@ -160,7 +160,7 @@ async function several(times: number, work: () => Promise<Asked>): Promise<reado
   return all
 }
 
-function msOf(asked: readonly Asked[]): number {
+function sumMs(asked: readonly Asked[]): number {
   return median(asked.map(({ ms }) => ms))
 }
 

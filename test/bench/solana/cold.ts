@@ -1,12 +1,12 @@
-/** A process that has done nothing yet reads what it is told to, and says what its longest turn took. */
+/** A fresh process runs the given read, and reports its longest turn of the event loop. */
 import { SIGNAL, solanaReaders } from './readers.ts'
-import { COLLECTOR, walletOf } from './words.ts'
+import { COLLECTOR, toWallet } from './words.ts'
 
 /** What connecting costs is not meant. */
 const SETTLE_MS = 300
 
 const { orca, portfolio, kamino } = solanaReaders(process.env['BENCH_URL'] ?? '')
-const wallets = Array.from({ length: 500 }, (_, index) => walletOf(index))
+const wallets = Array.from({ length: 500 }, (_, index) => toWallet(index))
 const reads: Readonly<Record<string, () => Promise<unknown>>> = {
   orca: () => orca.readWallet({ wallet: COLLECTOR, isActive: true, isFull: true, page: 1, limit: 10 }, SIGNAL),
   portfolio: () => portfolio.read(COLLECTOR, SIGNAL),

@@ -16,7 +16,7 @@ import { MARKET, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 import { orcaScene } from '../../support/orca_scene.ts'
 import { countSequentialRequests, startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, tokenAccountBytes } from '../../support/solana_token.ts'
-import { COLLECTOR, type SolanaCommand, type SolanaCounts, walletOf } from './words.ts'
+import { COLLECTOR, type SolanaCommand, type SolanaCounts, toWallet } from './words.ts'
 
 const WALLETS = 500
 const TOKENS = 500
@@ -26,7 +26,7 @@ const COUNTED_MAX = 200
 function accounts(): ServedAccounts {
   const own: Record<string, ServedAccounts[string]> = {}
   for (let index = 0; index < WALLETS; index++) {
-    const owner = walletOf(index)
+    const owner = toWallet(index)
     const keys = [base58.decode(owner), base58.decode(MARKET), new Uint8Array(32), new Uint8Array(32)]
     const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n * BigInt(1 + index) }]
     const borrows = [{ reserve: USDC, amountSf: 10n ** 6n * SF * BigInt(1 + index) }]

@@ -2,7 +2,7 @@ import { WALLET } from '../../support/kamino_scene.ts'
 import { type Child, startChild } from '../child.ts'
 import { printTable } from '../table.ts'
 import { SIGNAL, solanaReaders } from './readers.ts'
-import { type SolanaCounts, walletOf } from './words.ts'
+import { type SolanaCounts, toWallet } from './words.ts'
 
 /** How far the endpoint is. */
 const LATENCY_MS = 40
@@ -41,7 +41,7 @@ async function requestsInARow(
   { url, refuses }: { readonly url: string; readonly refuses: boolean },
 ): Promise<Row> {
   const readers = solanaReaders(url)
-  const list = (index: number) => readers.kamino.readWallet({ wallet: walletOf(index), market: undefined }, SIGNAL)
+  const list = (index: number) => readers.kamino.readWallet({ wallet: toWallet(index), market: undefined }, SIGNAL)
   await tell(node, LATENCY_MS, refuses)
   await list(0)
   const first = await tell(node, LATENCY_MS, refuses)
@@ -57,7 +57,7 @@ async function requestsInARow(
 
 async function batch(node: Child, { url, count }: { readonly url: string; readonly count: number }): Promise<Row> {
   const { kamino } = solanaReaders(url)
-  const wallets = Array.from({ length: count }, (_, index) => walletOf(index))
+  const wallets = Array.from({ length: count }, (_, index) => toWallet(index))
   await tell(node, LATENCY_MS)
   const ms = await timed(() => kamino.readWallets({ wallets, market: undefined }, SIGNAL))
   const { requests } = await tell(node, LATENCY_MS)
@@ -71,7 +71,7 @@ async function alone(node: Child, { url, rounds }: { readonly url: string; reado
   const asked = {
     bare: () => bare(url),
     orca: () => orca.readWallet(query, SIGNAL),
-    kamino: () => kamino.readWallet({ wallet: walletOf(2), market: undefined }, SIGNAL),
+    kamino: () => kamino.readWallet({ wallet: toWallet(2), market: undefined }, SIGNAL),
   }
   await Promise.all(Object.values(asked).map((ask) => ask()))
   const taken: Record<keyof typeof asked, number[]> = { bare: [], orca: [], kamino: [] }

@@ -1,12 +1,12 @@
 import { toFakeAddress } from '../../support/kamino.ts'
 
-/** What the stand-in is told: how long its answers take from now on, and whether it refuses to search programs. */
+/** Command of the stand-in: how long its answers take from now on, and whether it refuses to search programs. */
 export interface SolanaCommand {
   readonly latencyMs: number
   readonly refuses: boolean
 }
 
-/** What it says to every command: requests since the one before, and how many of them waited for each other. */
+/** Reply to every command: requests since the previous command, and how many of them waited for each other. */
 export interface SolanaCounts {
   readonly requests: number
   readonly row: number
@@ -16,4 +16,4 @@ export interface SolanaCounts {
 export const COLLECTOR = toFakeAddress('collector')
 
 /** A wallet with one obligation. */
-export const walletOf = (index: number): string => toFakeAddress(`wallet ${index}`)
+export const toWallet = (index: number): string => toFakeAddress(`wallet ${index}`)

@@ -1,6 +1,6 @@
 /** A quick receiver of webhooks: takes every post at once. One command a line on stdin, one line of JSON back. */
 
-/** What it says to every command: posts since the one before, and the time from the first of them to the last. */
+/** Reply to every command: posts since the previous command, and the time from the first to the last. */
 export interface ReceiverCounts {
   readonly posts: number
   readonly ms: number

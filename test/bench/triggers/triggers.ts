@@ -73,10 +73,10 @@ export async function benchTriggers({ quick }: { readonly quick: boolean }): Pro
     const loadedSec = (performance.now() - loadingMs) / 1_000
     const blocks = quick ? 5 : 40
     const rows: Rows = [['first evaluation of all, s', loadedSec.toFixed(1), '']]
-    rows.push(...rowsOf('none near', await measure(bench, { blocks, moves: false }), '3'))
+    rows.push(...toRows('none near', await measure(bench, { blocks, moves: false }), '3'))
     await insertTriggers(db, nearTriggers(borrowers), { organizationId, prefix: 'near', webhooks })
     await measure(bench, { blocks: 4, moves: true })
-    rows.push(...rowsOf('1 % near', await measure(bench, { blocks, moves: true }), '10'))
+    rows.push(...toRows('1 % near', await measure(bench, { blocks, moves: true }), '10'))
     rows.push(...(await manyChanges(bench)))
     const without = await start({ TRIGGERS: 'off' })
     rows.push(...(await beside(bench, { without: without.service, generator })))
@@ -124,7 +124,7 @@ async function measure(
 ): Promise<Measured> {
   const { endpoint } = bench
   await tell(endpoint)
-  const before = { ...usedBy(bench), messages: await countMessages(bench) }
+  const before = { ...measureUse(bench), messages: await countMessages(bench) }
   const latenciesMs: number[] = []
   let requests = 0
   for (let block = 0; block < blocks; block++) {
@@ -136,7 +136,7 @@ async function measure(
     // Looks for a block that has not come belong to none.
     requests += counts.requests - counts.looks + after.requests - after.looks + 1
   }
-  const after = usedBy(bench)
+  const after = measureUse(bench)
   return {
     latenciesMs,
     requests: requests / blocks,
@@ -147,11 +147,11 @@ async function measure(
 }
 
 /** CPU of the service so far. */
-function usedBy({ service: { pid } }: Bench) {
+function measureUse({ service: { pid } }: Bench) {
   return { cpuMs: (cpuUs([pid]) ?? Number.NaN) / 1_000, threadMs: (threadCpuUs(pid) ?? Number.NaN) / 1_000 }
 }
 
-function rowsOf(name: string, { latenciesMs, requests, cpuMs, threadMs, messages }: Measured, goal: string): Rows {
+function toRows(name: string, { latenciesMs, requests, cpuMs, threadMs, messages }: Measured, goal: string): Rows {
   const sorted = [...latenciesMs].sort((a, b) => a - b)
   const p99 = sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
   const counted = `${sorted.length} blocks, ${messages.toFixed(0)} messages each`

@@ -79,7 +79,7 @@ export function farTriggers(
 ): Wanted[] {
   const each = Array.from({ length: triggersEach }, (_, at) => BigInt(at))
   const lent = wallets.flatMap((wallet, index) =>
-    each.map((at) => lending(wallet, levelOf(healthFactors[index] ?? 0n, 300n + 10n * (at % 49n)))),
+    each.map((at) => lending(wallet, formatLevel(healthFactors[index] ?? 0n, 300n + 10n * (at % 49n)))),
   )
   const held = tokenIds.flatMap((tokenId) =>
     each.map((at): Wanted => {
@@ -99,7 +99,9 @@ export function farTriggers(
 
 /** One trigger of each borrower within a hundredth of its health factor: from 0.990 to 0.999 of it. */
 export function nearTriggers({ wallets, healthFactors }: Borrowers): Wanted[] {
-  return wallets.map((wallet, index) => lending(wallet, levelOf(healthFactors[index] ?? 0n, 990n + BigInt(index % 10))))
+  return wallets.map((wallet, index) =>
+    lending(wallet, formatLevel(healthFactors[index] ?? 0n, 990n + BigInt(index % 10))),
+  )
 }
 
 function lending(wallet: Address, below: string): Wanted {
@@ -108,7 +110,7 @@ function lending(wallet: Address, below: string): Wanted {
 }
 
 /** So many thousandths of a health factor. */
-function levelOf(healthFactor: bigint, thousandths: bigint): string {
+function formatLevel(healthFactor: bigint, thousandths: bigint): string {
   return formatRational(rational(healthFactor * thousandths, WAD * 1_000n), { digits: 8 })
 }
 

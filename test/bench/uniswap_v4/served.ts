@@ -71,7 +71,7 @@ export async function benchServed(
             turns.push(served)
           }
           await set(0)
-          const [v3, v4] = FAMILIES.map((_, index) => bestOf(turns.flatMap((served) => served[index] ?? [])))
+          const [v3, v4] = FAMILIES.map((_, index) => selectBest(turns.flatMap((served) => served[index] ?? [])))
           if (v3 === undefined || v4 === undefined) continue
           rows.push([
             ...[String(size), String(connections)],
@@ -108,7 +108,7 @@ async function measured(generator: Child, { job, pid }: { readonly job: LoadJob;
   return { p50Ms, p99Ms, cpuUs: used / (statuses['200'] ?? 1) }
 }
 
-function bestOf(turns: readonly Served[]): Served {
+function selectBest(turns: readonly Served[]): Served {
   const least = (of: (each: Served) => number) => Math.min(...turns.map(of))
   return { p50Ms: least((each) => each.p50Ms), p99Ms: least((each) => each.p99Ms), cpuUs: least((each) => each.cpuUs) }
 }

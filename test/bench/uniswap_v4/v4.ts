@@ -12,8 +12,8 @@ import { rangeAround } from '../../devnet/ticks.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { inWideBlocks } from '../../devnet/wide_blocks.ts'
-import { readerOf as v3ReaderOf } from '../../family/uniswap_v3/support.ts'
-import { DEPLOYMENT, gasOfCall, readerOf } from '../../family/uniswap_v4/support.ts'
+import { createTestReader as v3ReaderOf } from '../../family/uniswap_v3/support.ts'
+import { createTestReader, DEPLOYMENT, gasOfCall } from '../../family/uniswap_v4/support.ts'
 import { capped } from '../../history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../history/simulation/endpoint.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
@@ -94,7 +94,7 @@ async function fresh({ devnet }: Bench, rpcUrl: string, { reuseMs = 0, startBloc
   const clients = new Map([[chain.id, client]])
   const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })
   const find = createOwnedFinder({ history, db, clock: systemClock })
-  const { reader, places } = readerOf(client, {
+  const { reader, places } = createTestReader(client, {
     find,
 
     deployment: { ...DEPLOYMENT, startBlock },
@@ -103,7 +103,7 @@ async function fresh({ devnet }: Bench, rpcUrl: string, { reuseMs = 0, startBloc
     client,
     reader,
     places,
-    read: (wallet: Address) => reader.readWallet(wallet, { places, signal: patient }),
+    read: (wallet: Address) => reader.readWallet(wallet, { targets: places, signal: patient }),
     async close() {
       await history.close()
       client.close()
@@ -188,9 +188,9 @@ async function known(bench: Bench): Promise<Rows> {
     const chain = createDevnetChain(devnet, { rpcUrls: [url] })
     const v3Client = createChainClient({ chain, clock: systemClock, log: silentLog })
     const v3 = v3ReaderOf(v3Client, {})
-    const readV3 = () => v3.reader.readWallet(v3Wallet, { places: v3.places, signal: patient })
+    const readV3 = () => v3.reader.readWallet(v3Wallet, { targets: v3.targets, signal: patient })
     const [, [, many]] = wallets
-    const cpu = await cpuOf([readV3, () => away.read(many)])
+    const cpu = await measureCpu([readV3, () => away.read(many)])
     const [ofV3 = 1, ofV4 = 1] = cpu
     const ratio = ofV4 / ofV3
     rows.push([
@@ -219,7 +219,7 @@ async function withdrawals(bench: Bench): Promise<Rows> {
   const reads = await process.read(owner)
   const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
   faulty.rule(() => ({ kind: 'delay', ms: AWAY_MS }))
-  const full = () => process.reader.readFull(positions, { places: process.places, reads, signal: patient })
+  const full = () => process.reader.readFull(positions, { targets: process.places, reads, signal: patient })
   await full()
   faulty.reset()
   const [took = 0] = await timed(1, full)
@@ -297,7 +297,7 @@ function isScan({ params }: SeenRequest): boolean {
     .includes(DEPLOYMENT.positionManager.toLowerCase())
 }
 
-/** Comes back as it is told to, until there is an answer. */
+/** Retries as Retry-After demands, until there is an answer. */
 async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
@@ -320,7 +320,7 @@ async function timed(rounds: number, run: () => Promise<unknown>): Promise<numbe
 }
 
 /** Microseconds of CPU that each takes, the median of many short turns so that all meet the same machine. */
-async function cpuOf(runs: readonly (() => Promise<unknown>)[]): Promise<number[]> {
+async function measureCpu(runs: readonly (() => Promise<unknown>)[]): Promise<number[]> {
   const used = runs.map((): number[] => [])
   for (const run of runs) await timed(CPU_WARM_ROUNDS, run)
   for (let turn = 0; turn < CPU_TURNS; turn++) {

@@ -28,7 +28,7 @@ const [REVERTS, BURNS, COUNTS, THIRSTS, FILLS] = ['01', '02', '03', '04', '05'] 
 
 const chain = useFaultyChain()
 
-/** Data of a question that nobody else asks. */
+/** Data of a unique call. */
 function question(index: number, tag = '00'): Hex {
   return `0x${tag}${index.toString(16).padStart(8, '0')}`
 }
@@ -38,9 +38,9 @@ function ask(data: Hex, options: { readonly signal?: AbortSignal; readonly endpo
   return callBundled(endpoint, { runtime: LENS, data, block: 'latest' }, signal)
 }
 
-/** Questions that come at once. The first eight find nobody under way and go alone. */
-function crowd(count: number, tagOf: (index: number) => string = () => '00'): Hex[] {
-  return Array.from({ length: count }, (_, index) => question(index, tagOf(index)))
+/** Concurrent calls. The first eight find no running calls and are sent alone. */
+function crowd(count: number, getTag: (index: number) => string = () => '00'): Hex[] {
+  return Array.from({ length: count }, (_, index) => question(index, getTag(index)))
 }
 
 function isBundle({ params }: SeenRequest): boolean {
@@ -49,7 +49,7 @@ function isBundle({ params }: SeenRequest): boolean {
 
 const bundles = () => chain.rpc.seen.filter(isBundle).length
 
-test('callTogether() sends the calls of few callers alone, and those of many eight at a time', async () => {
+test('callBundled() sends the calls of few callers alone, and those of many eight at a time', async () => {
   expect(await Promise.all(crowd(8).map((data) => ask(data)))).toEqual(crowd(8))
   expect([chain.rpc.seen.length, bundles()]).toEqual([8, 0])
   chain.rpc.reset()
@@ -61,7 +61,7 @@ test('callTogether() sends the calls of few callers alone, and those of many eig
   expect(chain.rpc.depth()).toBe(1)
 })
 
-test('callTogether() gives everyone the answer or revert that the call alone has', async () => {
+test('callBundled() gives each call the answer or revert that it gets alone', async () => {
   const questions = crowd(40, (index) => (index % 3 === 1 ? REVERTS : '00'))
   const outcomes = await Promise.allSettled(questions.map((data) => ask(data)))
   for (const [index, outcome] of outcomes.entries()) {
@@ -73,7 +73,7 @@ test('callTogether() gives everyone the answer or revert that the call alone has
   expect(bundles()).toBe(4)
 })
 
-test('callTogether() undoes what one call changes before the next one', async () => {
+test('callBundled() undoes what one call changes before the next one', async () => {
   expect(await ask(question(0, COUNTS))).toBe(numberToHex(1, { size: 32 }))
   const counts = await Promise.all(crowd(24, () => COUNTS).map((data) => ask(data)))
   expect(new Set(counts)).toEqual(new Set([numberToHex(1, { size: 32 })]))
@@ -85,29 +85,29 @@ test.each([
   ['one takes more than its share', [THIRSTS], 0],
   // The first two leave less than a question is granted.
   ['three burn all gas', [BURNS, BURNS, BURNS], 6],
-] as const)('callTogether() shares gas: the others have their answers if %s', async (_, tags, again) => {
+] as const)('callBundled() shares gas: the others have their answers if %s', async (_, tags, again) => {
   const questions = crowd(16, (index) => tags[index - 10] ?? '00')
   const outcomes = await Promise.allSettled(questions.map((data) => ask(data)))
   for (const [index, outcome] of outcomes.entries()) {
     if (tags[index - 10] === BURNS) expect(outcome).toMatchObject({ status: 'rejected' })
     else expect(outcome).toEqual({ status: 'fulfilled', value: questions[index] as Hex })
   }
-  // Eight went alone before the bundle, and what it could not answer after it.
+  // Eight were sent alone before the bundle, and those that it could not answer after it.
   expect([chain.rpc.seen.length, bundles()]).toEqual([8 + 1 + again, 1])
-  // That was no fault of the endpoint.
+  // The endpoint's health is not affected.
   chain.rpc.reset()
   await Promise.all(crowd(16).map((data) => ask(data)))
   expect(bundles()).toBe(1)
 })
 
-test('callTogether() asks alone what does not fit into one answer', async () => {
+test('callBundled() sends calls alone whose answers do not fit into one', async () => {
   const answers = await Promise.all(crowd(16, () => FILLS).map((data) => ask(data)))
   expect(answers.map(size)).toEqual(Array(16).fill(300_000))
   // Four fill a million bytes.
   expect([chain.rpc.seen.length, bundles()]).toEqual([8 + 1 + 4, 1])
 })
 
-test('callTogether() asks several lenses in one call, never mixes blocks, and sends work in the background alone', async () => {
+test('callBundled() asks several lenses in one call, never mixes blocks, and sends work in the background alone', async () => {
   const before = crowd(8).map((data) => ask(data))
   const at = (runtime: Hex, block: bigint | 'latest') =>
     crowd(4).map((data) => callBundled(chain.endpoint, { runtime, data, block }, never))
@@ -119,8 +119,8 @@ test('callTogether() asks several lenses in one call, never mixes blocks, and se
   expect(bundles()).toBe(2)
 })
 
-test('callTogether() waits for the end of the turn if the read wants that, however few ask', async () => {
-  const willing: Endpoint = { ...chain.endpoint, together: 'always' }
+test('callBundled() waits for the end of the turn if the read is bundled, however few calls there are', async () => {
+  const willing: Endpoint = { ...chain.endpoint, bundling: 'always' }
   const lenses = [LENS, ECHO, `${ECHO}00`, `${ECHO}01`] as const
   const asked = lenses.map((runtime, index) =>
     callBundled(willing, { runtime, data: question(index), block: 'latest' }, never),
@@ -135,28 +135,28 @@ test('callTogether() waits for the end of the turn if the read wants that, howev
   expect([chain.rpc.seen.length, bundles()]).toEqual([2, 2])
 })
 
-test('callTogether() never mixes those who ask, so that the slow question of one holds up no other', async () => {
-  const signalOf = (asker: string) => withRequesters(new Set([asker]), new AbortController().signal)
+test('callBundled() never mixes requesters, so that the slow call of one delays no other', async () => {
+  const createSignal = (asker: string) => withRequesters(new Set([asker]), new AbortController().signal)
   const slow = question(99)
   chain.rpc.rule(({ params }) => (JSON.stringify(params).includes(slow.slice(2)) ? { kind: 'hang' } : undefined))
   const leaving = new AbortController()
   const signal = withRequesters(new Set(['slow']), leaving.signal)
   const hostile = [...crowd(10), slow].map((data) => ask(data, { signal }).catch((error: unknown) => error))
-  const honest = crowd(6).map((data) => ask(data, { signal: signalOf('honest') }))
+  const honest = crowd(6).map((data) => ask(data, { signal: createSignal('honest') }))
   expect(await Promise.all(honest)).toEqual(crowd(6))
   expect(bundles()).toBe(2)
   leaving.abort()
   await Promise.all(hostile)
 })
 
-test('callTogether() asks alone what was in a bundle that came too late, until it is answered', async () => {
+test('callBundled() sends the calls of a late bundle alone until they are answered', async () => {
   const slow = question(9)
   const isSlow = ({ params }: SeenRequest) => JSON.stringify(params).includes(slow.slice(2))
   chain.rpc.rule((request) => (isSlow(request) ? { kind: 'http', status: 504, body: '' } : undefined))
   const first = await Promise.allSettled(crowd(16).map((data) => ask(data)))
   expect(first.filter(({ status }) => status === 'rejected')).toHaveLength(8)
   chain.rpc.reset()
-  // Eight are under way, so that further ones go together.
+  // Eight are running, so additional ones are bundled.
   chain.rpc.rule((request) => (isSlow(request) ? { kind: 'http', status: 504, body: '' } : { kind: 'delay', ms: 50 }))
   const before = crowd(8).map((data) => ask(data))
   const again = await Promise.allSettled([8, 9, 10, 11].map((index) => ask(question(index))))
@@ -174,7 +174,7 @@ test.each([
   ['ignores', { kind: 'result', result: '0x' }],
   ['reverts', { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } }],
 ] as const)(
-  'callTogether() asks everyone alone if the endpoint %s a bundle, and tries none for a while',
+  'callBundled() sends calls alone if the endpoint %s a bundle, and tries none for a while',
   async (_, fault) => {
     chain.rpc.rule((request) => (isBundle(request) ? fault : undefined))
     expect(await Promise.all(crowd(24).map((data) => ask(data)))).toEqual(crowd(24))
@@ -190,18 +190,18 @@ test.each([
   ['answers other numbers than it says', { kind: 'result', result: '0x01000000ff00' }],
   ['answers more than was asked', { kind: 'result', result: `0x${'010000000100'.repeat(9)}` }],
   ['answers half a length', { kind: 'result', result: '0x010000' }],
-] as const)('callTogether() fails everyone of a bundle with one error if the endpoint %s', async (_, fault) => {
+] as const)('callBundled() fails all calls of a bundle with one error if the endpoint %s', async (_, fault) => {
   chain.rpc.rule((request) => (isBundle(request) ? fault : undefined))
   const outcomes = await Promise.allSettled(crowd(16).map((data) => ask(data)))
   const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as Error] : []))
   expect(errors).toHaveLength(8)
   expect(errors[0]).toBeInstanceOf(UpstreamError)
   expect(errors[0]).not.toBeInstanceOf(RevertError)
-  // Their callers rotate each, and the endpoint is blamed once.
+  // Each caller rotates, and one failure of the endpoint is counted.
   expect(new Set(errors).size).toBe(1)
 })
 
-test('callTogether() goes on for the others if some leave, and ends a request that all have left', async () => {
+test('callBundled() continues for the others if some leave, and aborts a request that all have left', async () => {
   chain.rpc.rule((request) => (isBundle(request) ? { kind: 'hang' } : undefined))
   const leaving = new AbortController()
   const before = crowd(8).map((data) => ask(data))
@@ -219,7 +219,7 @@ test('callTogether() goes on for the others if some leave, and ends a request th
   await waitFor('the request has ended', () => chain.rpc.waiting() === 0)
 })
 
-test('callTogether() sends nothing for those who leave before their turn', async () => {
+test('callBundled() sends nothing for callers that leave before their turn', async () => {
   const before = crowd(8).map((data) => ask(data))
   const leaving = new AbortController()
   const left = crowd(6).map((data) => ask(data, { signal: leaving.signal }).catch((error: unknown) => error))
@@ -229,12 +229,12 @@ test('callTogether() sends nothing for those who leave before their turn', async
   expect([chain.rpc.seen.length, bundles()]).toEqual([8, 0])
 })
 
-test('a lens is asked together with others only by override, and only if its question is light', async () => {
+test('a lens call is bundled only by override, and only if it is light', async () => {
   const run = async (way: LensMode, isLight: boolean) => {
     chain.rpc.reset()
     const asked = crowd(24).map((data) => {
       const read = ({ call }: LensAccess) => call({ data, block: 'latest', isLight })
-      const reading = { topic: 'test', runtime: LENS, chainId: 1, ways: [way], clock: systemClock, read }
+      const reading = { topic: 'test', runtime: LENS, chainId: 1, modes: [way], clock: systemClock, read }
       return readByLens(chain.endpoint, reading, never)
     })
     expect(await Promise.all(asked)).toEqual(crowd(24))
@@ -243,7 +243,7 @@ test('a lens is asked together with others only by override, and only if its que
   expect([await run('override', true), await run('override', false), await run('deployless', true)]).toEqual([2, 0, 0])
 })
 
-test('callTogether() asks nothing alone for those who left while their bundle was under way', async () => {
+test('callBundled() sends nothing alone for callers that left while their bundle was running', async () => {
   const leaving = new AbortController()
   const done = async () => leaving.abort()
   chain.rpc.rule((request) => (isBundle(request) ? { kind: 'meanwhile', done } : undefined))

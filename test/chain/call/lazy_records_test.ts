@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createLazyRecords } from '../../../src/chain/call/lazy_records.ts'
 
-test('records that are kept read as they stood in the answer, whether they are most of it or little', () => {
+test('kept records decode as in the answer, whether they are most of it or little', () => {
   const gap = fc.nat(12)
   const gapsAndLengths = fc.array(fc.tuple(gap, fc.integer({ min: 1, max: 12 })), { maxLength: 20 })
   fc.assert(

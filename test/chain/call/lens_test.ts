@@ -103,7 +103,7 @@ test('callDeployless() refuses code that cannot be deployed', async () => {
   expect(chain.rpc.seen.length).toBe(1)
 })
 
-test('callDeployless() takes no other revert for an answer', async () => {
+test('callDeployless() does not treat other reverts as answers', async () => {
   for (const data of ['0x', '0x08c379a0', `0x${'00'.repeat(64)}`] as const) {
     chain.rpc.rule(() => ({ kind: 'error', error: { code: 3, message: 'execution reverted', data } }))
     const error = await failure(callDeployless(chain.endpoint, { runtime: ECHO, data: '0x', block: 'latest' }, never))
@@ -111,8 +111,8 @@ test('callDeployless() takes no other revert for an answer', async () => {
   }
 })
 
-/** A reading of one call, and the ways in which it was run. */
-function readingOf(options: { readonly data?: Hex; readonly runtime?: Hex; readonly clock?: Clock } = {}) {
+/** A read of one call, and the modes in which it ran. */
+function createReading(options: { readonly data?: Hex; readonly runtime?: Hex; readonly clock?: Clock } = {}) {
   const { data = '0x1234', runtime = ECHO, clock = systemClock } = options
   const ran: LensMode[] = []
   const reading: LensReading<Hex> = {
@@ -120,7 +120,7 @@ function readingOf(options: { readonly data?: Hex; readonly runtime?: Hex; reado
     runtime,
     chainId: 1,
     clock,
-    read({ way, call }) {
+    read({ mode: way, call }) {
       ran.push(way)
       return call({ data, block: 'latest' })
     },
@@ -128,8 +128,8 @@ function readingOf(options: { readonly data?: Hex; readonly runtime?: Hex; reado
   return { ran, reading }
 }
 
-test('readByLens() uses the best way if it works and remembers nothing', async () => {
-  const { ran, reading } = readingOf()
+test('readByLens() uses the best mode if it works and remembers nothing', async () => {
+  const { ran, reading } = createReading()
   expect(await readByLens(chain.endpoint, reading, never)).toBe('0x1234')
   expect(ran).toEqual(['override'])
   expect(chain.endpoint.learned.size).toBe(0)
@@ -140,7 +140,7 @@ for (const how of ['ignore', 'refuse'] as const) {
     chain.rpc.rule(() => ({ kind: 'no_overrides', how }))
     let nowMs = 1_000
     const clock = { now: () => nowMs, monotonicMs: () => nowMs }
-    const { ran, reading } = readingOf({ clock })
+    const { ran, reading } = createReading({ clock })
     const read = () => readByLens(chain.endpoint, reading, never)
     expect(await read()).toBe('0x1234')
     expect(await read()).toBe('0x1234')
@@ -155,50 +155,50 @@ for (const how of ['ignore', 'refuse'] as const) {
 
 test('readByLens() remembers nothing if only this request was too large', async () => {
   chain.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'answer_max', bytes: 10 } : undefined))
-  const { ran, reading } = readingOf()
+  const { ran, reading } = createReading()
   expect(await readByLens(chain.endpoint, reading, never)).toBe('0x1234')
   expect(ran).toEqual(['override', 'deployless'])
   expect(chain.endpoint.learned.size).toBe(0)
 })
 
-test('readByLens() goes on if an endpoint hides what calls revert with, and says at the end that it can run no lens', async () => {
+test('readByLens() tries the next mode if an endpoint hides revert data, and ends with LensUnsupportedError', async () => {
   chain.rpc.rule(({ params }) =>
     params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : { kind: 'no_revert_data' },
   )
-  const { ran, reading } = readingOf()
+  const { ran, reading } = createReading()
   const error = await failure(readByLens(chain.endpoint, reading, never))
   expect(error).toBeInstanceOf(LensUnsupportedError)
   expect(ran).toEqual(['override', 'deployless'])
 })
 
-test('readByLens() does not call an endpoint incapable that only found this request too large', async () => {
+test('readByLens() does not report an endpoint as unsupported if only this request was too large', async () => {
   const tooMuch = { kind: 'error', error: { code: -32000, message: 'out of gas' } } as const
   chain.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : tooMuch))
-  const { reading } = readingOf()
+  const { reading } = createReading()
   const error = await failure(readByLens(chain.endpoint, reading, never))
   expect(error).toBeInstanceOf(RpcRefusedError)
   expect(error).not.toBeInstanceOf(LensUnsupportedError)
 })
 
-test('readByLens() takes a revert with a reason, and one without in every way, for a failure of the endpoint', async () => {
-  const told = readingOf({ data: '0x08c379a0', runtime: REVERT })
+test('readByLens() counts a revert with a reason, and one without in every mode, as a failure of the endpoint', async () => {
+  const told = createReading({ data: '0x08c379a0', runtime: REVERT })
   const error = await failure(readByLens(chain.endpoint, told.reading, never))
   expect(error).toBeInstanceOf(UpstreamError)
   expect(told.ran).toEqual(['override'])
-  const silent = readingOf({ data: '0x', runtime: REVERT })
+  const silent = createReading({ data: '0x', runtime: REVERT })
   const quiet = await failure(readByLens(chain.endpoint, silent.reading, never))
   expect(quiet).toBeInstanceOf(UpstreamError)
   expect(silent.ran).toEqual(['override', 'deployless'])
 })
 
-test('readByLens() leaves failures of the endpoint itself to the client', async () => {
+test('readByLens() passes failures of the endpoint through to the client', async () => {
   chain.rpc.rule(() => ({ kind: 'http', status: 500, body: '' }))
-  const { ran, reading } = readingOf()
+  const { ran, reading } = createReading()
   expect(await failure(readByLens(chain.endpoint, reading, never))).toBeInstanceOf(UpstreamError)
   expect(ran).toEqual(['override'])
 })
 
-test('call() asks again for a block that is not there yet, and for nothing else', async () => {
+test('call() retries only for a missing block', async () => {
   const call = { to: ECHO_AT, code: ECHO, data: '0x12' } as const
   const missing = { kind: 'error', error: { code: -32000, message: 'header not found' } } as const
   chain.rpc.rule(() => (chain.rpc.seen.length <= 3 ? missing : undefined))
@@ -216,7 +216,7 @@ test('call() asks again for a block that is not there yet, and for nothing else'
   }
 })
 
-test('call() asks no more for a block that is not there once the caller has left', async () => {
+test('call() stops retrying for a missing block once the caller has left', async () => {
   chain.rpc.rule(() => ({ kind: 'error', error: { code: -32000, message: 'header not found' } }))
   const leaving = new AbortController()
   const calling = failure(chain.endpoint.call({ to: ECHO_AT, data: '0x', block: 0n }, leaving.signal))
@@ -227,7 +227,7 @@ test('call() asks no more for a block that is not there once the caller has left
   expect(chain.rpc.seen.length).toBe(1)
 })
 
-test('a lens that burns all gas is a request that is too large', async () => {
+test('a lens that burns all gas counts as a request that is too large', async () => {
   const error = await failure(callByOverride(chain.endpoint, { runtime: BURN, data: '0x', block: 'latest' }, never))
   expect(error).toBeInstanceOf(RpcRefusedError)
   expect((error as RpcRefusedError).reason).toBe('size')

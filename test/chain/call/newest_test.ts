@@ -26,21 +26,21 @@ async function newest() {
   return { number: BigInt(number), parentHash, grandparentHash: parent.parentHash }
 }
 
-test.each(['override', 'deployless'])('the hash of the grandparent is told by %s', async (way) => {
+test.each(['override', 'deployless'])('the hash of the grandparent is read by %s', async (way) => {
   if (way === 'deployless') chain.rpc.rule(() => ({ kind: 'no_overrides', how: 'refuse' }))
   const question = { chainId: 1, clock: systemClock }
-  const { of, hash } = await readGrandparent(chain.endpoint, question, never)
+  const { block: of, hash } = await readGrandparent(chain.endpoint, question, never)
   const { number, parentHash, grandparentHash } = await newest()
   expect({ number: of.number, parentHash: of.parentHash, hash }).toEqual({ number, parentHash, hash: grandparentHash })
 })
 
-/** Nothing stands there. */
+/** An address without code. */
 const NOWHERE = '0x00000000000000000000000000000000000ec402'
 
 test.each([
   [10, 1],
   [151, 3],
-])('%i questions about the newest block are %i requests, all of one block', async (count, requests) => {
+])('%i contract calls at the newest block are %i requests, all of one block', async (count, requests) => {
   const calls = Array.from({ length: count }, () => ({ to: NOWHERE, data: '0x' }) as const)
   const block = { chainId: 1 }
   const { results, block: seen } = await readMulticall(chain.endpoint, { calls, block, clock: systemClock }, never)

@@ -26,10 +26,10 @@ function scripted(options: {
   readonly countPinned?: number
   readonly countMin?: number
   readonly able?: (request: LensPageRequest) => number
-  readonly blockOf?: (request: LensPageRequest) => Partial<Block>
+  readonly getBlock?: (request: LensPageRequest) => Partial<Block>
 }) {
   const { count, pageSize, countPinned = count, countMin, able = () => Number.POSITIVE_INFINITY } = options
-  const { blockOf = () => ({}) } = options
+  const { getBlock: blockOf = () => ({}) } = options
   const asked: LensPageRequest[] = []
   const observed: bigint[] = []
   let running = 0
@@ -105,7 +105,7 @@ describe('readPages()', () => {
     expect((await pages).flatMap(({ page }) => page.entries)).toEqual(upTo(countPinned))
   })
 
-  test('asks for no more than the first page held, and goes on after a page that ended early', async () => {
+  test('requests no more than the first page contained, and continues after a page that ended early', async () => {
     const able = ({ start, block }: LensPageRequest) => (block === 'latest' ? 6 : start === 6 ? 4 : 5)
     const { pages, asked } = scripted({ count: 20, pageSize: 10, able })
     expect((await pages).flatMap(({ page }) => page.entries)).toEqual(upTo(20))
@@ -123,8 +123,8 @@ describe('readPages()', () => {
     ['of another time', { timestampSec: 2n }],
     ['of another parent', { parentHash: PIN.hash }],
   ])('refuses a page %s, from an endpoint that ignores the pin', async (_, other) => {
-    const blockOf = ({ start }: LensPageRequest) => (start === 20 ? other : {})
-    await expect(scripted({ count: 30, pageSize: 10, blockOf }).pages).rejects.toThrow(UpstreamError)
+    const getBlock = ({ start }: LensPageRequest) => (start === 20 ? other : {})
+    await expect(scripted({ count: 30, pageSize: 10, getBlock }).pages).rejects.toThrow(UpstreamError)
   })
 
   test.each([0, 10])('gives up if not even one entry fits, at entry %d', async (stuck) => {

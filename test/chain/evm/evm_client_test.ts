@@ -16,7 +16,7 @@ import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 const never = new AbortController().signal
 
-/** A signal of work that is done for somebody. */
+/** A signal of work for a requester. */
 function asking(asker: string) {
   return { signal: withRequesters(new Set([asker]), new AbortController().signal) }
 }
@@ -175,16 +175,16 @@ test('read() lets one caller at a time try an endpoint that failed repeatedly, a
   rule(0, { kind: 'http', status: 500, body: '' })
   await failure(client.read(blockNumber, { signal: never }))
   await failure(client.read(blockNumber, { signal: never }))
-  expect(lines.filter((line) => line.includes('Lost an RPC endpoint')).length).toBe(1)
+  expect(lines.filter((line) => line.includes('An RPC endpoint failed')).length).toBe(1)
   rpcs[0]?.reset()
   rule(0, { kind: 'delay', ms: 50 })
   const answers = await Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { signal: never })))
   expect(answers).toEqual(Array(10).fill(0n))
   expect(rpcs[0]?.depth()).toBe(2)
-  expect(lines.filter((line) => line.includes('Regained an RPC endpoint')).length).toBe(1)
+  expect(lines.filter((line) => line.includes('An RPC endpoint recovered')).length).toBe(1)
 })
 
-test('read() blames an endpoint once for a request that callers share, and each of them asks again', async () => {
+test('read() counts one failure for a request that callers share, and each of them retries', async () => {
   const client = createClient(1)
   let bundles = 0
   rpcs[0]?.rule(({ params }) => {
@@ -195,7 +195,7 @@ test('read() blames an endpoint once for a request that callers share, and each 
   const ask = () => client.read((endpoint, signal) => callBundled(endpoint, echo, signal), { signal: never })
   expect(await Promise.all(Array.from({ length: 16 }, ask))).toEqual(Array(16).fill('0x12'))
   expect(bundles).toBeGreaterThan(0)
-  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+  expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
 })
 
 test('read() waits out a Retry-After that fits into its budget, and says how long if it does not', async () => {
@@ -241,7 +241,7 @@ test('read() passes a revert through after one try, with its data', async () => 
   expect([seen(0, 'eth_call'), seen(1, 'eth_call')]).toEqual([1, 0])
 })
 
-test('read() takes a revert of a question that calls no contract for a failure of the endpoint', async () => {
+test('read() counts a revert of a request other than a call as a failure of the endpoint', async () => {
   rule(0, { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } })
   expect(await createClient(2).read(blockNumber, { signal: never })).toBe(0n)
   expect(await failure(createClient(1).read(blockNumber, { signal: never }))).toBeInstanceOf(UnavailableError)
@@ -260,7 +260,7 @@ test('read() asks each endpoint once if all refuse', async () => {
   expect(error.message).toContain('after 2 attempts')
 })
 
-test('read() believes no endpoint of another chain, not even a revert of it, and says so once', async () => {
+test('read() uses no endpoint of another chain, not even a revert of it, and logs it once', async () => {
   const client = createClient(2)
   rpcs[0]?.rule(({ method }) =>
     method === 'eth_chainId'
@@ -274,7 +274,7 @@ test('read() believes no endpoint of another chain, not even a revert of it, and
   expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ level: 'error', chainId: 1, endpoint: 1, answered: '137' })
 })
 
-/** A header as nodes answer it, so many seconds old. */
+/** A header as nodes return it, with an age in seconds. */
 function header(number: number, ageSec = 0) {
   const digits = (value: number): string => `0x${value.toString(16)}`
   const [hash, parentHash] = [number, number - 1].map((each) => `0x${each.toString(16).padStart(64, '0')}`)
@@ -309,7 +309,7 @@ test('read() returns to an endpoint that was behind another only if no other ans
   await waitFor('the return', async () => (await readHead(client)) === 101n)
 })
 
-test('read() leaves an endpoint that stands still once another is seen ahead, though its block is young enough', async () => {
+test('read() leaves a stalled endpoint once another is seen ahead, even within the allowed age', async () => {
   const client = createClient(2)
   newest(0, 100, 120)
   newest(1, 110)
@@ -339,7 +339,7 @@ test('read() probes the other endpoints in turn, every ten seconds at most, and 
   expect(asked()).toEqual([1, 1])
 })
 
-test('read() believes the other endpoint if one of two shows an absurd head', async () => {
+test('read() uses the other endpoint if one of two shows an absurd head', async () => {
   const client = createClient(2)
   newest(0, 100)
   newest(1, 100)
@@ -364,7 +364,7 @@ test('read() serves from the one endpoint left if the other showed an absurd hea
   for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(100n)
 })
 
-test('read() believes no block further from the clock than the chain allows, and ready() says so', async () => {
+test('read() accepts no block further from the clock than the chain allows, and ready() is false', async () => {
   for (const offSec of [-86_400, 86_400]) {
     const off = await startAnvil({ timestampSec: Math.floor(Date.now() / 1_000) + offSec })
     try {
@@ -423,7 +423,7 @@ test('ready() asks until it has an answer, and not again for a while', async () 
   expect(await other.ready(never)).toBe(false)
 })
 
-test('read() runs 128 calls of one asker at a time against one endpoint and queues the others', async () => {
+test('read() runs 128 concurrent calls of one requester against one endpoint and queues the others', async () => {
   const client = createClient(1)
   await client.read(blockNumber, { signal: never })
   rpcs[0]?.reset()
@@ -434,7 +434,7 @@ test('read() runs 128 calls of one asker at a time against one endpoint and queu
   expect(rpcs[0]?.depth()).toBeWithin(4, 7)
 })
 
-/** Calls of an asker whose questions are never answered. */
+/** Calls of a requester that are never answered. */
 function hangingCalls(client: EvmClient, count: number, budgetMs: number) {
   const { signal } = asking('slow')
   const call = {
@@ -452,7 +452,7 @@ function hangCalls(index: number): void {
   rpcs[index]?.rule(({ method }) => (method === 'eth_call' ? { kind: 'hang' } : undefined))
 }
 
-test('read() takes no endpoint for sick that answers one asker while all calls of another hang', async () => {
+test('read() keeps an endpoint healthy that answers one requester while all calls of another hang', async () => {
   const client = createClient(2)
   for (const index of [0, 1]) hangCalls(index)
   await client.read(blockNumber, { signal: never })
@@ -464,25 +464,25 @@ test('read() takes no endpoint for sick that answers one asker while all calls o
   })
   for (let calls = 1; !isOver; calls++) {
     expect(await client.read(blockNumber, { signal })).toBeGreaterThanOrEqual(0n)
-    // Each of them is asked once, and nowhere twice.
+    // Each call is sent once.
     expect(seen(0) + seen(1)).toBe(1 + calls)
     await Bun.sleep(20)
   }
-  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+  expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
   expect(client.report().map(({ state }) => state)).toEqual(['ready', 'ready'])
 })
 
-test('read() tries an endpoint that failed repeatedly with a header, never with the question of a caller', async () => {
+test("read() probes an endpoint that failed repeatedly with a header, never with a caller's request", async () => {
   const client = createClient(1)
   hangCalls(0)
   await client.read(blockNumber, { signal: never })
   rpcs[0]?.reset()
-  // Nothing else is answered meanwhile: nobody can tell the questions from the endpoint.
+  // Nothing else is answered meanwhile, so slow calls cannot be told from a slow endpoint.
   await Promise.all(hangingCalls(client, 3, 400))
   const methods = rpcs[0]?.seen.map(({ method }) => method) ?? []
   expect(methods.slice(0, 5)).toEqual([...Array(3).fill('eth_call'), 'eth_getBlockByNumber', 'eth_call'])
-  // The header came: it was the questions.
-  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+  // The header arrived, so the calls were slow.
+  expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
 })
 
 test('read() asks an endpoint that is back, but far behind, if no other answers', async () => {
@@ -497,7 +497,7 @@ test('read() asks an endpoint that is back, but far behind, if no other answers'
   expect(await readHead(client)).toBe(900n)
 })
 
-test('read() believes no answer that was given for another chain, and asks another endpoint', async () => {
+test('read() refuses an answer for another chain, and tries another endpoint', async () => {
   const client = createClient(2)
   const answer = await client.read(
     async (endpoint) => {
@@ -510,7 +510,7 @@ test('read() believes no answer that was given for another chain, and asks anoth
   expect(answer).toBe(1)
 })
 
-/** A reading of so many requests, one after the other. */
+/** A read of several requests, one after the other. */
 function chapters(client: EvmClient, count: number) {
   return client.read(
     async (endpoint, signal) => {
@@ -521,7 +521,7 @@ function chapters(client: EvmClient, count: number) {
   )
 }
 
-/** Plays the fault at every so many requests to the endpoint. */
+/** Injects the fault at every n-th request to the endpoint. */
 function everyNth(index: number, nth: number, fault: Fault): void {
   let requests = 0
   rpcs[index]?.rule(() => (++requests % nth === 0 ? fault : undefined))
@@ -545,7 +545,7 @@ test.each([
   expect(seen(0)).toBe(9 + failed)
 })
 
-test('a reading whose first request fails begins at the next endpoint, one that has begun stays', async () => {
+test('a read whose first request fails starts at the next endpoint, a started one stays', async () => {
   const client = createClient(2)
   const busy: Fault = { kind: 'http', status: 429, body: '' }
   await chapters(client, 1)
@@ -555,7 +555,7 @@ test('a reading whose first request fails begins at the next endpoint, one that 
   expect([seen(0), seen(1)]).toEqual([1, 3])
 })
 
-test('a reading gives a request up after four more tries, and one that would have to wait too long at once', async () => {
+test('a read gives up a request after four retries, and at once if the pause would be too long', async () => {
   const client = createClient(2)
   await chapters(client, 1)
   const after = (requests: number, fault: Fault) => {
@@ -572,7 +572,7 @@ test('a reading gives a request up after four more tries, and one that would hav
   after(2, { kind: 'http', status: 429, body: '', headers: { 'retry-after': '20' } })
   expect(await chapters(other, 4)).toBe(1)
   expect([seen(0), seen(1)]).toEqual([2 + 1, 4])
-  // Nothing lasting is asked for again.
+  // Permanent failures are not retried.
   const third = createClient(2)
   rpcs[0]?.rule(() => undefined)
   await chapters(third, 1)

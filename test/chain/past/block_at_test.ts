@@ -12,7 +12,7 @@ import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 const GENESIS_SEC = 1_600_000_000
 const BLOCK_SEC = 12
 const NEWEST = 5_000_000
-/** So late that every block is final. */
+/** A time at which every block is final. */
 const NOW_MS = (GENESIS_SEC + NEWEST * BLOCK_SEC + 30 * 86_400) * 1_000
 const clock: Clock = { now: () => NOW_MS, monotonicMs: () => 0 }
 const patient = new AbortController().signal
@@ -44,7 +44,7 @@ function startChain(secondOf = (height: number) => height * BLOCK_SEC, newest = 
       counted(async () => {
         const heights: (number | undefined)[] = []
         for (const second of seconds) {
-          const found = finder.lastBy(client, BigInt(GENESIS_SEC + second), patient)
+          const found = finder.findLastBlock(client, BigInt(GENESIS_SEC + second), patient)
           heights.push(await found.then(({ number }) => Number(number)).catch(whyNone))
         }
         return heights
@@ -52,12 +52,12 @@ function startChain(secondOf = (height: number) => height * BLOCK_SEC, newest = 
     together: (seconds: readonly number[]) =>
       counted(async () => {
         const times = seconds.map((second) => BigInt(GENESIS_SEC + second))
-        const found = await finder.lastByEach(client, times, patient)
+        const found = await finder.findLastBlocks(client, times, patient)
         return found.map((each) => each && Number(each.number))
       }),
     async heightAt(second: number) {
       const before = headers
-      const { number } = await finder.byTime(client, BigInt(GENESIS_SEC + second), patient)
+      const { number } = await finder.findByTime(client, BigInt(GENESIS_SEC + second), patient)
       return { number: Number(number), headers: headers - before }
     },
   }
@@ -67,7 +67,7 @@ function whyNone(error: unknown): undefined {
   if (!(error instanceof NoBlockError)) throw error
 }
 
-test('moments that are looked for together have the blocks that each of them has', async () => {
+test('a search for several moments finds the same blocks as a search for each of them', async () => {
   let seed = 11
   const random = () => {
     seed = (seed * 48_271) % 2_147_483_647
@@ -87,14 +87,14 @@ test('moments that are looked for together have the blocks that each of them has
     expect((await chain().oneByOne(seconds)).found).toEqual(expected)
     const { together } = chain()
     expect((await together(seconds)).found).toEqual(expected)
-    // What was found is known, for all but those that have no block.
+    // All moments with a block are cached.
     const has = seconds.filter((_, index) => expected[index] !== undefined)
     if (has.length > 0)
       expect(await together(has)).toEqual({ found: expected.filter((each) => each !== undefined), headers: 0 })
   }
 })
 
-test('the midnights of two months take about two headers each together, of which none is asked for twice', async () => {
+test('a search for the midnights of two months reads about two headers each, and no header twice', async () => {
   const seconds = Array.from({ length: 64 }, (_, day) => (NEWEST - 100) * BLOCK_SEC - day * 86_400)
   const [each, all] = [startChain(), startChain()]
   const { found, headers } = await all.together(seconds)
@@ -102,7 +102,7 @@ test('the midnights of two months take about two headers each together, of which
   expect(headers).toBeLessThanOrEqual(2 * 64 + 6)
 })
 
-test('what a search found starts the next ones, however many have gone before', async () => {
+test('searches start from the blocks of earlier ones, however many there were', async () => {
   const { heightAt } = startChain()
   let seed = 7
   let forgotten = 0
@@ -131,14 +131,14 @@ describe('over two endpoints', () => {
   beforeAll(async () => {
     feeds = await startFeeds()
     ;[first, second] = await Promise.all([startFaultyRpc(feeds.rpcUrl), startFaultyRpc(feeds.rpcUrl)])
-    const clientOf = (urls: readonly string[]) =>
+    const createClient = (urls: readonly string[]) =>
       createChainClient({
         chain: feedsChain(urls, { usdFeeds: {}, stablecoins: [] }),
         clock: systemClock,
         log: silentLog,
       })
-    both = clientOf([first.url, second.url])
-    one = clientOf([first.url])
+    both = createClient([first.url, second.url])
+    one = createClient([first.url])
     for (let block = 0; block < 6; block++) {
       await feeds.pass(60)
       blocks.push(await feeds.moment())
@@ -154,17 +154,17 @@ describe('over two endpoints', () => {
   })
 
   const block = (index: number) => blocks.at(index) as { readonly number: bigint; readonly timestampSec: bigint }
-  /** A finder that is asked so many seconds after a moment. */
+  /** A finder whose clock is `afterSec` seconds after a moment. */
   const finderAfter = (timestampSec: bigint, seconds: number) =>
     createBlockFinder({ ...systemClock, now: () => (Number(timestampSec) + seconds) * 1_000 })
 
-  test('a moment has both as witnesses once it is a day old, and one before', async () => {
+  test('a moment has two witnesses once it is a day old, and one before', async () => {
     const { number, timestampSec } = block(2)
     for (const [seconds, witnesses] of [
       [86_400, 1],
       [86_401, 2],
     ] as const) {
-      const found = await finderAfter(timestampSec, seconds).byTime(both, timestampSec, patient)
+      const found = await finderAfter(timestampSec, seconds).findByTime(both, timestampSec, patient)
       expect({ number: found.number, witnesses: found.witnesses }).toEqual({ number, witnesses })
     }
   })
@@ -174,25 +174,25 @@ describe('over two endpoints', () => {
     for (const client of [one, both]) {
       const finder = finderAfter(timestampSec, 90_000)
       for (const second of [timestampSec, timestampSec + 60n]) {
-        expect((await finder.byTime(client, second, patient)).number).toBe(number)
+        expect((await finder.findByTime(client, second, patient)).number).toBe(number)
       }
     }
     const now = finderAfter(timestampSec, 60)
-    expect((await now.byTime(one, timestampSec + 60n, patient)).number).toBe(number)
-    await expect(now.byTime(one, timestampSec + 61n, patient)).rejects.toBeInstanceOf(NoBlockError)
+    expect((await now.findByTime(one, timestampSec + 60n, patient)).number).toBe(number)
+    await expect(now.findByTime(one, timestampSec + 61n, patient)).rejects.toBeInstanceOf(NoBlockError)
   })
 
   test('the newest block is that of its own second, even if the clock is behind it', async () => {
     const { number, timestampSec } = block(-1)
-    expect((await finderAfter(timestampSec, -5).byTime(one, timestampSec, patient)).number).toBe(number)
+    expect((await finderAfter(timestampSec, -5).findByTime(one, timestampSec, patient)).number).toBe(number)
   })
 
-  test('what one of them said alone is used for ten minutes, then both are asked', async () => {
+  test('a block confirmed by one endpoint is cached for ten minutes, then both endpoints are asked', async () => {
     const { timestampSec } = block(2)
     let nowMs = 0
     const clock = { now: () => (Number(timestampSec) + 90_000) * 1_000, monotonicMs: () => nowMs }
     const finder = createBlockFinder(clock)
-    const witnesses = async () => (await finder.byTime(both, timestampSec, patient)).witnesses
+    const witnesses = async () => (await finder.findByTime(both, timestampSec, patient)).witnesses
     second.rule(() => ({ kind: 'http', status: 500, body: '' }))
     expect(await witnesses()).toBe(1)
     second.rule(() => undefined)
@@ -202,10 +202,10 @@ describe('over two endpoints', () => {
     expect(await witnesses()).toBe(2)
   })
 
-  test('what one of them said alone starts no search', async () => {
+  test('a block confirmed by one endpoint starts no search', async () => {
     const { number, timestampSec } = block(2)
     const finder = finderAfter(timestampSec, 90_000)
-    const honest = await finderAfter(timestampSec, 90_000).byTime(both, timestampSec, patient)
+    const honest = await finderAfter(timestampSec, 90_000).findByTime(both, timestampSec, patient)
     const invented = toHex(1, { size: 32 })
     first.rule(({ method, params }) => {
       const isNext = params[0] === toHex(number + 1n)
@@ -214,9 +214,9 @@ describe('over two endpoints', () => {
       return { kind: 'change', change: (header) => ({ ...(header as object), [name]: invented }) }
     })
     second.rule(() => ({ kind: 'http', status: 500, body: '' }))
-    expect(await finder.byTime(both, timestampSec, patient)).toMatchObject({ hash: invented, witnesses: 1 })
+    expect(await finder.findByTime(both, timestampSec, patient)).toMatchObject({ hash: invented, witnesses: 1 })
     for (const rpc of [first, second]) rpc.rule(() => undefined)
     // Another second of the same block.
-    expect(await finder.byTime(both, timestampSec + 1n, patient)).toMatchObject({ hash: honest.hash })
+    expect(await finder.findByTime(both, timestampSec + 1n, patient)).toMatchObject({ hash: honest.hash })
   })
 })

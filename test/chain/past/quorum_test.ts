@@ -5,12 +5,14 @@ import { type ChainClient, type Endpoint, StatePrunedError } from '../../../src/
 import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
 
-/** What one endpoint answers with; an error is thrown. */
+/** Answer of one endpoint; an error is thrown. */
 type Answer = string | Error | 'never'
 
 const never = new AbortController().signal
 
-/** A chain whose endpoints answer so, each read trying them in their order; who was asked, and what the log was told. */
+/**
+ * A chain whose endpoints answer so, each read trying them in their order; who was asked, and what the log was told.
+ */
 function open(...answers: readonly Answer[]) {
   const asked: number[] = []
   const warned: Record<string, unknown>[] = []
@@ -43,20 +45,20 @@ function open(...answers: readonly Answer[]) {
         if (typeof answer !== 'string') throw answer
         return { answer }
       },
-      { signal: never, what: 'the state', textOf: (value) => value.answer, ...options },
+      { signal: never, what: 'the state', toText: (value) => value.answer, ...options },
     )
   return { read, asked, warned, client }
 }
 
 const gone = () => new UpstreamError('The endpoint failed')
 
-test('two endpoints that say the same are believed, and nobody else is asked', async () => {
+test('two agreeing endpoints decide, and no other endpoint is asked', async () => {
   const { read, asked, warned } = open('a', 'a', 'b')
   expect(await read()).toEqual({ value: { answer: 'a' }, endpoints: [0, 1] })
   expect([asked, warned]).toEqual([[0, 1], []])
 })
 
-test('if two differ a third decides, and who was wrong is told to the log', async () => {
+test('if two endpoints disagree a third decides, and the log names the wrong one', async () => {
   for (const [answers, wrong] of [
     [['b', 'a', 'a'], 0],
     [['a', 'b', 'a'], 1],
@@ -74,7 +76,7 @@ test('if two differ a third decides, and who was wrong is told to the log', asyn
   }
 })
 
-test('if nobody is left to decide, all that differ are named', async () => {
+test('if no endpoint is left to decide, the error names all that disagree', async () => {
   for (const answers of [
     ['a', 'b'],
     ['a', 'b', 'c'],
@@ -94,13 +96,13 @@ test('if nobody is left to decide, all that differ are named', async () => {
   }
 })
 
-test('what one endpoint says is given as one’s word if the others fail or are late, or there are none', async () => {
+test("one endpoint's answer is returned with one witness if the others fail or are late, or there are none", async () => {
   expect(await open('a').read()).toEqual({ value: { answer: 'a' }, endpoints: [0] })
   expect(await open(gone(), 'a').read()).toEqual({ value: { answer: 'a' }, endpoints: [1] })
   expect(await open('never', 'a').read()).toEqual({ value: { answer: 'a' }, endpoints: [1] })
 })
 
-test('a quorum of three is waited for, of one nobody else is asked', async () => {
+test('a quorum of three waits for three answers, a quorum of one asks one endpoint', async () => {
   expect((await open('a', 'a', 'a', 'b').read({ quorum: 3 })).endpoints).toEqual([0, 1, 2])
   const { read, asked } = open('a', 'b')
   expect((await read({ quorum: 1 })).endpoints).toEqual([0])
@@ -108,23 +110,23 @@ test('a quorum of three is waited for, of one nobody else is asked', async () =>
   await expect(open('a', 'a', 'b').read({ quorum: 3 })).rejects.toBeInstanceOf(DisputeError)
 })
 
-test('if none answers, that an endpoint fails says more than that another one does not reach back', async () => {
+test('if no endpoint answers, a failure takes precedence over pruned state', async () => {
   const [shallow, silent] = [
     new StatePrunedError('No endpoint keeps block 5'),
     new UnavailableError('Cannot read chain 5'),
   ]
-  expect(await failureOf(shallow, silent)).toBe(silent)
-  expect(await failureOf(silent, shallow)).toBe(silent)
-  expect(await failureOf(shallow, shallow)).toBe(shallow)
+  expect(await readFailure(shallow, silent)).toBe(silent)
+  expect(await readFailure(silent, shallow)).toBe(silent)
+  expect(await readFailure(shallow, shallow)).toBe(shallow)
 })
 
-test('a fault of this program passes through, unless an endpoint has answered', async () => {
+test('an error of the program itself passes through, unless an endpoint has answered', async () => {
   const fault = new TypeError('That is no function')
-  expect(await failureOf(fault, new UnavailableError('Cannot read chain 5'))).toBe(fault)
+  expect(await readFailure(fault, new UnavailableError('Cannot read chain 5'))).toBe(fault)
 })
 
-/** How a quorum ends whose two readings end so. */
-async function failureOf(...failures: readonly Error[]): Promise<unknown> {
+/** Returns the error of a quorum whose two reads fail with these errors. */
+async function readFailure(...failures: readonly Error[]): Promise<unknown> {
   const { client } = open('a', 'b')
   let reader = 0
   const failing: ChainClient = {
@@ -133,18 +135,18 @@ async function failureOf(...failures: readonly Error[]): Promise<unknown> {
       throw failures[reader++]
     },
   }
-  const options = { signal: never, what: 'the state', textOf: String }
+  const options = { signal: never, what: 'the state', toText: String }
   return await readByQuorum(failing, async () => '', options).catch((error: unknown) => error)
 }
 
-test('a caller who leaves is not waited for', async () => {
+test('a read ends when its caller leaves', async () => {
   const leaving = new AbortController()
   const reading = open('never', 'never').read({ signal: leaving.signal })
   leaving.abort()
   await expect(reading).rejects.toBeInstanceOf(AbortedError)
 })
 
-test('two witnesses last, or the only one that there is', () => {
+test('a value is permanent with two witnesses, or with the only endpoint', () => {
   const lasts = (endpoints: number, witnesses: number) =>
     isCacheableForever(open(...Array.from({ length: endpoints }, () => 'a')).client, witnesses)
   expect([lasts(1, 0), lasts(1, 1), lasts(2, 1), lasts(2, 2), lasts(5, 1), lasts(5, 2)]).toEqual([

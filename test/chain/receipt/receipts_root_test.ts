@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Hex, keccak256, numberToHex, toHex, toRlp } from 'viem'
 import { parseBlockClaim } from '../../../src/chain/receipt/block_claim.ts'
 import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../src/chain/receipt/receipts_root.ts'
-import { orderedTrieRoot } from '../../../src/chain/receipt/trie.ts'
+import { computeOrderedTrieRoot } from '../../../src/chain/receipt/trie.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../../devnet/rpc.ts'
 import { deployEmitter, EMITTER, POOL_TOPIC, topicOf, walletOf } from '../../history/scene.ts'
@@ -22,7 +22,7 @@ afterAll(() => anvil?.stop(), 60_000)
 
 const TYPES = ['0x0', '0x1', '0x2'] as const
 
-/** A block of so many transactions of all types, each with some logs. */
+/** A block with `count` transactions of all types, each with some logs. */
 async function mine(transactions: number): Promise<number> {
   await rpc.call('evm_setAutomine', false)
   await rpc.call('anvil_setBalance', SENDER, '0xffffffffffffffff')
@@ -69,7 +69,7 @@ test.each([0, 1, 2, 17, TRANSACTIONS])(
     expect(receipts.length).toBe(count)
     expect(computeReceiptsRoot(receipts.map(parseRawTransactionReceipt))).toBe(block.receiptsRoot)
     expect(parseBlockClaim(block, number)).toMatchObject({ isProven: true, receiptsRoot: block.receiptsRoot })
-    // Any other root is not that of the hash.
+    // With any other root the header does not have the hash.
     const other = { ...block, receiptsRoot: numberToHex(7, { size: 32 }) }
     expect(parseBlockClaim(other, number)?.isProven).toBe(false)
     if (count === 0) return
@@ -84,7 +84,7 @@ test('short values are embedded in their node', () => {
   const children: (Hex | Hex[])[] = Array.from({ length: 17 }, () => '0x')
   children[0] = leaf('0x31', '0x02')
   children[8] = leaf('0x30', '0x01')
-  expect(orderedTrieRoot(['0x01', '0x02'])).toBe(keccak256(toRlp(children)))
+  expect(computeOrderedTrieRoot(['0x01', '0x02'])).toBe(keccak256(toRlp(children)))
 })
 
 test('a deposit of the OP Stack is encoded with its nonce and version only if it has a version', () => {
@@ -96,15 +96,15 @@ test('a deposit of the OP Stack is encoded with its nonce and version only if it
     logs: [],
     depositNonce: '0x5',
   }
-  const rootOf = (payload: (Hex | Hex[])[]) => orderedTrieRoot([`0x7e${toRlp(payload).slice(2)}`])
-  expect(computeReceiptsRoot([parseRawTransactionReceipt(raw)])).toBe(rootOf(['0x01', '0xb729', '0x00', []]))
+  const computeRoot = (payload: (Hex | Hex[])[]) => computeOrderedTrieRoot([`0x7e${toRlp(payload).slice(2)}`])
+  expect(computeReceiptsRoot([parseRawTransactionReceipt(raw)])).toBe(computeRoot(['0x01', '0xb729', '0x00', []]))
   const since = { ...raw, depositReceiptVersion: '0x1' }
   expect(computeReceiptsRoot([parseRawTransactionReceipt(since)])).toBe(
-    rootOf(['0x01', '0xb729', '0x00', [], '0x05', '0x01']),
+    computeRoot(['0x01', '0xb729', '0x00', [], '0x05', '0x01']),
   )
 })
 
-test('what is no receipt or no block is refused', () => {
+test('malformed receipts and blocks are refused', () => {
   for (const value of [
     null,
     7,

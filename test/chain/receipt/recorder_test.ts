@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => anvil?.stop())
 
-/** Asks more questions at once in one attempt than go alone: the identity precompile for as many numbers. */
+/** Sends more concurrent calls in one attempt than are sent alone: the identity precompile for as many numbers. */
 function readMany(over: ChainClient) {
   const numbers = Array.from({ length: 24 }, (_, index) => numberToHex(index, { size: 32 }))
   return over.read(
@@ -44,7 +44,10 @@ test.each([false, true])(
   'a record holds every light call of an attempt that makes many (together: %p)',
   async (together) => {
     const { client: noted, record } = createRecorder(client)
-    const willing: ChainClient = { ...noted, read: (attempt, options) => noted.read(attempt, { ...options, together }) }
+    const willing: ChainClient = {
+      ...noted,
+      read: (attempt, options) => noted.read(attempt, { ...options, isBundled: together }),
+    }
     const read = await readMany(willing)
     expect(read).toEqual(await readMany(client))
     const kept = record()
@@ -56,7 +59,7 @@ test.each([false, true])(
   },
 )
 
-test('a client that notes says of its chain what the one says that it is over', () => {
+test('a recording client has the chain of the client that it wraps', () => {
   const agreeing: ChainClient = { ...client, agreed: 2 }
   for (const make of [createRecorder, createCitingClient]) {
     const { read: _, ...said } = make(agreeing).client

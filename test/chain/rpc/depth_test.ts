@@ -12,14 +12,14 @@ function depthsAt(): { depths: ReturnType<typeof createEndpointDepths>; later(ms
   }
 }
 
-test('what an endpoint reached holds for later blocks, what it lacks for earlier ones', () => {
+test('a reached block implies all later ones, a missing block all earlier ones', () => {
   const { depths } = depthsAt()
-  expect([depths.rankOf(0, 5n), depths.floorOf(0)]).toEqual([1, undefined])
-  depths.reached(0, 50n)
-  depths.reached(0, 70n)
-  depths.missed(0, 20n)
-  depths.missed(0, 10n)
-  expect([70n, 50n, 49n, 21n, 20n, 1n].map((block) => depths.rankOf(0, block))).toEqual([
+  expect([depths.getRank(0, 5n), depths.getFloor(0)]).toEqual([1, undefined])
+  depths.noteReached(0, 50n)
+  depths.noteReached(0, 70n)
+  depths.noteMissing(0, 20n)
+  depths.noteMissing(0, 10n)
+  expect([70n, 50n, 49n, 21n, 20n, 1n].map((block) => depths.getRank(0, block))).toEqual([
     0,
     0,
     1,
@@ -27,24 +27,24 @@ test('what an endpoint reached holds for later blocks, what it lacks for earlier
     undefined,
     undefined,
   ])
-  expect(depths.floorOf(0)).toBe(50n)
-  expect(depths.rankOf(1, 70n)).toBe(1)
+  expect(depths.getFloor(0)).toBe(50n)
+  expect(depths.getRank(1, 70n)).toBe(1)
 })
 
 test('a later answer replaces an earlier one that contradicts it', () => {
   const { depths } = depthsAt()
-  depths.reached(0, 50n)
-  depths.missed(0, 60n)
-  expect([depths.rankOf(0, 55n), depths.rankOf(0, 61n)]).toEqual([undefined, 1])
-  depths.reached(0, 40n)
-  expect([depths.rankOf(0, 40n), depths.rankOf(0, 39n)]).toEqual([0, 1])
+  depths.noteReached(0, 50n)
+  depths.noteMissing(0, 60n)
+  expect([depths.getRank(0, 55n), depths.getRank(0, 61n)]).toEqual([undefined, 1])
+  depths.noteReached(0, 40n)
+  expect([depths.getRank(0, 40n), depths.getRank(0, 39n)]).toEqual([0, 1])
 })
 
 test('a refusal is forgotten after ten minutes', () => {
   const { depths, later } = depthsAt()
-  depths.missed(0, 60n)
+  depths.noteMissing(0, 60n)
   later(599_999)
-  expect(depths.rankOf(0, 60n)).toBeUndefined()
+  expect(depths.getRank(0, 60n)).toBeUndefined()
   later(1)
-  expect(depths.rankOf(0, 60n)).toBe(1)
+  expect(depths.getRank(0, 60n)).toBe(1)
 })

@@ -151,13 +151,13 @@ test.each([
   { code: -32601, message: 'the method eth_getBlockReceipts does not exist/is not available' },
   { code: -32000, message: 'method eth_getBlockReceipts not available' },
   { code: -32000, message: 'rpc method is not whitelisted' },
-])('errorFromRpc() takes a method that is not offered for no missing block: %o', (error) => {
+])('errorFromRpc() distinguishes an unsupported method from a missing block: %o', (error) => {
   const meaning = errorFromRpc(error)
   expect(meaning).toBeInstanceOf(RpcRefusedError)
   expect((meaning as RpcRefusedError).reason).toBe('kind')
 })
 
-test('errorFromRpc() does not take a node that is still syncing for one without the past', () => {
+test('errorFromRpc() distinguishes a syncing node from one with pruned state', () => {
   const meaning = errorFromRpc({ code: -32000, message: 'node is not synced' })
   expect(meaning).toBeInstanceOf(UpstreamError)
   expect(meaning).not.toBeInstanceOf(MissingStateError)

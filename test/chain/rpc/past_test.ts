@@ -12,7 +12,7 @@ import { type Fault, type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts
 
 const never = new AbortController().signal
 const BLOCKS = 40
-/** What the three endpoints say about state that they have dropped, and the first block whose state they keep. */
+/** Errors of the three endpoints for pruned state, and the first block whose state they keep. */
 const NODES = [
   { keepsFrom: 35, error: { code: -32000, message: 'missing trie node 9f (path ) state 0x9f is not available' } },
   { keepsFrom: 20, error: { code: -32603, message: 'State at block #3 is pruned' } },
@@ -81,28 +81,28 @@ function calls(): number[] {
   return rpcs.map(({ seen }) => seen.filter(({ method }) => method === 'eth_call').length)
 }
 
-test('the past is asked of every endpoint until one keeps it, and then of that one at once', async () => {
+test('a past read tries every endpoint until one has the block, and later starts with that one', async () => {
   expect(await readAt(10n)).toBe(10n)
   expect(calls()).toEqual([1, 1, 1])
   expect(await readAt(11n)).toBe(11n)
   expect(await readAt(39n)).toBe(39n)
-  // What one of them is known to reach needs no further try at the others, even at a block that they would have.
+  // A block that one endpoint is known to have is not tried at the others, even if they would have it.
   expect(calls()).toEqual([1, 1, 3])
   expect(await readAt(6n)).toBe(6n)
   expect(calls()).toEqual([1, 1, 4])
 })
 
-test('dropped state leaves the endpoints as healthy as before, however often it is asked for', async () => {
+test("pruned state does not affect the endpoints' health, however often it is requested", async () => {
   for (let read = 0; read < 10; read++) await readAt(BigInt(5 + read))
   const latest = (endpoint: Endpoint, signal: AbortSignal) =>
     endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
   rpcs[0]?.reset()
   for (let read = 0; read < 5; read++) await client.read(latest, { signal: never })
   expect(rpcs[0]?.seen.filter(({ method }) => method === 'eth_blockNumber').length).toBe(5)
-  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+  expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
 })
 
-test('beyond what all keep, the error says how far each one reached and what to set, and asks nobody again', async () => {
+test('beyond all depths, the error says how far each endpoint reaches and what to set, and no endpoint is asked again', async () => {
   await readAt(36n)
   await readAt(25n)
   await readAt(7n)
@@ -119,7 +119,7 @@ test('beyond what all keep, the error says how far each one reached and what to 
   expect(calls()).toEqual(asked)
 })
 
-test('a block too young to have been dropped is asked for again, and no depth is learned from its absence', async () => {
+test('a block too young to have been pruned is requested again, and its absence sets no depth', async () => {
   client.close()
   client = createClient(1)
   let left = 2
@@ -133,7 +133,7 @@ test('a block too young to have been dropped is asked for again, and no depth is
   expect(calls()[0]).toBe(3)
 })
 
-test('state that is missing of a block too young to have been dropped is asked for again by the next reading', async () => {
+test('missing state of a block too young to have been pruned is requested again by the next read', async () => {
   client.close()
   client = createClient(1)
   const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
@@ -144,10 +144,10 @@ test('state that is missing of a block too young to have been dropped is asked f
   await expect(client.read(read, options)).rejects.toBeInstanceOf(UnavailableError)
   rpcs[0]?.rule(() => undefined)
   expect(await client.read(read, options)).toBe('0x')
-  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+  expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
 })
 
-test('a young block that does not come is no question of depth', async () => {
+test('a young block that stays missing sets no depth', async () => {
   client.close()
   client = createClient(1)
   rpcs[0]?.rule(({ method }) =>
@@ -162,7 +162,7 @@ test('a young block that does not come is no question of depth', async () => {
   expect((error as Error).message).not.toContain('archive')
 })
 
-test('state that is missing at the newest block is a fault, as it always was', async () => {
+test('missing state at the newest block counts as a failure', async () => {
   client.close()
   client = createClient(1)
   rpcs[0]?.rule(() => ({ kind: 'error', error: NODES[0].error }))
@@ -170,5 +170,5 @@ test('state that is missing at the newest block is a fault, as it always was', a
   for (let time = 0; time < 2; time++) {
     expect(await client.read(read, { signal: never }).catch((reason: Error) => reason)).toBeInstanceOf(UnavailableError)
   }
-  expect(lines.filter((line) => line.includes('Lost an RPC endpoint')).length).toBe(1)
+  expect(lines.filter((line) => line.includes('An RPC endpoint failed')).length).toBe(1)
 })

@@ -14,7 +14,7 @@ class Exhausted extends Error {
   readonly exhaustion: RotationFailure
 
   constructor(exhaustion: RotationFailure) {
-    super('Nobody answered')
+    super('No endpoint answered')
     this.exhaustion = exhaustion
   }
 }
@@ -35,16 +35,16 @@ function rotating(count: number, policy: Partial<RotationPolicy> = {}, behind: r
     random: () => 0,
     policy: {
       triesMax: 2,
-      againMs: 0,
-      lostAt: 'open',
-      firstLookMs: 10_000,
+      retryMs: 0,
+      lostState: 'open',
+      firstProbeMs: 10_000,
       blamesRefusals: false,
       ...policy,
     },
-    headOf: () => undefined,
+    getHead: () => undefined,
     isBehind: (index) => behind.includes(index),
-    look: async ({ index }) => looked.push(index),
-    exhausted: (exhaustion) => new Exhausted(exhaustion),
+    probe: async ({ index }) => looked.push(index),
+    toError: (exhaustion) => new Exhausted(exhaustion),
   })
   async function ask(fail: (index: number, isLastResort: boolean) => unknown = () => undefined) {
     const asked: number[] = []
@@ -72,37 +72,37 @@ const down = () => new UpstreamError('Down')
 describe('the endpoint that is asked first', () => {
   test('is the healthy one, however slow, behind or late in the configuration the others are', async () => {
     const { endpoints, ask } = rotating(300, {}, [299])
-    for (const { health, index } of endpoints) if (index !== 299) health.failed()
-    endpoints[299]?.health.measured(10 ** 12)
+    for (const { health, index } of endpoints) if (index !== 299) health.recordFailure()
+    endpoints[299]?.health.recordLatency(10 ** 12)
     expect(await ask()).toEqual({ asked: [299], answered: 299 })
   })
 
   test('is one that is not behind, then the quicker one, then as configured', async () => {
     const { endpoints, ask } = rotating(4, { triesMax: 1 }, [0])
-    endpoints[1]?.health.measured(1_000)
+    endpoints[1]?.health.recordLatency(1_000)
     expect((await ask(down)).asked).toEqual([2, 3, 1, 0])
   })
 
-  test('is one that has asked for no pause, even if it was lost before', async () => {
+  test('is one without a rate limit, even if it failed before', async () => {
     const { endpoints, ask } = rotating(2)
-    endpoints[0]?.health.limited(1)
-    for (let failure = 0; failure < 3; failure++) endpoints[1]?.health.failed()
+    endpoints[0]?.health.recordRateLimit(1)
+    for (let failure = 0; failure < 3; failure++) endpoints[1]?.health.recordFailure()
     expect(await ask()).toEqual({ asked: [1], answered: 1 })
   })
 
-  test('is never one that was taken out of service', async () => {
+  test('is never a removed one', async () => {
     const { endpoints, ask } = rotating(2)
     for (const endpoint of endpoints) endpoint.removed = endpoint.index === 0
     expect((await ask(down)).asked).toEqual([1, 1])
   })
 })
 
-test('every endpoint has its turn before one is asked again, as often as the policy says', async () => {
+test('every endpoint is tried before one is retried, as often as the policy allows', async () => {
   expect((await rotating(3).ask(down)).asked).toEqual([0, 1, 2, 0, 1, 2])
   expect((await rotating(3, { triesMax: 3, attemptsMax: 8 }).ask(down)).asked).toEqual([0, 1, 2, 0, 1, 2, 0, 1])
 })
 
-test('one that is far off the others is asked once more, as the last resort, if no other answers', async () => {
+test('an endpoint far off the others is retried once, as the last resort, if no other answers', async () => {
   const { ask } = rotating(2)
   const answer = await ask((index, isLastResort) => {
     if (index === 1) return down()
@@ -119,12 +119,12 @@ test('the error has the failure of every attempt and the pause that all endpoint
   expect(exhaustion?.errors.map(String)).toEqual(Array(2).fill(expect.stringContaining('Busy')))
 })
 
-test('errors of our own pass through at once', async () => {
+test("errors that are not an endpoint's pass through at once", async () => {
   await expect(rotating(2).ask(() => new RangeError('A bug'))).rejects.toThrow(RangeError)
 })
 
-test('with firstLookMs of 0 another endpoint is probed with the first request, else later', async () => {
-  const early = rotating(2, { firstLookMs: 0 })
+test('with firstProbeMs of 0 another endpoint is probed with the first request, else later', async () => {
+  const early = rotating(2, { firstProbeMs: 0 })
   await early.ask()
   await early.ask()
   expect(early.looked).toEqual([1])

@@ -5,7 +5,7 @@ import { AbortedError } from '../../../src/lib/error.ts'
 
 const never = new AbortController().signal
 
-test('run() runs so many at a time, in order, and frees the slot of one that fails', async () => {
+test('run() limits concurrent tasks, keeps their order, and frees the slot of a failed one', async () => {
   const slots = createRequestLimiter({ runningMax: 2, runningMin: 1, waitingMax: 10 })
   const order: number[] = []
   let running = 0
@@ -58,7 +58,7 @@ test('run() loses no slot if its owner leaves around the moment of getting it', 
   }
 })
 
-/** A signal of work that is done for these. */
+/** A signal of work for these requesters. */
 function asking(...askers: string[]): AbortSignal {
   return withRequesters(new Set(askers), new AbortController().signal)
 }
@@ -95,7 +95,7 @@ test('background work has a quarter of the slots, and never one that a caller wa
   expect([background.running(), callers.running()]).toEqual([1, 7])
 })
 
-test('an endpoint that asks for less gets half as many calls, once per burst, and slowly more again', async () => {
+test('slowDown() halves the slots once per burst, and successes raise them again', async () => {
   const slots = createRequestLimiter({ runningMax: 8, runningMin: 2, waitingMax: 100 })
   const most = async () => {
     let running = 0
@@ -122,7 +122,7 @@ test('an endpoint that asks for less gets half as many calls, once per burst, an
   expect(callers.running()).toBe(2)
 })
 
-test('however many greedy ones ask, the next who comes finds a free slot', async () => {
+test('however many greedy requesters there are, a new one finds a free slot', async () => {
   for (const [greedy, most] of [
     [1, 24],
     [2, 15],
@@ -142,7 +142,7 @@ test('however many greedy ones ask, the next who comes finds a free slot', async
   }
 })
 
-test('a slot that becomes free goes to the asker who has the fewest, not to the one who waits longest', async () => {
+test('a freed slot goes to the requester with the fewest running tasks, not to the longest waiting one', async () => {
   const slots = createRequestLimiter({ runningMax: 6, runningMin: 1, waitingMax: 100 })
   const [first, second, last] = [4, 8, 3].map((count, index) => hold(slots, { count, signal: asking(String(index)) }))
   if (first === undefined || second === undefined || last === undefined) throw new Error('Three hold')
@@ -161,7 +161,7 @@ test('a slot that becomes free goes to the asker who has the fewest, not to the 
   }
 })
 
-test('what is done for several counts for the one who has the fewest, also if that one joins later', async () => {
+test('a shared task counts for the requester with the fewest, also if that one joins later', async () => {
   const slots = createRequestLimiter({ runningMax: 6, runningMin: 1, waitingMax: 100 })
   const greedy = hold(slots, { count: 10, signal: asking('greedy') })
   const askers = new Set(['greedy'])
@@ -174,7 +174,7 @@ test('what is done for several counts for the one who has the fewest, also if th
   expect(shared.running()).toBe(1)
 })
 
-test('who fills the queue has it full for themselves alone', async () => {
+test('a requester that fills the queue blocks only itself', async () => {
   const slots = createRequestLimiter({ runningMax: 3, runningMin: 1, waitingMax: 9 })
   const greedy = hold(slots, { count: 20, signal: asking('greedy') })
   const outcomes = Promise.allSettled(greedy.tasks)

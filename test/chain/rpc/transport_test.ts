@@ -36,7 +36,7 @@ function faulty(fault: Fault): Promise<Error> {
   return failure(readBlockNumber())
 }
 
-test('send() answers what the endpoint answers', async () => {
+test("send() returns the endpoint's result", async () => {
   expect(await readBlockNumber()).toBe(0n)
   expect(chain.rpc.seen.map(({ method }) => method)).toEqual(['eth_blockNumber'])
 })
@@ -201,7 +201,7 @@ test('send() reads Retry-After of a 429, in seconds only', async () => {
   expect(await limited()).toBeUndefined()
 })
 
-test('send() believes an error in a body with any status', async () => {
+test('send() reads an error in a body with any status', async () => {
   const error = { code: 3, message: 'execution reverted', data: '0x1234' }
   const revert = await faulty({ kind: 'error', error, status: 400 })
   expect(revert).toBeInstanceOf(RevertError)

@@ -49,7 +49,7 @@ function readHeld(solana: SolanaClient, options: { readonly signal?: AbortSignal
   })
 }
 
-async function failureOf(promise: Promise<unknown>): Promise<Error> {
+async function captureFailure(promise: Promise<unknown>): Promise<Error> {
   const error = await promise.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -77,7 +77,7 @@ describe('accounts()', () => {
     expect((await read(99)).accounts.length).toBe(99)
   })
 
-  test('gives all digits of the lamports, of which JSON would round the last ones', async () => {
+  test('returns all digits of lamports that JSON numbers would round', async () => {
     for (const lamports of ['0', '9007199254740991', '9007199254740993', '18446744073709551615']) {
       first.faults.push(withLamports(lamports))
       const { accounts } = await readHeld(client(first))
@@ -94,7 +94,7 @@ describe('accounts()', () => {
     first.clockSec = undefined
   })
 
-  test('asks for a slot that is not behind, and does not believe an endpoint that ignores it', async () => {
+  test('requests a minimum slot, and refuses the answer of an endpoint that ignores it', async () => {
     await readHeld(client(first), { minSlot: 1000n })
     expect(first.seen[0]?.minContextSlot).toBe(1000)
     first.always = {
@@ -103,7 +103,7 @@ describe('accounts()', () => {
     }
     second.slot = 1005
     expect((await readHeld(client(first, second), { minSlot: 1000n })).slot).toBe(1005n)
-    expect(await failureOf(readHeld(client(first), { minSlot: 1000n }))).toBeInstanceOf(UpstreamError)
+    expect(await captureFailure(readHeld(client(first), { minSlot: 1000n }))).toBeInstanceOf(UpstreamError)
   })
 })
 
@@ -171,15 +171,15 @@ describe('a passing failure', () => {
     expect([first.seen.length, second.seen.length]).toEqual([1, 1])
   })
 
-  test('that stays is an UpstreamError after three tries', async () => {
+  test('that persists is an UpstreamError after three attempts', async () => {
     first.always = { kind: 'http', status: 503 }
-    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(await captureFailure(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
     expect(first.seen.length).toBe(3)
   })
 
   test('pauses longer before each further try', async () => {
     first.always = { kind: 'http', status: 503 }
-    await failureOf(readHeld(client(first)))
+    await captureFailure(readHeld(client(first)))
     const [a = 0, b = 0, c = 0] = first.seen.map(({ atMs }) => atMs)
     expect(b - a).toBeGreaterThan(70)
     expect(c - b).toBeGreaterThan(140)
@@ -189,7 +189,7 @@ describe('a passing failure', () => {
     const gone = startSolanaDouble()
     await gone.stop()
     expect((await readHeld(client(gone, second))).slot).toBe(1000n)
-    expect(await failureOf(readHeld(client(gone)))).toBeInstanceOf(UpstreamError)
+    expect(await captureFailure(readHeld(client(gone)))).toBeInstanceOf(UpstreamError)
   })
 
   test('of an answer without end is cut off and moves on', async () => {
@@ -197,7 +197,7 @@ describe('a passing failure', () => {
     expect((await readHeld(client(first, second))).slot).toBe(1000n)
   })
 
-  test('of silence ends after a second and moves on', async () => {
+  test('of an endpoint that does not answer ends after a second and moves on', async () => {
     first.always = { kind: 'hang' }
     expect((await readHeld(client(first, second))).slot).toBe(1000n)
     expect(second.seen.length).toBe(1)
@@ -209,25 +209,25 @@ describe('a passing failure', () => {
     await readHeld(solana)
     await readHeld(solana)
     expect([first.seen.length, second.seen.length]).toEqual([1, 2])
-    expect(lines.filter((line) => line.includes('Lost an RPC endpoint')).length).toBe(1)
+    expect(lines.filter((line) => line.includes('An RPC endpoint failed')).length).toBe(1)
   })
 
   test('that repeats leaves the endpoint to one caller at a time', async () => {
     first.always = { kind: 'http', status: 503 }
     const solana = client(first)
-    await failureOf(readHeld(solana))
+    await captureFailure(readHeld(solana))
     const before = first.seen.length
-    await Promise.all(Array.from({ length: 10 }, () => failureOf(readHeld(solana))))
+    await Promise.all(Array.from({ length: 10 }, () => captureFailure(readHeld(solana))))
     // Each of the ten would have asked three times.
     expect(first.seen.length - before).toBeWithin(1, 10)
     first.always = undefined
     expect((await readHeld(solana)).slot).toBe(1000n)
   })
 
-  test('of every endpoint, silent, ends within the budget of 2.5 seconds', async () => {
+  test('of all endpoints to answer ends within the budget of 2.5 seconds', async () => {
     first.always = { kind: 'hang' }
     second.always = { kind: 'hang' }
-    const failing = failureOf(readHeld(client(first, second)))
+    const failing = captureFailure(readHeld(client(first, second)))
     expect(await settlesBefore(3_500, failing)).toBe(true)
     expect(await failing).toBeInstanceOf(UpstreamError)
   })
@@ -251,7 +251,7 @@ const REFUSALS: readonly (readonly [string, Fault])[] = [
 describe('a refusal', () => {
   test.each(REFUSALS)('%s is not tried again at the same endpoint', async (_, fault) => {
     first.always = fault
-    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(await captureFailure(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
     expect(first.seen.length).toBe(1)
   })
 
@@ -262,7 +262,7 @@ describe('a refusal', () => {
 
   test('of a redirect is never followed', async () => {
     first.always = { kind: 'http', status: 307, headers: { location: second.url } }
-    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(await captureFailure(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
     expect(second.seen).toEqual([])
   })
 })
@@ -289,7 +289,7 @@ describe('a rate limit', () => {
 
   test('that outlasts the budget is an error at once', async () => {
     first.faults.push({ kind: 'http', status: 429, headers: { 'retry-after': '60' } })
-    const failing = failureOf(readHeld(client(first)))
+    const failing = captureFailure(readHeld(client(first)))
     // Waiting would end with the budget of 2.5 seconds.
     expect(await settlesBefore(2_000, failing)).toBe(true)
     expect(await failing).toBeInstanceOf(UpstreamError)
@@ -302,15 +302,15 @@ describe('read()', () => {
       first.faults.push(fault)
       const controller = new AbortController()
       setTimeout(() => controller.abort(), 50)
-      const failing = failureOf(readHeld(client(first), { signal: controller.signal }))
+      const failing = captureFailure(readHeld(client(first), { signal: controller.signal }))
       // One call alone may take a second, and the endpoint asks for two.
       expect(await settlesBefore(800, failing)).toBe(true)
       expect(await failing).toBeInstanceOf(AbortedError)
     }
   })
 
-  test('asks nothing for a caller who has left before', async () => {
-    expect(await failureOf(readHeld(client(first), { signal: AbortSignal.abort() }))).toBeInstanceOf(AbortedError)
+  test('sends nothing for a caller that has left before', async () => {
+    expect(await captureFailure(readHeld(client(first), { signal: AbortSignal.abort() }))).toBeInstanceOf(AbortedError)
     expect(first.seen).toEqual([])
   })
 
@@ -326,10 +326,10 @@ describe('read()', () => {
     )
     // A budget of its own would let the second step last until 4,500 ms.
     expect(await settlesBefore(3_500, work)).toBe(true)
-    expect(await failureOf(work)).toBeInstanceOf(UpstreamError)
+    expect(await captureFailure(work)).toBeInstanceOf(UpstreamError)
   })
 
-  test('gives a user and password of an address to the endpoint alone', async () => {
+  test('sends user and password of a URL to its endpoint only', async () => {
     const withUser = first.url.replace('http://', 'http://user:hidden@')
     expect((await readHeld(client({ url: withUser }))).slot).toBe(1000n)
   })

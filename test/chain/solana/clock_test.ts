@@ -50,14 +50,14 @@ function client(doubles: readonly SolanaDouble[], options: { readonly maxSlotAge
 }
 
 /** Which endpoint answered: 1 or 2. Throws the error of the read. */
-async function answeredBy(solana: SolanaClient): Promise<number | undefined> {
+async function readAnsweringEndpoint(solana: SolanaClient): Promise<number | undefined> {
   const { accounts } = await solana.read((session) => session.accounts([HELD]), { signal: NEVER })
   return accounts[0]?.data[0]
 }
 
 /** The endpoint that answers, or `none` if none does. */
 async function outcome(solana: SolanaClient): Promise<number | 'none' | undefined> {
-  return await answeredBy(solana).catch((error: unknown) => {
+  return await readAnsweringEndpoint(solana).catch((error: unknown) => {
     if (error instanceof UpstreamError) return 'none'
     throw error
   })
@@ -94,7 +94,7 @@ describe('a slot that is too old by the wall clock', () => {
 })
 
 describe('the clock', () => {
-  test('is read with the accounts, in the same request, and is told with them', async () => {
+  test('is read and returned with the accounts, in the same request', async () => {
     first.clockSec = nowSec() - 7
     const { slot, timestampSec, accounts } = await client([first]).read((session) => session.accounts([HELD]), {
       signal: NEVER,
@@ -125,7 +125,7 @@ describe('the clock', () => {
     expect(await outcome(client([first, second]))).toBe(2)
   })
 
-  test('of a later runtime, which adds to it, is accepted', async () => {
+  test('with fields appended by a later runtime is accepted', async () => {
     const longer = toServedAccount(Uint8Array.from([...data, ...new Uint8Array(8).fill(255)]), SYSVAR)
     first.accounts = { [HELD]: toServedAccount(Uint8Array.of(1)), [CLOCK]: longer }
     expect(await outcome(client([first]))).toBe(1)
@@ -143,7 +143,7 @@ describe('the clock', () => {
   })
 })
 
-test('an answer that the caller does not believe is asked of the next endpoint', async () => {
+test("an answer that the caller's check refuses is read from the next endpoint", async () => {
   const { accounts } = await client([first, second]).read(
     (session) =>
       session.accounts([HELD], {
@@ -162,54 +162,54 @@ describe('with two endpoints', () => {
   async function letLook(solana: SolanaClient, double: SolanaDouble): Promise<void> {
     passedMs += 11_000
     const before = double.seen.length
-    await answeredBy(solana)
+    await readAnsweringEndpoint(solana)
     await waitFor('a look', () => double.seen.length > before)
     // The answer arrives after the request was seen.
     await Bun.sleep(50)
   }
 
-  test('one that is far behind the other, though tolerated, is left for it', async () => {
+  test('an endpoint far behind the other is left for it, even within the tolerated age', async () => {
     first.clockSec = nowSec() - HOUR
     second.slot = first.slot + 9_000
     const solana = client([first, second], { maxSlotAgeSec: DAY })
-    expect(await answeredBy(solana)).toBe(1)
+    expect(await readAnsweringEndpoint(solana)).toBe(1)
     await letLook(solana, second)
-    expect(await answeredBy(solana)).toBe(2)
+    expect(await readAnsweringEndpoint(solana)).toBe(2)
     // Still asked if the other fails.
     second.always = { kind: 'http', status: 503 }
-    expect(await answeredBy(solana)).toBe(1)
+    expect(await readAnsweringEndpoint(solana)).toBe(1)
   })
 
-  test('one that caught up is asked first again', async () => {
+  test('an endpoint that caught up is asked first again', async () => {
     first.clockSec = nowSec() - HOUR
     second.slot = first.slot + 9_000
     const solana = client([first, second], { maxSlotAgeSec: DAY })
-    await answeredBy(solana)
+    await readAnsweringEndpoint(solana)
     await letLook(solana, second)
-    expect(await answeredBy(solana)).toBe(2)
+    expect(await readAnsweringEndpoint(solana)).toBe(2)
     first.clockSec = undefined
     first.slot = second.slot
     await letLook(solana, first)
-    expect(await answeredBy(solana)).toBe(1)
+    expect(await readAnsweringEndpoint(solana)).toBe(1)
   })
 
   test.each([
     ['a few slots', 40],
     ['an impossible number of slots', 2 ** 50],
-  ])('one that is ahead by %s changes nothing', async (_, ahead) => {
+  ])('an endpoint that is ahead by %s changes nothing', async (_, ahead) => {
     second.slot = first.slot + ahead
     const solana = client([first, second])
-    await answeredBy(solana)
+    await readAnsweringEndpoint(solana)
     await letLook(solana, second)
-    expect(await answeredBy(solana)).toBe(1)
+    expect(await readAnsweringEndpoint(solana)).toBe(1)
   })
 
-  test('the other is probed now and then, only while reads come in', async () => {
+  test('the other endpoint is probed periodically, only while reads come in', async () => {
     const solana = client([first, second])
-    for (let reads = 0; reads < 5; reads++) await answeredBy(solana)
+    for (let reads = 0; reads < 5; reads++) await readAnsweringEndpoint(solana)
     expect(second.seen.length).toBe(0)
     await letLook(solana, second)
-    for (let reads = 0; reads < 5; reads++) await answeredBy(solana)
+    for (let reads = 0; reads < 5; reads++) await readAnsweringEndpoint(solana)
     expect(second.seen.map(({ addresses }) => addresses)).toEqual([[CLOCK]])
     passedMs += 60_000
     await Bun.sleep(100)
@@ -220,7 +220,7 @@ describe('with two endpoints', () => {
     second.always = { kind: 'hang' }
     const solana = client([first, second])
     await letLook(solana, second)
-    const answering = answeredBy(solana)
+    const answering = readAnsweringEndpoint(solana)
     expect(await settlesBefore(900, answering)).toBe(true)
     expect(await answering).toBe(1)
   })

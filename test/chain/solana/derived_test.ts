@@ -26,7 +26,7 @@ function power(base: bigint, exponent: bigint): bigint {
   return result
 }
 
-test('a point of the curve is told as by the equation itself', () => {
+test('isOnCurve() agrees with the equation of the curve', () => {
   const samples = Array.from({ length: 300 }, (_, index) =>
     Uint8Array.from(createHash('sha256').update(`point ${index}`).digest()),
   )

@@ -78,7 +78,7 @@ function readOne(solana: SolanaClient) {
   return solana.read((session) => session.accounts([MINT_A]), { signal: NEVER })
 }
 
-async function failureOf(promise: Promise<unknown>): Promise<Error> {
+async function captureFailure(promise: Promise<unknown>): Promise<Error> {
   const error = await promise.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -108,13 +108,13 @@ describe('tokenAccounts()', () => {
     expect((await list(client(first), { mint: MINT_A })).accounts.map(({ amount }) => amount)).toEqual([7n])
   })
 
-  test('asks for a slot, and does not believe an older one', async () => {
+  test('requests a minimum slot, and refuses an older one', async () => {
     const solana = client(first)
     const asked = { signal: NEVER }
     await solana.read((session) => session.tokenAccounts(WALLET, { mint: MINT_A }, { minSlot: 1000n }), asked)
     expect(first.seen[0]?.minContextSlot).toBe(1000)
     first.always = withSlot(999)
-    await failureOf(
+    await captureFailure(
       solana.read((session) => session.tokenAccounts(WALLET, { mint: MINT_A }, { minSlot: 1000n }), asked),
     )
   })
@@ -149,7 +149,7 @@ function row(data: Uint8Array, { owner = TOKEN, pubkey = toFakeAddress('row') } 
 
 const honestRow = tokenAccountBytes({ mint: MINT_A, owner: WALLET })
 
-describe('an answer that cannot be right is the fault of its endpoint, and the next one is asked', () => {
+describe('an answer that cannot be right counts as a failure of its endpoint, and the next one is asked', () => {
   test.each([
     ['accounts of another wallet', [row(tokenAccountBytes({ mint: MINT_A, owner: OTHER }).subarray(0, 109))]],
     ['accounts of another program', [row(honestRow.subarray(0, 109), { owner: KLEND })]],
@@ -167,7 +167,7 @@ describe('an answer that cannot be right is the fault of its endpoint, and the n
     const solana = client(first, second)
     expect((await list(solana)).accounts.length).toBe(2)
     expect(solana.report()[0]?.state).toBe('doubtful')
-    await failureOf(list(client(first)))
+    await captureFailure(list(client(first)))
   })
 
   test.each([
@@ -195,29 +195,32 @@ const DIALECTS: readonly (readonly [string, Fault])[] = [
 ]
 
 describe('a refused search', () => {
-  test.each(DIALECTS)('%s costs the endpoint no health, and is remembered for ten minutes', async (_, fault) => {
-    first.ofMethod.set(SEARCH, fault)
-    const solana = client(first, second)
-    for (let times = 0; times < 3; times++) expect((await search(solana)).accounts.length).toBe(2)
-    expect(first.seen.map(({ method }) => method)).toEqual([SEARCH])
-    expect(solana.report()[0]?.state).toBe('ready')
-    expect(solana.abilities(TOKEN).map(({ searchesProgram }) => searchesProgram)).toEqual([false, true])
-    // Everything else stays there.
-    await readOne(solana)
-    await list(solana)
-    expect(first.seen.length).toBe(3)
-    expect(lines.filter((line) => line.includes('Lost'))).toEqual([])
-    passedMs += 600_000
-    first.ofMethod.clear()
-    await search(solana)
-    expect(first.seen.length).toBe(4)
-  })
+  test.each(DIALECTS)(
+    '%s does not affect the endpoint’s health, and is remembered for ten minutes',
+    async (_, fault) => {
+      first.ofMethod.set(SEARCH, fault)
+      const solana = client(first, second)
+      for (let times = 0; times < 3; times++) expect((await search(solana)).accounts.length).toBe(2)
+      expect(first.seen.map(({ method }) => method)).toEqual([SEARCH])
+      expect(solana.report()[0]?.state).toBe('ready')
+      expect(solana.getCapabilities(TOKEN).map(({ searchesProgram }) => searchesProgram)).toEqual([false, true])
+      // Everything else stays there.
+      await readOne(solana)
+      await list(solana)
+      expect(first.seen.length).toBe(3)
+      expect(lines.filter((line) => line.includes('Lost'))).toEqual([])
+      passedMs += 600_000
+      first.ofMethod.clear()
+      await search(solana)
+      expect(first.seen.length).toBe(4)
+    },
+  )
 
-  test.each(DIALECTS)('%s by all says what to do, and the next time without asking', async (_, fault) => {
+  test.each(DIALECTS)('%s by all endpoints says what to do, and the next time without a request', async (_, fault) => {
     first.ofMethod.set(SEARCH, fault)
     const solana = client(first)
     for (let times = 0; times < 2; times++) {
-      const error = await failureOf(search(solana))
+      const error = await captureFailure(search(solana))
       expect(error).toBeInstanceOf(MethodRefusedError)
       expect(error.message).toBe(
         "Cannot read Solana: no endpoint searches a program's accounts: set SOLANA_RPC_URL to one that does",
@@ -226,27 +229,27 @@ describe('a refused search', () => {
     expect(first.seen.length).toBe(1)
   })
 
-  test('of one program says nothing about another', async () => {
+  test('of one program does not affect another', async () => {
     first.ofMethod.set(SEARCH, { kind: 'rpc', code: -32010 })
     const solana = client(first)
-    await failureOf(search(solana))
+    await captureFailure(search(solana))
     first.ofMethod.clear()
     const other = { program: TOKEN_2022, size: 170, holds: [] }
     expect((await solana.read((session) => session.programAccounts(other), { signal: NEVER })).accounts.length).toBe(1)
-    expect(solana.abilities(TOKEN_2022)).toEqual([{ listsTokenAccounts: undefined, searchesProgram: true }])
+    expect(solana.getCapabilities(TOKEN_2022)).toEqual([{ listsTokenAccounts: undefined, searchesProgram: true }])
   })
 })
 
 describe('a refused list', () => {
-  test.each(DIALECTS.slice(0, 5))('%s by all says what to do', async (_, fault) => {
+  test.each(DIALECTS.slice(0, 5))('%s by all endpoints says what to do', async (_, fault) => {
     first.ofMethod.set(LIST, fault)
     second.ofMethod.set(LIST, fault)
     const solana = client(first, second)
-    const error = await failureOf(list(solana))
+    const error = await captureFailure(list(solana))
     expect(error.message).toBe(
       "Cannot read Solana: no endpoint lists a wallet's token accounts: set SOLANA_RPC_URL to one that does",
     )
-    await failureOf(list(solana))
+    await captureFailure(list(solana))
     expect([first.seen.length, second.seen.length]).toEqual([1, 1])
     expect(solana.report().map(({ state }) => state)).toEqual(['ready', 'ready'])
   })
@@ -257,19 +260,19 @@ describe('a refused list', () => {
   ] as const)('of %s is about that one alone', async (_, fault) => {
     first.ofMethod.set(LIST, fault)
     const solana = client(first)
-    expect(await failureOf(list(solana))).not.toBeInstanceOf(MethodRefusedError)
+    expect(await captureFailure(list(solana))).not.toBeInstanceOf(MethodRefusedError)
     first.ofMethod.clear()
     expect((await list(solana)).accounts.length).toBe(2)
     expect(solana.report()[0]?.state).toBe('ready')
   })
 })
 
-test('a list of more than 8 MB is no failure of its endpoint, is asked for once each, and is named', async () => {
+test('a list of more than 8 MB does not affect health, is requested once per endpoint, and is named in the error', async () => {
   const many = { kind: 'text', change: () => `{"jsonrpc":"2.0","id":1,"result":"${'x'.repeat(9_000_000)}"}` } as const
   first.ofMethod.set(LIST, many)
   second.ofMethod.set(LIST, many)
   const solana = client(first, second)
-  const error = await failureOf(list(solana))
+  const error = await captureFailure(list(solana))
   expect(error.message).toBe("Cannot read Solana: the wallet's token accounts are too many to be read")
   expect([first.seen.length, second.seen.length]).toEqual([1, 1])
   expect(solana.report().map(({ state }) => state)).toEqual(['ready', 'ready'])
@@ -279,19 +282,19 @@ test('a search has three seconds, longer than a read of accounts', async () => {
   first.ofMethod.set(LIST, { kind: 'late', ms: 1_500 })
   expect((await list(client(first))).accounts.length).toBe(2)
   first.ofMethod.set('getMultipleAccounts', { kind: 'late', ms: 1_500 })
-  await failureOf(readOne(client(first)))
+  await captureFailure(readOne(client(first)))
 })
 
 test('a rate limit of a list is waited for, and is no refusal', async () => {
   first.faults.push({ kind: 'rpc', code: 429 })
   const solana = client(first)
   expect((await list(solana)).accounts.length).toBe(2)
-  expect(solana.abilities(TOKEN)[0]?.listsTokenAccounts).toBe(true)
+  expect(solana.getCapabilities(TOKEN)[0]?.listsTokenAccounts).toBe(true)
 })
 
 describe('grouped()', () => {
   const addresses = Array.from({ length: 250 }, (_, index) => toFakeAddress(`account ${index}`))
-  /** Every account says in which slot it was read. */
+  /** Every account holds the slot in which it was read. */
   const dated = (slot: number): ServedAccounts =>
     Object.fromEntries(addresses.map((address) => [address, toServedAccount(Uint8Array.of(slot % 256))]))
 
@@ -320,7 +323,7 @@ describe('grouped()', () => {
     expect(first.seen.map((each) => each.addresses.length)).toEqual([97, 97, 62])
   })
 
-  test('asks groups of an older slot again, twice, and then says of which slot each is', async () => {
+  test('retries groups of an older slot twice, and then returns the slot of each', async () => {
     first.accounts = dated
     first.slotsPerRead = 1
     const groups = await grouped(items)
@@ -335,13 +338,13 @@ describe('grouped()', () => {
     expect([...first.seen.slice(3)].every(({ minContextSlot }) => (minContextSlot ?? 0) > 1000)).toBe(true)
   })
 
-  test('refuses an item that no request holds, and reads no items without asking', async () => {
+  test('refuses an item too large for a request, and sends no request for no items', async () => {
     await expect(grouped([addresses.slice(0, 100)])).rejects.toThrow(RangeError)
     expect(await grouped([])).toEqual([])
     expect(first.seen).toEqual([])
   })
 
-  test('waits for a slot that the node has not reached, which is no failure of it', async () => {
+  test('waits for a slot that the node has not reached, which does not affect its health', async () => {
     first.faults.push({ kind: 'rpc', code: -32016 })
     const solana = client(first)
     await solana.read((session) => session.grouped([[MINT_A]], { minSlot: 1000n }), { signal: NEVER })

@@ -22,7 +22,7 @@ describe('a mint', () => {
       supply: 2n ** 64n - 1n,
       transferFee: undefined,
       isScaled: false,
-      named: undefined,
+      tokenName: undefined,
     })
   })
 
@@ -47,7 +47,7 @@ describe('a mint', () => {
     expect(decodeMint(mintBytes({ decimals: 6, extensions: [[kind, new Uint8Array(56)]] }))?.isScaled).toBe(isScaled)
   })
 
-  test('is none if it was never begun, is a token account, or has another size', () => {
+  test('is undefined if it is uninitialized, a token account, or of another size', () => {
     const honest = mintBytes({ decimals: 6 })
     expect(decodeMint(honest.with(45, 0))).toBeUndefined()
     expect(decodeMint(honest.subarray(1))).toBeUndefined()
@@ -56,22 +56,22 @@ describe('a mint', () => {
     expect(decodeMint(tokenAccountBytes({ mint: MINT, owner: OWNER, isExtended: true }))).toBeUndefined()
   })
 
-  test('with broken extensions has those before them, and never fails', () => {
+  test('with invalid extensions has those before them, and never throws', () => {
     const fees = { older: { epoch: 0n, max: 0n, bps: 0 }, newer: { epoch: 0n, max: 5n, bps: 1 } }
     const whole = mintBytes({ decimals: 6, fees, named: { symbol: 'S', name: 'N' } })
     for (let length = 166; length <= whole.length; length++) {
       const mint = decodeMint(whole.subarray(0, length))
       expect(mint?.transferFee === undefined).toBe(length < 166 + 4 + 108)
-      expect(mint?.named === undefined).toBe(length < whole.length)
+      expect(mint?.tokenName === undefined).toBe(length < whole.length)
     }
     // A name that says it is longer than its extension.
     const lying = whole.slice()
     lying.set([255, 255, 255, 255], 166 + 4 + 108 + 4 + 64)
-    expect(decodeMint(lying)?.named).toBeUndefined()
+    expect(decodeMint(lying)?.tokenName).toBeUndefined()
   })
 
   const fee = (epoch: bigint, max: bigint, bps: number): FeeFixture => ({ epoch, max, bps })
-  const feeIn = (epoch: bigint, fees: { older: FeeFixture; newer: FeeFixture }) => {
+  const getFee = (epoch: bigint, fees: { older: FeeFixture; newer: FeeFixture }) => {
     const mint = decodeMint(mintBytes({ decimals: 6, fees }))
     if (mint === undefined) throw new Error('Expected a mint')
     return getTransferFee(mint, epoch)
@@ -79,13 +79,13 @@ describe('a mint', () => {
 
   test('takes the older fee of a transfer before the epoch of the newer, and the newer from then on', () => {
     const fees = { older: fee(0n, 2n ** 63n, 100), newer: fee(925n, 7n, 5_000) }
-    expect(feeIn(924n, fees)).toEqual({ max: 2n ** 63n, bps: 100n })
-    expect(feeIn(925n, fees)).toEqual({ max: 7n, bps: 5_000n })
+    expect(getFee(924n, fees)).toEqual({ max: 2n ** 63n, bps: 100n })
+    expect(getFee(925n, fees)).toEqual({ max: 7n, bps: 5_000n })
   })
 
   test('takes no fee if there is none, or none in force', () => {
-    expect(feeIn(5n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
-    expect(feeIn(4n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
+    expect(getFee(5n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
+    expect(getFee(4n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
     const plain = decodeMint(mintBytes({ decimals: 6 }))
     expect(plain && getTransferFee(plain, 5n)).toBeUndefined()
   })
@@ -107,7 +107,7 @@ describe('a token account', () => {
     expect(decodeTokenAccount(data.subarray(0, 109))).toEqual(decodeTokenAccount(data))
   })
 
-  test('is none if it is shorter, was never begun, or is in no known state', () => {
+  test('is undefined if it is shorter, uninitialized, or in an unknown state', () => {
     expect(decodeTokenAccount(tokenAccountBytes({ mint: MINT, owner: OWNER }).subarray(0, 108))).toBeUndefined()
     expect(decodeTokenAccount(tokenAccountBytes({ mint: MINT, owner: OWNER, state: 0 }))).toBeUndefined()
     expect(decodeTokenAccount(tokenAccountBytes({ mint: MINT, owner: OWNER, state: 3 }))).toBeUndefined()
@@ -117,7 +117,7 @@ describe('a token account', () => {
 describe("Metaplex's name of a mint", () => {
   const data = metadataBytes({ mint: MINT, symbol: 'SOL', name: 'Wrapped SOL' })
 
-  test('is without the zeros that fill it up', () => {
+  test('is without its padding zeros', () => {
     expect(decodeMetadata({ ...toServedAccount(data, METADATA), lamports: 1n }, MINT)).toEqual({
       symbol: 'SOL',
       name: 'Wrapped SOL',
@@ -130,12 +130,12 @@ describe("Metaplex's name of a mint", () => {
     ['of another mint', metadataBytes({ mint: OWNER, symbol: 'SOL', name: 'Wrapped SOL' }), METADATA],
     ['cut short', data.subarray(0, 100), METADATA],
     ['empty', new Uint8Array(), METADATA],
-  ])('is not believed if it is %s', (_, bytes, owner) => {
+  ])('is refused if it is %s', (_, bytes, owner) => {
     expect(decodeMetadata({ owner, data: bytes, lamports: 1n }, MINT)).toBeUndefined()
     expect(decodeMetadata(null, MINT)).toBeUndefined()
   })
 
-  test('is kept at an address of its own', () => {
+  test('is stored at a derived address', () => {
     expect(deriveMetadataAddress(MINT)).not.toBe(deriveMetadataAddress(OWNER))
   })
 })

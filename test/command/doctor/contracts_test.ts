@@ -31,18 +31,18 @@ function examined(row: object, rpcUrl = devnet.rpcUrl) {
   return examineContracts(chain, { index: 1, families }, examination)
 }
 
-test('contracts that answers need and that do not answer are named, each of them', async () => {
+test('every required contract that does not answer is named', async () => {
   expect(await examined(SILENT)).toEqual([
     warningFinding(
       'contracts',
       `position manager ${EMPTY} does not answer, market "ghost" does not answer in US dollars, ` +
         'its Morpho contract does not answer',
-      'requests that do not leave it out with a parameter are 503',
+      'requests that do not exclude it with a parameter are 503',
     ),
   ])
 })
 
-test('that all of them answer is said in a word, and an endpoint that does not is no contract’s fault', async () => {
+test('working contracts are only counted, and a failing endpoint is not blamed on a contract', async () => {
   const { morphoBlue: _, ...row } = SILENT
   const answering = { ...row, uniswapV3: DEVNET_ROW.uniswapV3, aaveV3: DEVNET_ROW.aaveV3 }
   const families = [UNISWAP_V3, AAVE_V3].map((family) => family.configure(new Map([[1, answering]])))

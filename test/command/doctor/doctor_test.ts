@@ -48,7 +48,7 @@ async function doctor(env: Readonly<Record<string, string>>, json = true) {
   return { text: said.join('\n'), error }
 }
 
-test('tells of the database and of every endpoint, in order and without their addresses', async () => {
+test('reports the database and every endpoint, in order and without their addresses', async () => {
   const dead = 'http://127.0.0.1:1/path-secret'
   const { text, error } = await doctor({ DATABASE_URL: database.url, RPC_URL_1: `${dead},${anvil.rpcUrl}` })
   expect(error).toBeUndefined()
@@ -75,12 +75,12 @@ test('tells of the database and of every endpoint, in order and without their ad
   const { rows } = { rows: await database.db.run<{ fsync: string }>('show fsync', []) }
   expect(server?.['fsync']?.found).toBe(rows[0]?.fsync ?? '')
   expect(triggers).toEqual({ 'to evaluate': okFinding('to evaluate', 'none') })
-  expect(first).toMatchObject({ answers: { verdict: 'failed', cost: 'nothing is read from it' } })
+  expect(first).toMatchObject({ answers: { verdict: 'failed', cost: 'unusable' } })
   expect(second).toMatchObject({ head: { verdict: 'good' }, 'state override': { verdict: 'good' } })
   expect(text).not.toMatch(/secret|127\.0\.0\.1|postgres:/)
 }, 60_000)
 
-test('says of each chain whether its triggers are evaluated, and why they are not', async () => {
+test('reports for each chain whether its triggers are evaluated, and why not', async () => {
   const { db, url } = await testDatabase()
   const { organizationId, apiKeyId } = await createAccount(db)
   for (const chainId of [1, 10, 137, 8453]) await createTrigger(db, { organizationId, apiKeyId, chainId })
@@ -118,7 +118,7 @@ test('says of each chain whether its triggers are evaluated, and why they are no
   expect(await findings({ TRIGGERS: 'off' })).toEqual([['good', 'off (TRIGGERS)']])
 }, 60_000)
 
-test('fails if a chain or the database cannot be used, and still says everything', async () => {
+test('fails if a chain or the database is unusable, and still prints every finding', async () => {
   const { text, error } = await doctor({ RPC_URL_1: 'http://127.0.0.1:1/' }, false)
   expect(error).toBe('Cannot serve everything: nothing usable for the database, chain 1')
   expect(text).toContain('Cannot find a database in data directory')

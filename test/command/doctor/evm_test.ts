@@ -40,7 +40,7 @@ function chainAt(url: string, changes: Partial<FinanceChain> = {}): FinanceChain
   }
 }
 
-/** Findings by check, as `verdict: found`; what each costs is said for all that are not good. */
+/** Findings by check, as `verdict: found`; requires a cost for every finding that is not good. */
 async function examined(options: { readonly chain?: Partial<FinanceChain>; readonly nowMs?: number } = {}) {
   const { rpc } = faulty
   const url = `${rpc.url}path-secret?key=query-secret`.replace('//', '//user:user-secret@')
@@ -56,12 +56,12 @@ async function examined(options: { readonly chain?: Partial<FinanceChain>; reado
   return Object.fromEntries(findings.map(({ check, verdict, found }) => [check, `${verdict}: ${found}`]))
 }
 
-const widthOf = ({ params }: SeenRequest): number => {
+const getWidth = ({ params }: SeenRequest): number => {
   const [{ fromBlock, toBlock }] = params as [{ fromBlock: string; toBlock: string }]
   return Number(toBlock) - Number(fromBlock) + 1
 }
 
-test('an endpoint that can do everything', async () => {
+test('an endpoint with every ability has only good findings', async () => {
   const { answers, ...rest } = await examined()
   expect(answers).toMatch(/^good: in \d+ ms$/)
   expect(rest).toEqual({
@@ -69,16 +69,16 @@ test('an endpoint that can do everything', async () => {
     'state override': 'good: yes',
     'deployless calls': 'good: yes',
     'gas of a call': expect.stringMatching(/^good: \d+(\.\d)? million$/),
-    'past state': 'good: of every block',
+    'past state': 'good: all blocks (archive)',
     logs: `good: ${(BLOCKS + 1).toLocaleString('en')} blocks at once, or more`,
     'old logs': 'good: yes',
     'finalized tag': expect.stringMatching(/^good: block \d+$/),
-    proofs: 'good: of every block',
+    proofs: 'good: all blocks (archive)',
     'proof hints': 'good: debug_traceCall',
   })
 })
 
-test('the finality tag, if the chain has one', async () => {
+test('the finality tag is examined, if the chain has one', async () => {
   expect(await examined({ chain: { finality: { tag: 'finalized' } } })).toMatchObject({
     finality: expect.stringMatching(/^good: block \d+$/),
   })
@@ -90,12 +90,12 @@ test('the finality tag, if the chain has one', async () => {
   expect(await examined()).toMatchObject({ 'finalized tag': 'lack: no finalized block' })
 })
 
-test.each(['ignore', 'refuse'] as const)('no state override: it may %s it', async (how) => {
+test.each(['ignore', 'refuse'] as const)('a missing state override is found if the endpoint may %s it', async (how) => {
   faulty.rpc.rule(() => ({ kind: 'no_overrides', how }))
   expect(await examined()).toMatchObject({ 'state override': 'lack: no', 'deployless calls': 'good: yes' })
 })
 
-test('no deployless calls, then neither', async () => {
+test('missing deployless calls are found, then both missing', async () => {
   faulty.rpc.rule(() => ({ kind: 'no_revert_data' }))
   expect(await examined()).toMatchObject({ 'state override': 'good: yes', 'deployless calls': 'lack: no' })
   faulty.rpc.rule(({ method }) => (method === 'eth_call' ? { kind: 'result', result: '0x' } : undefined))
@@ -103,13 +103,13 @@ test('no deployless calls, then neither', async () => {
   expect(calls).toBe('failed: neither state override nor calls without an address')
 })
 
-test('a low gas limit', async () => {
+test('a low gas limit is found', async () => {
   const left = `0x${(9_900_000).toString(16).padStart(64, '0')}`
   faulty.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'result', result: left } : undefined))
   expect(await examined()).toMatchObject({ 'gas of a call': 'lack: 9.9 million' })
 })
 
-test('state of the last blocks only', async () => {
+test('an endpoint that keeps only recent state is found', async () => {
   const keep = (depth: number) =>
     faulty.rpc.rule(({ method, params }) =>
       method === 'eth_getBalance' && BLOCKS - Number(params[1]) > depth
@@ -117,19 +117,19 @@ test('state of the last blocks only', async () => {
         : undefined,
     )
   keep(1_200)
-  expect(await examined()).toMatchObject({ 'past state': 'lack: of the last 1,000 blocks, or some more' })
+  expect(await examined()).toMatchObject({ 'past state': 'lack: at least 1,000 blocks' })
   keep(64)
   expect(await examined()).toMatchObject({ 'past state': 'lack: none' })
 })
 
-test('logs of few blocks at once, of none, and not of the first ones', async () => {
+test('limits of log ranges, missing logs and missing old logs are found', async () => {
   const refuse = (refuses: (request: SeenRequest) => boolean) =>
     faulty.rpc.rule((request) =>
       request.method === 'eth_getLogs' && refuses(request)
         ? { kind: 'error', error: { code: -32005, message: 'query exceeds max block range' } }
         : undefined,
     )
-  refuse((request) => widthOf(request) > 600)
+  refuse((request) => getWidth(request) > 600)
   expect(await examined()).toMatchObject({ logs: 'lack: 500 blocks at once', 'old logs': 'good: yes' })
   refuse(({ params }) => (params[0] as { toBlock: string }).toBlock === '0x1')
   expect(await examined()).toMatchObject({ logs: expect.stringMatching(/^good/), 'old logs': 'lack: no' })
@@ -137,7 +137,7 @@ test('logs of few blocks at once, of none, and not of the first ones', async () 
   expect(await examined()).toMatchObject({ logs: 'lack: none', 'old logs': 'lack: no' })
 })
 
-test('how old a block it proves, or that it proves none, and why', async () => {
+test('the depth of proofs is found, or the reason why there are none', async () => {
   const refusal = { kind: 'error', error: { code: -32000, message: 'distance exceeds maximum proof window' } } as const
   const hashes = new Map<unknown, number>()
   for (const depth of [100, 1_000, BLOCKS - 1]) {
@@ -148,24 +148,24 @@ test('how old a block it proves, or that it proves none, and why', async () => {
     )
     hashes.set(hash, depth)
   }
-  const depthOf = ({ params }: SeenRequest): number =>
+  const getDepth = ({ params }: SeenRequest): number =>
     hashes.get((params[2] as { readonly blockHash: string }).blockHash) ?? 0
   const keep = (depth: number) =>
-    faulty.rpc.rule((request) => (request.method === 'eth_getProof' && depthOf(request) > depth ? refusal : undefined))
+    faulty.rpc.rule((request) => (request.method === 'eth_getProof' && getDepth(request) > depth ? refusal : undefined))
   keep(1_200)
   expect(await examined()).toMatchObject({
-    proofs: expect.stringMatching(/^lack: of the last 1,000 blocks, or some more/),
+    proofs: expect.stringMatching(/^lack: at least 1,000 blocks/),
   })
   keep(128)
   expect(await examined()).toMatchObject({
-    proofs: expect.stringMatching(/^lack: of the last 100 blocks, or some more/),
+    proofs: expect.stringMatching(/^lack: at least 100 blocks/),
   })
   keep(0)
-  expect(await examined()).toMatchObject({ proofs: 'lack: of the newest block, or some more' })
+  expect(await examined()).toMatchObject({ proofs: 'lack: at least the newest block' })
   keep(-1)
   const { proofs, 'proof hints': hints } = await examined()
   expect([proofs, hints]).toEqual(['lack: none', undefined])
-  // What is said to prove a state must do so.
+  // An endpoint that claims to prove a state must prove it.
   const change = (result: unknown): unknown => JSON.parse(JSON.stringify(result).replaceAll('"0xf', '"0xe'))
   faulty.rpc.rule(({ method }) => (method === 'eth_getProof' ? { kind: 'change', change } : undefined))
   expect(await examined()).toMatchObject({ proofs: 'lack: none' })
@@ -176,7 +176,7 @@ test('how old a block it proves, or that it proves none, and why', async () => {
   })
 })
 
-test('which hint it gives about what a call reads', async () => {
+test('the method of proof hints is found', async () => {
   const unknown = { kind: 'error', error: { code: -32_601, message: 'the method does not exist' } } as const
   const [address, slot] = [LENS_ADDRESS, `0x${'0'.repeat(64)}`]
   const given: Readonly<Record<string, unknown>> = {
@@ -198,7 +198,7 @@ test('which hint it gives about what a call reads', async () => {
   }
 })
 
-test('a head that is old, and clocks that differ', async () => {
+test('an old head and differing clocks are found', async () => {
   expect(await examined({ nowMs: headMs + 300_000 })).toMatchObject({
     head: `failed: block ${BLOCKS}, 300 s old; at most 240 s are accepted`,
   })
@@ -207,12 +207,12 @@ test('a head that is old, and clocks that differ', async () => {
   })
 })
 
-test('an endpoint of another chain is asked nothing more', async () => {
+test('an endpoint of another chain gets no further requests', async () => {
   expect(await examined({ chain: { id: 10 } })).toEqual({ 'chain id': 'failed: it is chain 1' })
   expect(faulty.rpc.seen.map(({ method }) => method)).toEqual(['eth_chainId'])
 })
 
-test('one that cannot be asked says why, in our words', async () => {
+test('an endpoint that fails is reported with the reason, in our words', async () => {
   faulty.rpc.rule(() => ({ kind: 'http', status: 403, body: 'path-secret' }))
   expect(await examined()).toEqual({ answers: 'failed: The endpoint answered HTTP 403' })
   faulty.rpc.rule(() => ({ kind: 'http', status: 429, body: '' }))

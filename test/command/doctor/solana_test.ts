@@ -34,7 +34,7 @@ async function examined(): Promise<Record<string, string>> {
   return Object.fromEntries(findings.map(({ check, verdict, found }) => [check, `${verdict}: ${found}`]))
 }
 
-test('an endpoint of Solana lists token accounts and searches programs', async () => {
+test('the abilities of a Solana endpoint are found: token accounts and program search', async () => {
   expect(await examined()).toMatchObject({
     answers: expect.stringMatching(/^good: in \d+ ms$/),
     'token accounts': 'good: listed',
@@ -63,7 +63,7 @@ test.each([
   },
 )
 
-test('one that does not answer is asked nothing more', async () => {
+test('a Solana endpoint that does not answer gets no further requests', async () => {
   double.always = { kind: 'http', status: 401 }
   expect(await examined()).toEqual({ answers: 'failed: The endpoint answered HTTP 401' })
   expect(double.seen.length).toBe(1)

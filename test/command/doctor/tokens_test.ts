@@ -8,9 +8,9 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
-import { codeOf, deploy } from '../../finance/token/balance/world.ts'
+import { createCode, deploy } from '../../finance/token/balance/world.ts'
 
-const COST = 'a portfolio has no rows of them'
+const COST = 'they do not appear in portfolios'
 /** `OddBalance` that reverts, and that burns all gas. */
 const SILENT = [1, 0]
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   devnet = await startDevnet({ chainId: 10 })
   silent = await deploy(
     devnet,
-    SILENT.map((kind) => codeOf('OddBalance', kind)),
+    SILENT.map((kind) => createCode('OddBalance', kind)),
   )
 }, 60_000)
 afterAll(() => devnet?.stop())
@@ -53,9 +53,9 @@ test('tokens of the operator without a contract or a balance are named, and the 
   expect(many.found[0]?.found).toEndWith('and 145 more')
 })
 
-test('an endpoint that does not answer is no token’s fault', async () => {
+test('a failing endpoint is not blamed on a token', async () => {
   const { found } = await examined([TOKENS.usdc.address], 'http://127.0.0.1:1/path-secret')
   expect(found).toEqual([
-    warningFinding('tokens', expect.stringContaining('Cannot read chain 10'), 'it is not known which of them answer'),
+    warningFinding('tokens', expect.stringContaining('Cannot read chain 10'), 'unknown which of them answer'),
   ])
 })

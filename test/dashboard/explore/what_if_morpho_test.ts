@@ -3,7 +3,7 @@ import { presentWallet } from '../../../src/family/morpho_blue/present/list.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
-import { clientOf, readerOf } from '../../family/morpho_blue/support.ts'
+import { createClient, createReader } from '../../family/morpho_blue/support.ts'
 import { liquidationAt, morphoLegs, whatIf } from './pages.ts'
 
 /** Relative: six digits of US dollars, and the interest of some seconds. */
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => devnet?.stop())
 
 test("Morpho lets a position be liquidated below the page's price, and not above it", async () => {
-  const read = readerOf(clientOf(createDevnetChain(devnet)))
+  const read = createReader(createClient(createDevnetChain(devnet)))
   let tried = 0
   for (const market of Object.values(morpho.markets)) {
     for (const wallet of Object.values(morpho.wallets)) {

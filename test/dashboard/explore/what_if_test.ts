@@ -5,7 +5,7 @@ import type { PresentedPosition } from '../../../src/family/aave_v3/present/sche
 import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { borrowCall, repayCall, setPriceCall } from '../../devnet/aave_v3/calls.ts'
 import { exclusiveAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
-import { chainOf, clientOf, readWallets } from '../../family/aave_v3/support.ts'
+import { createChain, createClient, readWallets } from '../../family/aave_v3/support.ts'
 import { aaveLegs, type Legs, liquidationAt, roomOf, type Steps, whatIf } from './pages.ts'
 
 /** Relative to the health factor: what accrues within the seconds of a test, and the sixth digit of US dollars. */
@@ -31,7 +31,7 @@ describe("equals the pools' own account after the steps were really taken", () =
   async function cases(): Promise<Case[]> {
     const { devnet, aave } = shared
     const { paused, frozen, ...wallets } = aave.wallets
-    const read = await readWallets(clientOf(chainOf(devnet)), Object.values(wallets))
+    const read = await readWallets(createClient(createChain(devnet)), Object.values(wallets))
     return read.wallets.flatMap((held) =>
       presentWallet(held, { target: '1.5', full: true })
         .positions.filter(

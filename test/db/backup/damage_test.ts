@@ -7,7 +7,7 @@ import { createAccount } from '../../account/scene.ts'
 import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
+import { createBackup, packed, readContent, restoreInto, streamBytes, withEmpty } from './scene.ts'
 
 /** Gzip's bytes for time and system, which do not matter. */
 const GZIP_HEADER = 10
@@ -19,25 +19,25 @@ let lines: readonly string[]
 beforeAll(async () => {
   database = await testDatabase()
   for (let count = 0; count < 3; count++) await createAccount(database.db)
-  whole = await backupOf(database.url)
+  whole = await createBackup(database.url)
   lines = gunzipSync(whole).toString().trimEnd().split('\n')
 }, 60_000)
 afterAll(() => database.close(), 60_000)
 
-const check = (bytes: Uint8Array) => checkBackup(bytesOf(bytes))
+const check = (bytes: Uint8Array) => checkBackup(streamBytes(bytes))
 
 test('a whole backup is read to its end', async () => {
   expect((await check(whole)).end.rows['organization']).toBe(3)
   expect(Object.keys((await check(whole)).end.rows)).toEqual((await check(whole)).header.tables.map(({ name }) => name))
 })
 
-test('a backup that is cut short anywhere is refused', async () => {
+test('a backup truncated anywhere is refused', async () => {
   for (let length = 0; length < whole.length; length++) {
     await expect(check(whole.subarray(0, length))).rejects.toBeInstanceOf(BackupError)
   }
 })
 
-test('a backup with any byte altered is refused, or says the same', async () => {
+test('a backup with any byte altered is refused, or has the same content', async () => {
   const content = gunzipSync(whole)
   for (let at = GZIP_HEADER; at < whole.length; at++) {
     const bytes = Buffer.from(whole)
@@ -65,7 +65,7 @@ test('content that was altered and compressed again is refused', async () => {
 })
 
 test.each([
-  ['without its last line', () => packed(lines.slice(0, -1)), 'cut short'],
+  ['without its last line', () => packed(lines.slice(0, -1)), 'truncated'],
   ['without a row', () => packed(lines.filter((line) => !line.startsWith('["org_'))), 'malformed'],
   [
     'with a row twice',
@@ -79,7 +79,7 @@ test.each([
   ['of a newer format', () => packed([`{"format":"walletscope backup","version":2}`]), 'run the newer program'],
   ['that is no backup', () => packed(['{"name":"package"}']), 'not a backup'],
   ['that is not compressed', () => Buffer.from('hello'), 'not a backup'],
-  ['that is empty', () => Buffer.alloc(0), 'cut short'],
+  ['that is empty', () => Buffer.alloc(0), 'truncated'],
   ['whose line never ends', () => gzipSync(Buffer.alloc(70_000_000, 'x')), 'malformed'],
 ] as const)('a backup %s is refused', async (_, bytes, reason) => {
   const failure = await check(bytes()).catch((error: unknown) => error)
@@ -133,8 +133,8 @@ test.each([
     )
     const sha256 = new Bun.CryptoHasher('sha256').update(body.map((line) => `${line}\n`).join('')).digest('hex')
     const forged = packed([...body, JSON.stringify({ sha256 })])
-    await checkBackup(bytesOf(forged))
-    await expect(restoreInto(target.url, forged)).rejects.toThrow('is not that of the database')
+    await checkBackup(streamBytes(forged))
+    await expect(restoreInto(target.url, forged)).rejects.toThrow("differs from the database's")
     expect(await target.db.run(`select to_regclass('organization') is null as absent`, [])).toEqual([{ absent: true }])
   }),
 )
@@ -145,5 +145,5 @@ test('what an altered backup had loaded before its end was read is rolled back',
     await expect(restoreInto(target.url, altered)).rejects.toThrow('it was altered')
     expect(await target.db.run(`select to_regclass('organization') is null as absent`, [])).toEqual([{ absent: true }])
     await restoreInto(target.url, whole)
-    expect(await contentOf(target.db)).toEqual(await contentOf(database.db))
+    expect(await readContent(target.db)).toEqual(await readContent(database.db))
   }))

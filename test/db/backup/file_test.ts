@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { writeNewFile } from '../../../src/db/backup/file.ts'
 import { temporaryDirectory } from '../../support/database.ts'
 
-test('a new file is for its owner alone, and appears only when all of it is written', async () => {
+test('a new file is readable by its owner alone, and appears only once it is complete', async () => {
   const directory = temporaryDirectory()
   const path = join(directory, 'backup')
   const answer = await writeNewFile(path, async (append) => {
@@ -45,7 +45,7 @@ test.each([
   const writing = writeNewFile(path, async () => {
     asked = true
   })
-  await expect(writing).rejects.toThrow(`Cannot write "${path}": it exists already`)
+  await expect(writing).rejects.toThrow(`Cannot write "${path}": it already exists`)
   expect(asked).toBe(false)
   expect(readdirSync(directory)).toEqual(['backup'])
 })
@@ -56,7 +56,7 @@ test('a file that appears there meanwhile is not overwritten', async () => {
     await append(Buffer.from('new'))
     writeFileSync(path, 'old')
   })
-  await expect(writing).rejects.toThrow('it exists already')
+  await expect(writing).rejects.toThrow('it already exists')
   expect(readFileSync(path, 'utf8')).toBe('old')
 })
 

@@ -14,12 +14,12 @@ import { createServices } from '../../../src/service/mod.ts'
 import { createLifecycle } from '../../../src/service/process/lifecycle.ts'
 import { admitKey, createAccount, settlement } from '../../account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { backupOf, bytesOf, contentOf, restoreInto, withEmpty } from './scene.ts'
+import { createBackup, readContent, restoreInto, streamBytes, withEmpty } from './scene.ts'
 
 let database: TestDatabase
 let whole: Buffer
 let key: string
-let content: Awaited<ReturnType<typeof contentOf>>
+let content: Awaited<ReturnType<typeof readContent>>
 
 beforeAll(async () => {
   database = await testDatabase()
@@ -33,15 +33,15 @@ beforeAll(async () => {
   })
   await Promise.all(Array.from({ length: 50 }, () => gate.settle(settlement(caller))))
   await gate.close(1_000)
-  whole = await backupOf(database.url)
-  content = await contentOf(database.db)
+  whole = await createBackup(database.url)
+  content = await readContent(database.db)
 }, 60_000)
 afterAll(() => database.close(), 60_000)
 
 const LATER = { version: MIGRATIONS.length + 1, name: '0099_later', text: 'create table later ()' }
 
-async function headerOf(bytes: Uint8Array) {
-  return (await checkBackup(bytesOf(bytes))).header
+async function readHeader(bytes: Uint8Array) {
+  return (await checkBackup(streamBytes(bytes))).header
 }
 
 /** Ends the connection of the restore that runs into this database, as a crash of either side does. */
@@ -53,15 +53,15 @@ async function cutOff(db: Database): Promise<void> {
   )
 }
 
-test('a restore into a database that holds something is refused and changes nothing', async () => {
+test('a restore into a database with rows is refused and changes nothing', async () => {
   const other = await testDatabase()
   await createAccount(other.db)
-  const before = await contentOf(other.db)
-  await expect(checkTarget(other.db, { header: await headerOf(whole), migrations: MIGRATIONS })).rejects.toThrow(
+  const before = await readContent(other.db)
+  await expect(checkTarget(other.db, { header: await readHeader(whole), migrations: MIGRATIONS })).rejects.toThrow(
     'expected an empty database, and its table "organization" has rows',
   )
   await expect(restoreInto(other.url, whole)).rejects.toThrow('expected an empty database')
-  expect(await contentOf(other.db)).toEqual(before)
+  expect(await readContent(other.db)).toEqual(before)
   // It goes on serving.
   await checkSchema(other.db)
   await other.close()
@@ -69,9 +69,9 @@ test('a restore into a database that holds something is refused and changes noth
 
 test('a restore into a database whose tables are there and empty fills them', async () => {
   const other = await testDatabase()
-  await checkTarget(other.db, { header: await headerOf(whole), migrations: MIGRATIONS })
+  await checkTarget(other.db, { header: await readHeader(whole), migrations: MIGRATIONS })
   await restoreInto(other.url, whole)
-  expect(await contentOf(other.db)).toEqual(content)
+  expect(await readContent(other.db)).toEqual(content)
   await other.close()
 })
 
@@ -79,7 +79,7 @@ test('a backup of a newer version is refused before anything is done', () =>
   withEmpty(async (source) => {
     const migrations = [...MIGRATIONS, LATER]
     await migrate(source.db, { migrations })
-    const bytes = await backupOf(source.url, { migrations })
+    const bytes = await createBackup(source.url, { migrations })
     await withEmpty(async (target) => {
       await expect(restoreInto(target.url, bytes)).rejects.toThrow('run the newer program')
       expect(await target.db.run('select from pg_tables where schemaname = current_schema()', [])).toEqual([])
@@ -91,18 +91,16 @@ test('a backup of other tables than this program has ever had is refused', () =>
     const edited = MIGRATIONS.map((each) => ({ ...each, text: `${each.text} -- edited` }))
     // Fewer of other tables do not make an older version.
     for (const migrations of [edited, edited.slice(0, 3)]) {
-      const refused = new BackupError(
-        'Cannot restore the backup: its tables are not those of any version of this program',
-      )
+      const refused = new BackupError('Cannot restore the backup: its tables match no version of this program')
       await expect(restoreInto(target.url, whole, { migrations })).rejects.toThrow(refused)
     }
   }))
 
-test('a backup older than the empty tables that are there is refused, with what to do', () =>
+test('a backup older than the existing empty tables is refused, with the remedy', () =>
   withEmpty(async (target) => {
     const migrations = [...MIGRATIONS, LATER]
     await migrate(target.db, { migrations })
-    await expect(checkTarget(target.db, { header: await headerOf(whole), migrations })).rejects.toThrow(
+    await expect(checkTarget(target.db, { header: await readHeader(whole), migrations })).rejects.toThrow(
       'restore into a database without tables',
     )
   }))
@@ -111,7 +109,7 @@ test.each([
   ['the connection is lost', cutOff],
   ['it is asked to stop', async (_: Database, stop: AbortController) => stop.abort(new Error('Asked to stop'))],
 ] as const)(
-  'when %s in the middle of a restore nothing of it remains, nobody serves, and it can start over',
+  'when %s in the middle of a restore nothing of it remains, no process serves, and it can start over',
   (_, fault) =>
     withEmpty(async (target) => {
       const stop = new AbortController()
@@ -136,13 +134,13 @@ test.each([
       await expect(migrate(target.db)).rejects.toBeInstanceOf(SchemaError)
       const config = readConfig({ DATABASE_URL: target.url, DATA_DIR: temporaryDirectory(), CHAINS: '1' }, () => '')
       const life = createLifecycle(silentLog)
-      await expect(createServices(config, { log: silentLog, life })).rejects.toThrow('did not finish')
+      await expect(createServices(config, { log: silentLog, lifecycle: life })).rejects.toThrow('did not finish')
       await life.stop()
 
-      await checkTarget(target.db, { header: await headerOf(whole), migrations: MIGRATIONS })
+      await checkTarget(target.db, { header: await readHeader(whole), migrations: MIGRATIONS })
       await restoreInto(target.url, whole)
       await checkSchema(target.db)
-      expect(await contentOf(target.db)).toEqual(content)
+      expect(await readContent(target.db)).toEqual(content)
     }),
 )
 
@@ -150,11 +148,11 @@ test('of two restores into one database at once, one succeeds and the other chan
   withEmpty(async (target) => {
     const outcomes = await Promise.allSettled([restoreInto(target.url, whole), restoreInto(target.url, whole)])
     expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-    expect(await contentOf(target.db)).toEqual(content)
+    expect(await readContent(target.db)).toEqual(content)
     await checkSchema(target.db)
   }))
 
-test('a service that runs on the empty database knows no key before the restore is whole, and every key afterwards', async () => {
+test('a running service accepts no key before the restore is complete, and every key afterwards', async () => {
   const other = await testDatabase()
   const gate = await createGate({ db: other.db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
   const kinds: string[] = []

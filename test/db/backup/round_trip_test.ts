@@ -13,7 +13,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../../account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
+import { createBackup, packed, readContent, restoreInto, streamBytes, withEmpty } from './scene.ts'
 
 /** Texts that a format might trip over. */
 const ODD = [
@@ -121,14 +121,14 @@ test('a restored database has every row of every table as it was, odd texts, nul
   ]) {
     await db.run(statement, [])
   }
-  const before = await contentOf(db)
+  const before = await readContent(db)
   for (const [table, rows] of Object.entries(before))
     expect({ table, rows: rows.length }).not.toEqual({ table, rows: 0 })
 
-  const bytes = await backupOf(database.url)
+  const bytes = await createBackup(database.url)
   await withEmpty(async (target) => {
     const { end, migrated } = await restoreInto(target.url, bytes)
-    expect(await contentOf(target.db)).toEqual(before)
+    expect(await readContent(target.db)).toEqual(before)
     expect(migrated).toEqual([])
     expect(end.rows['request_log']).toBe(accounts.length * ODD.length)
     for (const { organizationId } of accounts) await readBooks(target.db, organizationId)
@@ -177,7 +177,7 @@ test('a backup that is made while requests are charged holds credits that add up
   expect(texts.length).toBeGreaterThan(BACKUP_TABLES.length)
 
   const bytes = packed(texts.join('').trimEnd().split('\n'))
-  const { end } = await checkBackup(bytesOf(bytes))
+  const { end } = await checkBackup(streamBytes(bytes))
   expect(end.ledger.odd).toBe(0)
   expect(Number(end.ledger.granted)).toBe(Number(end.ledger.balance) + Number(end.ledger.charged))
   expect(Number(end.ledger.charged)).toBe(3 * (end.rows['request_log'] ?? 0))
@@ -271,13 +271,13 @@ test(
         [],
       )
       await source.db.run(`insert into harvest values (1, 2, '\\x03')`, [])
-      const before = await contentOf(source.db, LATER_TABLES)
+      const before = await readContent(source.db, LATER_TABLES)
       expect(before['oddity']).toHaveLength(1)
       expect(before['harvest']).toEqual(['(1,2,"\\\\x03")'])
-      const bytes = await backupOf(source.url, { migrations, tables: LATER_TABLES })
+      const bytes = await createBackup(source.url, { migrations, tables: LATER_TABLES })
       await withEmpty(async (target) => {
         await restoreInto(target.url, bytes, { migrations })
-        expect(await contentOf(target.db, LATER_TABLES)).toEqual(before)
+        expect(await readContent(target.db, LATER_TABLES)).toEqual(before)
         expect(await target.db.run('select n from only parted_2024 order by n', [])).toEqual([
           { n: 1 },
           { n: 2 },
@@ -296,14 +296,14 @@ test(
   'a backup of an older version is restored into its own tables, which are then migrated',
   () =>
     withEmpty(async (target) => {
-      const bytes = await backupOf(database.url)
+      const bytes = await createBackup(database.url)
       const { migrated } = await restoreInto(target.url, bytes, { migrations: [...MIGRATIONS, LATER] })
       expect(migrated).toEqual([LATER.name])
       const [row] = await target.db.run<{ mottos: number }>(
         `select count(*)::integer as mottos from organization where motto = 'none'`,
         [],
       )
-      expect(row?.mottos).toBe((await contentOf(database.db))['organization']?.length)
+      expect(row?.mottos).toBe((await readContent(database.db))['organization']?.length)
     }),
   60_000,
 )
@@ -311,5 +311,5 @@ test(
 test('a database of another version than this program is not backed up', () =>
   withEmpty(async (source) => {
     await migrate(source.db, { migrations: MIGRATIONS.slice(0, 1) })
-    await expect(backupOf(source.url)).rejects.toBeInstanceOf(SchemaError)
+    await expect(createBackup(source.url)).rejects.toBeInstanceOf(SchemaError)
   }))

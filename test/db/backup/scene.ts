@@ -14,7 +14,7 @@ import { emptyDatabase } from '../../support/database.ts'
 const NEVER = new AbortController().signal
 
 /** A backup in memory. */
-export async function backupOf(url: string, options: Partial<WriteOptions> = {}): Promise<Buffer> {
+export async function createBackup(url: string, options: Partial<WriteOptions> = {}): Promise<Buffer> {
   const session = await openSession({ url, applicationName: 'walletscope backup' })
   const chunks: Uint8Array[] = []
   const append = async (bytes: Uint8Array) => {
@@ -25,7 +25,7 @@ export async function backupOf(url: string, options: Partial<WriteOptions> = {})
 }
 
 /** Bytes as a file would give them, a few at a time. */
-export async function* bytesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* streamBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 4_096) yield bytes.subarray(at, at + 4_096)
 }
 
@@ -36,7 +36,7 @@ export async function restoreInto(
   options: Partial<RestoreOptions> & { readonly through?: (part: BackupPart) => Promise<BackupPart> } = {},
 ): Promise<RestoreResult> {
   const { through = async (part) => part, ...rest } = options
-  const reader = readBackup(bytesOf(bytes))
+  const reader = readBackup(streamBytes(bytes))
   const { value: first } = await reader.next()
   if (first?.kind !== 'header') throw new Error('Expected a header first')
   const parts = (async function* () {
@@ -47,7 +47,7 @@ export async function restoreInto(
 }
 
 /** Every row of every table as PostgreSQL writes it, in the order of its text. */
-export async function contentOf(
+export async function readContent(
   db: Database,
   tables: readonly string[] = BACKUP_TABLES,
 ): Promise<Readonly<Record<string, readonly string[]>>> {

@@ -49,7 +49,7 @@ test('each table comes after those that it refers to', async () => {
   expect(late).toEqual([])
 })
 
-test('a table that is backed up is empty after the migrations, or its row gives way to the backup', async () => {
+test('a backed-up table is empty after the migrations, or the backup replaces its row', async () => {
   const empty = backedUp.filter((name) => !REPLACED_TABLES.includes(name))
   for (const { name } of await readTables(database.db, empty)) {
     expect({ name, rows: await database.db.run(`select from "${name}" limit 1`, []) }).toEqual({ name, rows: [] })

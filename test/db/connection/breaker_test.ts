@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { createCircuitBreaker } from '../../../src/db/connection/failure.ts'
 
-test('after three failures one statement at a time finds out whether the server is back', () => {
+test('after three failures only one statement at a time probes the server', () => {
   let nowMs = 0
   const breaker = createCircuitBreaker(() => nowMs)
   for (let failures = 0; failures < 3; failures++) {
     expect(breaker.admits(300)).toBe(true)
-    breaker.failed()
+    breaker.recordFailure()
   }
   expect(breaker.admits(300)).toBe(false)
   nowMs = 100
@@ -14,19 +14,19 @@ test('after three failures one statement at a time finds out whether the server 
   // It is under way until its deadline.
   nowMs = 399
   expect(breaker.admits(300)).toBe(false)
-  breaker.failed()
+  breaker.recordFailure()
   nowMs = 498
   expect(breaker.admits(300)).toBe(false)
   nowMs = 499
   expect(breaker.admits(300)).toBe(true)
-  breaker.succeeded()
+  breaker.recordSuccess()
   expect([breaker.admits(300), breaker.admits(300)]).toEqual([true, true])
 })
 
-test('a statement that may take minutes holds up the next one for less than two seconds', () => {
+test('a probe that may take minutes delays the next probe by less than two seconds', () => {
   let nowMs = 0
   const breaker = createCircuitBreaker(() => nowMs)
-  for (let failures = 0; failures < 3; failures++) breaker.failed()
+  for (let failures = 0; failures < 3; failures++) breaker.recordFailure()
   nowMs = 100
   expect(breaker.admits(600_000)).toBe(true)
   nowMs = 2_000

@@ -29,7 +29,7 @@ function open(url: string, options: { readonly max?: number; readonly lines?: st
   return db
 }
 
-function failureOf(work: Promise<unknown>): Promise<unknown> {
+function catchFailure(work: Promise<unknown>): Promise<unknown> {
   return work.catch((error: Error) => error)
 }
 
@@ -143,16 +143,16 @@ test('run() throws SqlError with the SQLSTATE and the constraint when the server
   await expect(db.run('select 1; select 2', [])).rejects.toMatchObject({ code: '42601' })
 })
 
-test('run() ends by its deadline, frees the server of the statement, and the pool serves on', async () => {
+test('run() ends by its deadline, frees the server of the statement, and the pool keeps serving', async () => {
   const db = open(database.url, { max: 1 })
   const startedMs = performance.now()
-  expect(await failureOf(db.run('select pg_sleep(30)', []))).toBeInstanceOf(UnavailableError)
+  expect(await catchFailure(db.run('select pg_sleep(30)', []))).toBeInstanceOf(UnavailableError)
   expect(performance.now() - startedMs).toBeGreaterThan(1_400)
   expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
   await waitFor('the server to have given the statement up', async () => (await running('select pg_sleep(30)')) === 0)
 })
 
-test('run() keeps to the deadline that a statement asks for, and slow ones delay no others', async () => {
+test('run() keeps the deadline of each statement, and slow statements delay no others', async () => {
   const db = open(database.url, { max: 1 })
   let isSlowOver = false
   const slow = db.run('select pg_sleep(1)', [], { lane: 'background', deadlineMs: 5_000 }).then(() => {
@@ -168,17 +168,17 @@ test('no lane waits for another, and a statement that waits for its own takes no
   const db = open(database.url, { max: 2 })
   await db.run('select 1', [])
   const slow = (['read', 'background'] as const).flatMap((lane) =>
-    Array.from({ length: 2 }, () => failureOf(db.run('select pg_sleep(1)', [], { lane, deadlineMs: 5_000 }))),
+    Array.from({ length: 2 }, () => catchFailure(db.run('select pg_sleep(1)', [], { lane, deadlineMs: 5_000 }))),
   )
   const waiting = db.run('select 1', [], { lane: 'read', deadlineMs: 100 })
-  expect(await failureOf(waiting)).toMatchObject({ message: 'Too many requests wait for the database' })
+  expect(await catchFailure(waiting)).toMatchObject({ message: 'Too many requests wait for the database' })
   expect(await db.run('select 2 as two', [], { lane: 'gate' })).toEqual([{ two: 2 }])
   // The statement that gave up was behind these in the queue; they go on.
   for (const outcome of await Promise.all(slow)) expect(outcome).not.toBeInstanceOf(Error)
   expect(await db.run('select 3 as three', [])).toEqual([{ three: 3 }])
 })
 
-test('a lane opens no more connections than it needs, and waiting statements get their turn', async () => {
+test('a lane opens no more connections than needed, and waiting statements run in order', async () => {
   const { db, close } = await testDatabase()
   const pid = async () => (await db.run<{ pid: number }>('select pg_backend_pid() as pid', []))[0]?.pid
   const alone = [await pid(), await pid(), await pid()]
@@ -190,11 +190,11 @@ test('a lane opens no more connections than it needs, and waiting statements get
   await close()
 })
 
-test('one connection is opened at a time, and to its end, whoever has given up meanwhile', async () => {
+test('connections are opened one at a time, and finished even if their waiters have timed out', async () => {
   const { url, server, sockets } = await slowToOpen(500)
   const db = open(url, { max: 8 })
   const ask = (deadlineMs: number) => db.run('select 1 as one', [], { lane: 'gate', deadlineMs })
-  const given = await Promise.all(Array.from({ length: 20 }, () => failureOf(ask(200))))
+  const given = await Promise.all(Array.from({ length: 20 }, () => catchFailure(ask(200))))
   for (const each of given) expect(each).toMatchObject({ message: 'The database does not answer' })
   expect(sockets).toHaveLength(1)
   await waitFor('an answer', () => ask(1_500).then(Boolean, () => false))
@@ -237,7 +237,7 @@ test('run() sees what was committed before, despite the default isolation of the
 
 test('run() throws UnavailableError when its backend is terminated, and serves the next statement', async () => {
   const db = open(database.url)
-  const victim = failureOf(db.run("select pg_sleep(10), 'victim'", [], { lane: 'background', deadlineMs: 60_000 }))
+  const victim = catchFailure(db.run("select pg_sleep(10), 'victim'", [], { lane: 'background', deadlineMs: 60_000 }))
   await waitFor('the victim to run', async () => (await running("select pg_sleep(10), 'victim'")) === 1)
   await database.db.run(
     "select pg_terminate_backend(pid) from pg_stat_activity where query like '%''victim''%' and pid <> pg_backend_pid()",
@@ -275,7 +275,7 @@ test('run() refuses at once when too many statements wait', async () => {
   expect(outcomes.filter((outcome) => outcome === 'Too many requests wait for the database').length).toBe(100)
 })
 
-test('a refused connection says nothing of host, user or password, and soon costs nothing', async () => {
+test('the error of a refused connection names no host, user or password, and later ones fail at once', async () => {
   const { url, server } = await fakeServer(() => {})
   await new Promise((resolve) => server.close(resolve))
   const lines: string[] = []
@@ -291,10 +291,10 @@ test('a refused connection says nothing of host, user or password, and soon cost
   expect(String(errors.at(-1)?.cause)).toContain('not tried again yet')
 })
 
-test('a database that the server refuses is told in its own words', async () => {
+test('a refusal of the server is reported in its own words', async () => {
   const lines: string[] = []
   const unknown = database.url.replace(/\/[^/?]*(\?|$)/, '/absent$1')
-  const outcome = await failureOf(open(unknown, { lines }).run('select 1', []))
+  const outcome = await catchFailure(open(unknown, { lines }).run('select 1', []))
   expect(outcome).toBeInstanceOf(UnavailableError)
   expect(lines.map((line) => JSON.parse(line).reason)).toEqual(['database "absent" does not exist (3D000)'])
 })
@@ -315,7 +315,7 @@ test.each([
   server.close()
 })
 
-test('run() turns to the next host when the first is away', async () => {
+test('run() uses the next host when the first is unreachable', async () => {
   const url = new URL(database.url)
   url.searchParams.set('host', `/nowhere,${url.searchParams.get('host') ?? url.host}`)
   const db = open(url.href)
@@ -363,7 +363,7 @@ async function withServer(work: (server: TestServer, db: Database) => Promise<vo
 test('the pool serves again after the server was killed and came back', () =>
   withServer(async (server, db) => {
     await db.run('create table kept (id integer)', [])
-    const interrupted = failureOf(db.run('select pg_sleep(5)', [], { lane: 'background', deadlineMs: 60_000 }))
+    const interrupted = catchFailure(db.run('select pg_sleep(5)', [], { lane: 'background', deadlineMs: 60_000 }))
     await waitFor('the statement to run', async () => (await running('select pg_sleep(5)', db)) === 1)
     server.signal('SIGKILL')
     expect(await interrupted).toBeInstanceOf(UnavailableError)
@@ -371,12 +371,12 @@ test('the pool serves again after the server was killed and came back', () =>
     expect(await db.run('select count(*)::int4 as n from kept', [])).toEqual([{ n: 0 }])
   }))
 
-test('the pool serves again after the server was away and came back', () =>
+test('the pool serves again after the server was unreachable and came back', () =>
   withServer(async (server, db) => {
     await db.run('select 1', [])
     await server.stop()
     for (let count = 0; count < 10; count++) {
-      expect(await failureOf(db.run('select 1', []))).toBeInstanceOf(UnavailableError)
+      expect(await catchFailure(db.run('select 1', []))).toBeInstanceOf(UnavailableError)
       await Bun.sleep(20)
     }
     await server.start()
@@ -387,7 +387,7 @@ test('the pool answers by the deadline while the server is frozen, and serves ag
   withServer(async (server, db) => {
     await Promise.all(Array.from({ length: 4 }, () => db.run('select pg_sleep(0.01)', [])))
     server.signal('SIGSTOP')
-    const frozen = await Promise.all(Array.from({ length: 8 }, () => failureOf(db.run('select 1', []))))
+    const frozen = await Promise.all(Array.from({ length: 8 }, () => catchFailure(db.run('select 1', []))))
     server.signal('SIGCONT')
     for (const outcome of frozen) expect(outcome).toBeInstanceOf(UnavailableError)
     await recovery(db)

@@ -90,7 +90,7 @@ test('a failure of the server, such as a full disk, is reported as it is', async
   await session.close()
 })
 
-test('a database that is away fails at once', async () => {
-  const opening = openSession({ url: 'postgres://someone@127.0.0.1:1/nothing', applicationName: 'session' })
+test('an unreachable database fails at once', async () => {
+  const opening = openSession({ url: 'postgres://user@127.0.0.1:1/nothing', applicationName: 'session' })
   await expect(opening).rejects.toBeInstanceOf(UnavailableError)
 })

@@ -33,7 +33,7 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
   beforeAll(async () => {
     pair = await startReplicatedPair()
     const primary = openDatabase({ url: pair.url, ...options })
-    standby = openDatabase({ url: pair.urlOf('standby'), ...options })
+    standby = openDatabase({ url: pair.getUrl('standby'), ...options })
     db = withStandby({ primary, standby }, options)
     await migrate(primary)
     await db.run('create table note (n integer)', [])
@@ -44,7 +44,7 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
   }, 60_000)
   beforeEach(() => waitFor('the standby to be asked', async () => (await answeredByStandby()) === true, 30_000), 60_000)
 
-  test('answers what it may, and nothing else', async () => {
+  test('answers only statements of lane copy', async () => {
     for (const lane of ['gate', 'read', 'background'] as const) {
       const rows = await db.run<object>('select pg_is_in_recovery() as standby', [], { lane })
       expect(rows).toEqual([{ standby: false }])
@@ -66,7 +66,7 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     await Promise.all(others)
   }, 60_000)
 
-  test('that is behind is not asked: the primary answers, and the lag is told', async () => {
+  test('that lags is not used: the primary answers, and the lag is reported', async () => {
     const from = (await count()) ?? 0
     await pair.replay('pause')
     try {
@@ -81,13 +81,13 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     expect((await db.state()).lag_seconds).toBe(0)
   }, 60_000)
 
-  test('can answer all that it may be asked', async () => {
+  test('can answer every query of lane copy', async () => {
     expect(COPIED.length).toBeGreaterThan(8)
     for (const name of COPIED) {
       const text = sqlText('queries', name)
       const params = new Set(text.replaceAll(/^--.*$/gm, '').match(/\$\d+/g)).size
       const nulls = Array.from({ length: params }, () => 'null').join(', ')
-      const one = openDatabase({ url: pair.urlOf('standby'), ...options, max: 1 })
+      const one = openDatabase({ url: pair.getUrl('standby'), ...options, max: 1 })
       await one.run(`prepare ${name} as ${text}`, [])
       const plan = await one.run(`explain execute ${name}${params === 0 ? '' : `(${nulls})`}`, [])
       expect([name, plan.length > 0]).toEqual([name, true])
@@ -104,11 +104,11 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     expect(await readRequestLog(standby, filter)).toEqual({ total: 0, entries: [] })
   }, 60_000)
 
-  test('that dies is done without, and is asked again once it is back', async () => {
+  test('that dies is not used, and is used again once it is back', async () => {
     const from = (await count()) ?? 0
     pair.killStandby()
     // A synchronous one would hold up every write.
-    const url = pair.urlOf('primary')
+    const url = pair.getUrl('primary')
     const alone = openDatabase({ url, ...options, max: 1 })
     await alone.run("alter system set synchronous_standby_names = ''", [])
     await alone.run('select pg_reload_conf()', [])
@@ -120,7 +120,7 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     await waitFor('it is asked again', async () => (await answeredByStandby()) === true, 30_000)
   }, 120_000)
 
-  test('that was promoted is no standby any more', async () => {
+  test('that was promoted no longer counts as a standby', async () => {
     const from = (await count()) ?? 0
     await pair.takeOver('killed')
     await waitFor('the primary answers', async () => (await write().catch(() => undefined)) !== undefined, 30_000)

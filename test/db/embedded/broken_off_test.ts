@@ -59,7 +59,7 @@ const ALL_STEPS: readonly { readonly step: string; readonly reached: (dataDir: s
 const LONG = ['the programs are being unpacked', 'initdb writes', 'the server starts']
 const STEPS = ALL_STEPS.filter(({ step }) => IS_FULL || LONG.includes(step))
 
-test.each(STEPS)('kill -9 in a first start when $step: the next one works and tidies up', async ({ reached }) => {
+test.each(STEPS)('kill -9 in a first start when $step: the next start works and cleans up', async ({ reached }) => {
   const dataDir = temporaryDirectory()
   const owner = startOwner(dataDir)
   await waitFor('the step', () => reached(dataDir), 30_000)
@@ -118,7 +118,7 @@ async function startAbandoned(dataDir: string) {
   return { home, ended }
 }
 
-test('a server whose service is gone before it has begun ends by itself', async () => {
+test('a server whose service ends before the server starts ends by itself', async () => {
   const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
   const { home, ended } = await startAbandoned(dataDir)
@@ -127,7 +127,7 @@ test('a server whose service is gone before it has begun ends by itself', async 
   expect((await findServerProcesses(home)).pids).toEqual([])
 })
 
-test('a service starts although a server of a killed one begins at the same moment', async () => {
+test('a service starts although a server of a killed service starts at the same moment', async () => {
   const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
   for (let attempt = 0; attempt < caseCount(10, 3); attempt += 1) {
@@ -138,7 +138,7 @@ test('a service starts although a server of a killed one begins at the same mome
   }
 })
 
-test('of processes that start at once in a new data directory one serves, and the others say who', async () => {
+test('of processes that start at once in a new data directory one serves, and the others name its pid', async () => {
   const dataDir = temporaryDirectory()
   const owners = Array.from({ length: 4 }, () => startOwner(dataDir, programParent))
   const outcomes = await Promise.all(
@@ -170,7 +170,7 @@ const IS_MOUNTED =
 if (IS_MOUNTED) closers.push(() => Bun.spawnSync(['umount', '-l', disk]))
 
 // A disk of that size is a matter of root and of what the machine allows.
-test.if(IS_MOUNTED)('on a full disk a first start says so, and works once there is room', async () => {
+test.if(IS_MOUNTED)('a first start reports a full disk, and works once there is room', async () => {
   const dataDir = join(disk, 'data')
   const resize = (size: string) =>
     expect(Bun.spawnSync(['mount', '-o', `remount,size=${size}`, disk]).success).toBe(true)

@@ -77,7 +77,7 @@ function isAnother(dataDir: string, first: number): boolean {
   }
 }
 
-test('startEmbedded() makes a database that keeps its data over a restart and syncs every commit', async () => {
+test('startEmbedded() creates a database that keeps its data over a restart and syncs every commit', async () => {
   const dataDir = join(temporaryDirectory(), 'made', 'here')
   const steps: string[] = []
   const first = await start(dataDir, (step) => steps.push(step))
@@ -221,7 +221,7 @@ test('close() does not wait for a program that a session began and that outlives
   }
 })
 
-test('close() ends a server that is being started again and does not get ready', async () => {
+test('close() ends a restarting server that never becomes ready', async () => {
   const dataDir = await dataDirectory()
   const server = await start(dataDir)
   await withDatabase(server.url, (db) => db.run('alter system set pre_auth_delay = 60', []))
@@ -243,7 +243,7 @@ test('startEmbedded() starts despite a pid file whose pid belongs to another pro
   await server.close()
 })
 
-test('startEmbedded() starts over if an earlier first start broke off', async () => {
+test('startEmbedded() starts over if an earlier first start was interrupted', async () => {
   const dataDir = temporaryDirectory()
   const home = join(dataDir, 'postgres')
   mkdirSync(join(home, 'creating-abcdef', 'cluster-18'), { recursive: true })
@@ -253,7 +253,7 @@ test('startEmbedded() starts over if an earlier first start broke off', async ()
   expect(readdirSync(home).filter((name) => name.startsWith('creating-'))).toEqual([])
 })
 
-test('startEmbedded() releases the directory when it fails, with what PostgreSQL said', async () => {
+test('startEmbedded() releases the directory when it fails, and throws PostgreSQL’s messages', async () => {
   const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
   const version = join(dataDir, 'postgres', 'cluster-18', 'PG_VERSION')
@@ -282,7 +282,7 @@ test.each([
   expect(await findRunningEmbedded(dataDir)).toBeUndefined()
 })
 
-test('startEmbedded() refuses a path that is too long for the lock, and makes nothing', async () => {
+test('startEmbedded() refuses a path that is too long for the lock, and creates nothing', async () => {
   const parent = temporaryDirectory()
   const dataDir = join(parent, 'x'.repeat(250), 'x'.repeat(250))
   await expect(start(dataDir)).rejects.toThrow(
@@ -311,7 +311,7 @@ test.each([
       'made it, move "HOME" away, then run "walletscope restore --from FILE" with this one',
   },
   { name: 'cluster-19', says: 'holds data of PostgreSQL 19, this version runs 18: ' },
-  { name: 'cluster-18.old', says: 'stands beside its data; move it elsewhere' },
+  { name: 'cluster-18.old', says: 'is not data of this version; move it elsewhere' },
 ])('startEmbedded() makes no empty database beside $name, and says how to move', async ({ name, says }) => {
   const dataDir = temporaryDirectory()
   const other = join(dataDir, 'postgres', name)

@@ -95,7 +95,7 @@ async function ownerScript(): Promise<string> {
 }
 
 /**
- * Tells what it sees of the database's processes while it is made, and writes a file into every directory of theirs,
+ * Reports which of the database's processes it sees during creation, and writes a file into every directory of theirs,
  * below `root`, that it can: through the path, and through what the system shows of processes of the same user. It
  * looks only at descendants of process `ancestor`, not at other processes of `nobody`.
  */
@@ -129,7 +129,7 @@ setInterval(() => {
 }, 1)
 `
 
-/** Connects to a socket and says what became of a startup message: a letter of the protocol with a code, or an error. */
+/** Sends a startup message to a socket; returns the protocol's letter with a code, or an error. */
 const CONNECT = `
 const body = Buffer.from('user\\0walletscope\\0database\\0postgres\\0\\0'), head = Buffer.alloc(8)
 head.writeInt32BE(8 + body.length, 0); head.writeInt32BE(196608, 4)
@@ -165,7 +165,7 @@ describe.if(IS_ROOT)('as root', () => {
     },
   )
 
-  test('links and notes that PostgreSQL’s own user leaves in its files lead nowhere', async () => {
+  test('links and pid files planted by PostgreSQL’s own user have no effect', async () => {
     const dataDir = await dataDirectory()
     const outside = victim()
     const before = snapshot(outside)
@@ -189,7 +189,7 @@ describe.if(IS_ROOT)('as root', () => {
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull()
   })
 
-  test('while the database is created, another process of `nobody` reaches none of it', async () => {
+  test('while the database is created, another process of `nobody` cannot access it', async () => {
     const dataDir = temporaryDirectory()
     const spy = startAs(NOBODY, SPY, [dataDir, String(process.pid)])
     await waitFor('the spy to look', () => spy.printed().includes('looking'))
@@ -235,8 +235,8 @@ describe.if(IS_ROOT)('as root', () => {
 
   test.each([
     { what: 'belongs to another user', prepare: (path: string) => chownSync(path, STRANGER, STRANGER) },
-    { what: 'can be written by everybody', prepare: (path: string) => chmodSync(path, 0o777) },
-    { what: 'can be written by a group', prepare: (path: string) => chmodSync(path, 0o775) },
+    { what: 'is writable by all users', prepare: (path: string) => chmodSync(path, 0o777) },
+    { what: 'is writable by a group', prepare: (path: string) => chmodSync(path, 0o775) },
   ])('a data directory that $what is refused, and so is one below it; nothing is made there', async ({ prepare }) => {
     const dataDir = temporaryDirectory()
     prepare(dataDir)
@@ -247,7 +247,7 @@ describe.if(IS_ROOT)('as root', () => {
     expect(readdirSync(dataDir)).toEqual([])
   })
 
-  test('a home that is a link, or another user’s, is refused with what mends it', async () => {
+  test('a home that is a link, or another user’s, is refused with the remedy', async () => {
     const dataDir = temporaryDirectory()
     const outside = victim()
     const before = snapshot(outside)
@@ -294,7 +294,7 @@ describe.if(IS_ROOT)('as root', () => {
     expect(tried).toBe('EACCES')
   })
 
-  test('a user without a name is told that PostgreSQL needs one', async () => {
+  test('a user without a name gets an error that PostgreSQL needs one', async () => {
     const dataDir = temporaryDirectory()
     chownSync(dataDir, STRANGER, STRANGER)
     closers.push(() => rmSync(dataDir, { recursive: true, force: true }))

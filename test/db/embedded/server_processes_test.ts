@@ -20,7 +20,7 @@ function bystander(cwd: string): ChildProcess & { readonly pid: number } {
   return Object.assign(child, { pid })
 }
 
-function pidFileOf(pid: number, cluster: string): string {
+function formatPidFile(pid: number, cluster: string): string {
   return `${pid}\n${cluster}\n${Math.floor(Date.now() / 1_000)}\n5432\n\n\n`
 }
 
@@ -29,14 +29,14 @@ test('another process in the cluster’s directory, even one that the pid file n
   const cluster = join(dataDir, 'postgres', 'cluster-18')
   await (await start(dataDir)).close()
   const other = bystander(cluster)
-  writeFileSync(join(cluster, 'postmaster.pid'), pidFileOf(other.pid, cluster))
+  writeFileSync(join(cluster, 'postmaster.pid'), formatPidFile(other.pid, cluster))
   const server = await start(dataDir)
   const pids = serverPids(dataDir)
   // A server that hangs is killed in the end, by its known pids.
   // The first of them starts and ends the others.
   for (const pid of pids.slice(0, 1)) process.kill(pid, 'SIGSTOP')
   // On other systems only the file names the server's process.
-  if (process.platform === 'linux') writeFileSync(join(cluster, 'postmaster.pid'), pidFileOf(other.pid, cluster))
+  if (process.platform === 'linux') writeFileSync(join(cluster, 'postmaster.pid'), formatPidFile(other.pid, cluster))
   await server.close()
   expect([other.exitCode, other.signalCode]).toEqual([null, null])
   expect((await findServerProcesses({ path: join(dataDir, 'postgres'), user: serverUser() })).pids).toEqual([])
@@ -44,7 +44,7 @@ test('another process in the cluster’s directory, even one that the pid file n
   expect([other.exitCode, other.signalCode]).toEqual([null, null])
 })
 
-test('livingServer() names only the processes of a server, and which one is its postmaster', async () => {
+test('findServerProcesses() lists only the processes of a server, and which one is its postmaster', async () => {
   const dataDir = temporaryDirectory()
   const home = { path: join(dataDir, 'postgres'), user: serverUser() }
   expect(await findServerProcesses(home)).toEqual({ postmaster: undefined, pids: [] })
@@ -60,7 +60,7 @@ test('livingServer() names only the processes of a server, and which one is its 
   expect((await findServerProcesses(home)).pids).toEqual([])
 })
 
-test('postmasterByPidFile() believes the file only about a process that is PostgreSQL, of that user, since that time', async () => {
+test('readPostmasterPid() trusts the file only for a PostgreSQL process of that user and that start time', async () => {
   const dataDir = await dataDirectory()
   const cluster = join(dataDir, 'postgres', 'cluster-18')
   const server = await start(dataDir)
@@ -74,8 +74,8 @@ test('postmasterByPidFile() believes the file only about a process that is Postg
   const [pid, directory, started, ...rest] = text.split('\n')
   const lies = [
     [pid, directory, String(Number(started) - 3_600), ...rest].join('\n'),
-    pidFileOf(bystander(cluster).pid, cluster),
-    pidFileOf(1, cluster),
+    formatPidFile(bystander(cluster).pid, cluster),
+    formatPidFile(1, cluster),
     '-1\n\n1\n',
     'x'.repeat(1_000_000),
     '',

@@ -4,7 +4,7 @@ import { embeddedUrl, resolveSocketDirectory } from '../../../src/db/embedded/so
 
 const LONG = `/data/${'long/'.repeat(30)}postgres`
 
-test('socketPlace() is in the home wherever a socket can have that path', () => {
+test('resolveSocketDirectory() returns the home’s directory if a socket can have that path', () => {
   for (const platform of ['linux', 'darwin']) {
     expect(resolveSocketDirectory('/data/my postgres', { uid: 501, fd: 7, platform })).toEqual({
       base: '/data/my postgres',
@@ -29,7 +29,7 @@ test.each([LONG, '/a,b/postgres', '/a:5/postgres', '/"a"/postgres'])(
   },
 )
 
-test('embeddedUrl() leads to the socket of any place', () => {
+test('embeddedUrl() connects to a socket in any directory', () => {
   for (const directory of ['/data/postgres/socket', "/it's 5% é\\/socket", '/proc/7/fd/3/socket']) {
     expect(parseDatabaseUrl(embeddedUrl(directory))).toMatchObject({
       listeners: [{ path: `${directory}/.s.PGSQL.5432` }],

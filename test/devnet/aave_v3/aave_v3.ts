@@ -56,7 +56,7 @@ export function createAaveV3(
   const one = async (transaction: Transaction): Promise<void> => {
     await send([transaction])
   }
-  const reserveOf = (market: MarketName, asset: AssetName) => {
+  const getReserve = (market: MarketName, asset: AssetName) => {
     const reserve = markets[market].reserves.find(({ name }) => name === asset)
     if (reserve === undefined) throw new Error(`Cannot find ${asset} in the market ${market}`)
     return reserve
@@ -66,7 +66,7 @@ export function createAaveV3(
     readAccountsData(rpc, { market, wallets, block })
   return {
     markets,
-    reserveOf,
+    reserveOf: getReserve,
     supply: (movement: Movement) => one(supplyCall(movement)),
     borrow: (borrowing: Borrowing) => one(borrowCall(borrowing)),
     repay: (borrowing: Borrowing) => one(repayCall(borrowing)),
@@ -75,7 +75,7 @@ export function createAaveV3(
     setEMode: (choice: Parameters<typeof setEmodeCall>[0]) => one(setEmodeCall(choice)),
     liquidate: (liquidation: Liquidation) => one(liquidateCall(liquidation)),
     transferAToken: ({ market, wallet, asset, amount, to }: Movement & { readonly to: Address }) =>
-      one(transferCall({ token: reserveOf(market, asset).aToken, from: wallet, to, amount })),
+      one(transferCall({ token: getReserve(market, asset).aToken, from: wallet, to, amount })),
     restrict: (...args: Parameters<typeof restrictCall>) => one(restrictCall(...args)),
     setPrice: (asset: AssetName, usdE8: bigint) => one(setPriceCall(asset, usdE8)),
     /** Makes an asset's feed revert, until it is mended. */

@@ -114,9 +114,9 @@ export const AAVE_WALLETS = {
   frozen: toWalletAddress('aave frozen'),
   /** Partly liquidated, healthy since. */
   liquidated: toWalletAddress('aave liquidated'),
-  /** May be liquidated, but nobody did. */
+  /** Can be liquidated, but was not. */
   underwater: toWalletAddress('aave underwater'),
-  /** Owes more than it has, and nobody liquidated it. */
+  /** Owes more than it has, and was not liquidated. */
   insolvent: toWalletAddress('aave insolvent'),
   /** All collateral liquidated, the rest of the debt written off. */
   badDebt: toWalletAddress('aave bad debt'),

@@ -85,7 +85,7 @@ async function compileInChild(units: readonly AnyUnitName[]): Promise<Record<str
   return JSON.parse(output) as Record<string, Compiled>
 }
 
-/** Shares of about equal cost: the most expensive unit first, each to whoever has least so far. */
+/** Shares of about equal cost: the most expensive unit first, each to the smallest share so far. */
 function divide<U extends AnyUnitName>(units: readonly U[], count: number): U[][] {
   const shares = Array.from({ length: Math.min(count, units.length) }, () => ({ costMs: 0, units: [] as U[] }))
   for (const unit of units.toSorted((a, b) => ALL_UNITS[b].costMs - ALL_UNITS[a].costMs)) {

@@ -117,7 +117,7 @@ export async function aaveHistory(
   return { wallets, gateway, actor, owners, fromBlock, toBlock }
 }
 
-/** Everybody has something, and lets the two contracts use it. */
+/** All wallets have tokens, and approve the two contracts. */
 function startCalls({ aave, gateway, actor, random }: Scene, wallet: Address): Transaction[] {
   const approvals = TRADED.flatMap((asset) => {
     const { aToken, variableDebtToken } = aave.reserveOf(MARKET, asset)

@@ -34,7 +34,7 @@ test('every market answers at its addresses, each contract wired to the others',
   }
 })
 
-test('the chain ends in the present although weeks of interest lie behind it', async () => {
+test('the chain ends in the present after weeks of interest', async () => {
   const { timestamp } = await devnet.client.getBlock({ blockNumber: built.blockNumber })
   expect(Math.abs(Number(timestamp) - built.timeSec)).toBeLessThan(60)
   const { liquidityIndex, variableBorrowIndex } = await aave.getReserveData('main', 'usdc', built.blockNumber)
@@ -85,14 +85,14 @@ test('the borrower has several collaterals and several debts', async () => {
 
 test('wallets in an eMode have its threshold, mixed ones something between', async () => {
   const { emode, mixedEmode, modal, etherfiOnly } = aave.wallets
-  expect(await emodeOf('main', emode)).toBe(1n)
+  expect(await readEmode('main', emode)).toBe(1n)
   expect((await aave.getUserAccountData('main', emode)).currentLiquidationThreshold).toBe(9500n)
   const mixed = await aave.getUserAccountData('main', mixedEmode)
   expect(mixed.currentLiquidationThreshold).toBeGreaterThan(7800n)
   expect(mixed.currentLiquidationThreshold).toBeLessThan(9500n)
-  expect(await emodeOf('main', modal)).toBe(7n)
-  expect(await collateralOf('main', modal)).toContain('modal')
-  expect(await emodeOf('etherfi', etherfiOnly)).toBe(1n)
+  expect(await readEmode('main', modal)).toBe(7n)
+  expect(await readCollateral('main', modal)).toContain('modal')
+  expect(await readEmode('etherfi', etherfiOnly)).toBe(1n)
 })
 
 test('collateral of LTV zero, by reserve and by eMode, counts for liquidation and gives no loan', async () => {
@@ -107,22 +107,22 @@ test('collateral of LTV zero, by reserve and by eMode, counts for liquidation an
   }
 })
 
-test('supplies that are no collateral: switched off, isolated beside, received, not collateral at all', async () => {
+test('supplies are no collateral if switched off, isolated, received, or never collateral', async () => {
   const { switchedOff, isolated, receiver, receiverBorrower, bytes32 } = aave.wallets
-  expect(await collateralOf('main', switchedOff)).toEqual(['weth'])
-  expect(await suppliedOf('main', switchedOff)).toContain('wbtc')
-  expect(await collateralOf('main', isolated)).toEqual(['isolated'])
-  expect(await suppliedOf('main', isolated)).toContain('weth')
-  expect(await suppliedOf('main', receiver)).toEqual(['weth'])
-  expect(await collateralOf('main', receiver)).toEqual([])
-  expect(await collateralOf('main', receiverBorrower)).toEqual(['weeth'])
-  expect(await collateralOf('main', bytes32)).toEqual(['mkr'])
-  expect(await suppliedOf('main', bytes32)).toContain('gho')
+  expect(await readCollateral('main', switchedOff)).toEqual(['weth'])
+  expect(await readSupplied('main', switchedOff)).toContain('wbtc')
+  expect(await readCollateral('main', isolated)).toEqual(['isolated'])
+  expect(await readSupplied('main', isolated)).toContain('weth')
+  expect(await readSupplied('main', receiver)).toEqual(['weth'])
+  expect(await readCollateral('main', receiver)).toEqual([])
+  expect(await readCollateral('main', receiverBorrower)).toEqual(['weeth'])
+  expect(await readCollateral('main', bytes32)).toEqual(['mkr'])
+  expect(await readSupplied('main', bytes32)).toContain('gho')
 })
 
 test('holdings in the paused and the frozen reserve still count', async () => {
-  expect(await collateralOf('main', aave.wallets.paused)).toContain('paused')
-  expect(await collateralOf('main', aave.wallets.frozen)).toContain('frozen')
+  expect(await readCollateral('main', aave.wallets.paused)).toContain('paused')
+  expect(await readCollateral('main', aave.wallets.frozen)).toContain('frozen')
   const debts = await aave.getUserReserves('main', aave.wallets.frozen)
   expect(debts.find(({ asset }) => asset === 'frozen')?.variableDebt).toBeGreaterThan(0n)
 })
@@ -156,19 +156,19 @@ test('one wallet is in all three markets, others in one of them alone', async ()
   }
   expect(await aave.getUserReserves('main', lidoOnly)).toEqual([])
   expect(await aave.getUserReserves('main', etherfiOnly)).toEqual([])
-  expect(await suppliedOf('lido', lidoOnly)).toEqual(['wsteth', 'usdc'])
+  expect(await readSupplied('lido', lidoOnly)).toEqual(['wsteth', 'usdc'])
 })
 
 test('the 3.0 market has variable and stable debt and an eMode', async () => {
   const debts = await aave.getUserReserves('v3_0', aave.wallets.oldBorrower)
   expect(debts.find(({ asset }) => asset === 'dai')?.stableDebt).toBeGreaterThan(0n)
   expect(debts.find(({ asset }) => asset === 'usdc')?.variableDebt).toBeGreaterThan(0n)
-  expect(await emodeOf('v3_0', aave.wallets.oldEmode)).toBe(1n)
+  expect(await readEmode('v3_0', aave.wallets.oldEmode)).toBe(1n)
   for (const { stableDebtToken } of aave.markets.v3_0.reserves) expect(BigInt(stableDebtToken)).not.toBe(0n)
   for (const { stableDebtToken } of aave.markets.main.reserves) expect(BigInt(stableDebtToken)).toBe(0n)
 })
 
-test('an asset without a price fails its holders in its market, and nobody and nowhere else', async () => {
+test('an asset without a price fails only its holders, and only in its market', async () => {
   const { breakable, supplier } = aave.wallets
   const others = async () => [
     await aave.getUserAccountData('lido', breakable),
@@ -185,13 +185,13 @@ test('an asset without a price fails its holders in its market, and nobody and n
   expect(await others()).toHaveLength(2)
   await aave.setPrice('breakable', BigInt(Math.round(ASSETS.breakable.usd * 1e8)))
   const after = await aave.getUserAccountData('main', breakable)
-  // But for the interest of a few seconds, where somebody has borrowed it.
+  // Except for a few seconds of interest on borrowed assets.
   const grown = after.totalCollateralBase - before.totalCollateralBase
   expect(grown).toBeGreaterThanOrEqual(0n)
   expect(grown * 1_000_000n).toBeLessThan(before.totalCollateralBase)
 })
 
-test('the helpers move a wallet through a whole life', async () => {
+test('the helpers move a wallet through all its actions', async () => {
   const snapshot = await devnet.client.snapshot()
   const [wallet, market] = [aave.wallets.empty, 'lido'] as const
   await aave.supply({ market, wallet, asset: 'wsteth', amount: 10n ** 18n })
@@ -213,7 +213,7 @@ test('the helpers move a wallet through a whole life', async () => {
   await aave.repay({ market, wallet, asset: 'weth', amount: 2n * 10n ** 18n })
   await aave.setUseAsCollateral({ market, wallet, asset: 'wsteth', on: false })
   await aave.transferAToken({ market, wallet, asset: 'wsteth', amount: 1000n, to: aave.wallets.left })
-  expect(await suppliedOf(market, aave.wallets.left)).toEqual(['wsteth'])
+  expect(await readSupplied(market, aave.wallets.left)).toEqual(['wsteth'])
   await aave.withdraw({ market, wallet, asset: 'wsteth', amount: maxUint256 })
   expect(await aave.getUserReserves(market, wallet)).toEqual([])
   const balance = { address: ASSETS.wsteth.address, abi: TOKEN_ABI, functionName: 'balanceOf', args: [wallet] } as const
@@ -221,17 +221,17 @@ test('the helpers move a wallet through a whole life', async () => {
   await devnet.client.revert({ id: snapshot })
 })
 
-async function emodeOf(market: MarketName, wallet: Address): Promise<bigint> {
+async function readEmode(market: MarketName, wallet: Address): Promise<bigint> {
   const call = { abi: POOL_ABI, functionName: 'getUserEMode', args: [wallet] } as const
   return devnet.client.readContract({ address: MARKETS[market].pool, ...call })
 }
 
-async function collateralOf(market: MarketName, wallet: Address): Promise<AssetName[]> {
+async function readCollateral(market: MarketName, wallet: Address): Promise<AssetName[]> {
   const reserves = await aave.getUserReserves(market, wallet)
   return reserves.filter(({ isCollateral }) => isCollateral).map(({ asset }) => asset)
 }
 
-async function suppliedOf(market: MarketName, wallet: Address): Promise<AssetName[]> {
+async function readSupplied(market: MarketName, wallet: Address): Promise<AssetName[]> {
   const reserves = await aave.getUserReserves(market, wallet)
   return reserves.filter(({ supplied }) => supplied > 0n).map(({ asset }) => asset)
 }

@@ -20,7 +20,7 @@ export interface Release {
   readonly configurator: Hex
   /** Deploys the implementation of a market's Pool, whose provider is in place. */
   deployPool(send: Send, market: MarketPlan): Promise<Address>
-  /** Deploys what reserves are made of and says how to list them; the Pool is in place. */
+  /** Deploys the parts of reserves and returns how to list them; the Pool exists already. */
   listReserves(send: Send, market: MarketPlan): Promise<Transaction[]>
   /** What only this version knows of an asset. */
   reserveCalls(market: MarketPlan, asset: AssetName, reserve: ReserveSetup): Transaction[]

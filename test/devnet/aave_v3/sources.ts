@@ -72,7 +72,7 @@ export function inputFor(units: readonly AnyUnitName[]): SolcInput {
   const sources: Record<string, { readonly content: string }> = {}
   const add = (name: string): void => {
     if (name in sources) return
-    const content = readFileSync(pathOf(name), 'utf8').replaceAll(NPM_NAME, OPEN_ZEPPELIN)
+    const content = readFileSync(resolvePath(name), 'utf8').replaceAll(NPM_NAME, OPEN_ZEPPELIN)
     sources[name] = { content }
     for (const [, imported = ''] of content.matchAll(IMPORT)) {
       add(imported.startsWith('.') ? posix.join(dirname(name), imported) : imported)
@@ -95,7 +95,7 @@ export function cacheKey(units: readonly AnyUnitName[]): string {
 }
 
 /** Where an import lives; the paths are those of Aave's own remappings. */
-function pathOf(name: string): string {
+function resolvePath(name: string): string {
   const places = [
     [`${ROOT}/`, join(dirname(origin), 'src', 'contracts')],
     ['solidity-utils/', join(dirname(utilities), 'src')],

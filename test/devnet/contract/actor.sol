@@ -5,7 +5,7 @@ interface IApprove {
     function approve(address spender, uint256 value) external returns (bool);
 }
 
-/// Does what it is told, several calls in one transaction, and takes flash loans: an adapter that wallets let spend
+/// Executes the given calls in one transaction, and takes flash loans: an adapter that wallets let spend
 /// their aTokens, or a contract wallet. What it borrowed in a flash loan it lets the Pool take back.
 contract Actor {
     struct Call {

@@ -19,7 +19,7 @@ contract FeeToken {
     }
 }
 
-/// Balances grow for everybody at once, and with every block.
+/// Balances grow for all holders at once, and with every block.
 contract RebasingToken {
     string public constant name = 'Rebasing';
     string public constant symbol = 'GROW';

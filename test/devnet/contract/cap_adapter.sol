@@ -6,7 +6,7 @@ interface ILatestAnswer {
 }
 
 /// What Aave's oracle asks for a stablecoin: the token's own feed, cut at a cap. Like the real one, it has no
-/// `latestRoundData`, so that nobody who asks it learns how old the answer is.
+/// `latestRoundData`, so that callers cannot learn the age of the answer.
 contract CapAdapter {
     ILatestAnswer public immutable ASSET_TO_USD_AGGREGATOR;
     int256 public immutable priceCap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-/// A price feed with the surface of a Chainlink aggregator, whose answer anybody may set.
+/// A price feed with the surface of a Chainlink aggregator, whose answer any account may set.
 contract Feed {
     uint8 public immutable decimals;
     string public description;

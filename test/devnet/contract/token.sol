@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-/// An ERC-20 that says nothing about itself; anybody may mint.
+/// An ERC-20 without metadata that any account may mint.
 contract BareToken {
     uint256 public totalSupply;
     mapping(address => uint256) public balanceOf;

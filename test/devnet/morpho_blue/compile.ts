@@ -78,7 +78,7 @@ if (import.meta.main) {
     .filter(([name]) => wanted.includes(name))
     .map(([name, { evm }]) => [name, `0x${evm.bytecode.object}`])
   mkdirSync(CACHE, { recursive: true })
-  // Two processes may compile at the same time: whoever renames last writes the same.
+  // Two processes may compile at the same time: the last rename writes the same content.
   const temporary = `${path}.${process.pid}`
   writeFileSync(temporary, JSON.stringify(Object.fromEntries(codes)))
   renameSync(temporary, path)

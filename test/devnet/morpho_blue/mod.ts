@@ -39,7 +39,7 @@ export interface MorphoDevnet extends MorphoScenario {
   setOracle(market: MorphoMarket, state: { readonly price: bigint; readonly mood?: OracleBehavior }): Promise<void>
   /** Rates per second, 18 decimals. */
   setLinearIrm(state: { readonly base: bigint; readonly slope: bigint; readonly silent?: boolean }): Promise<void>
-  /** What Aave's oracle is told about a token of `AAVE_PRICES`. */
+  /** Price of a token of `AAVE_PRICES` for Aave's oracle. */
   setAavePrice(token: AavePriced, price: bigint): Promise<void>
   /** From now on Aave's oracle asks `feed` about a token, through an adapter that caps it at 1.04 dollars. */
   capAaveSource(token: AavePriced, feed: Address): Promise<void>
@@ -52,7 +52,7 @@ export interface MorphoDevnet extends MorphoScenario {
   staticRepayAll(market: MorphoMarket, wallet: Address): Promise<bigint>
   /** What withdrawing all that a wallet supplied would pay, simulated; undefined if the market cannot pay it out. */
   staticWithdrawAll(market: MorphoMarket, wallet: Address): Promise<bigint | undefined>
-  /** Whether the contract would let anybody liquidate the wallet. */
+  /** Whether the contract allows liquidating the wallet. */
   canLiquidate(market: MorphoMarket, wallet: Address): Promise<boolean>
 }
 

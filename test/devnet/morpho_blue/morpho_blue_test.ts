@@ -33,7 +33,7 @@ describe('Morpho on the devnet', () => {
     expect(await devnet.morpho()).toBe(morpho)
   })
 
-  test('is compiled once on a machine, and comes to the same ever after', async () => {
+  test('is compiled once on a machine, and always gives the same code', async () => {
     const [first, second] = await Promise.all([morphoContracts(), morphoContracts()])
     expect(keccak256(first.Morpho)).toBe(keccak256(second.Morpho))
     const runtime = await devnet.rpc.call<string>('eth_getCode', MORPHO, 'latest')

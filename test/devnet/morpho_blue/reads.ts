@@ -68,7 +68,7 @@ export async function staticWithdrawAll(rpc: Rpc, held: Held): Promise<bigint | 
   return answer && decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'withdraw', data: answer })[0]
 }
 
-/** Whether the contract would let anybody liquidate the wallet: simulated with the smallest piece of its collateral. */
+/** Whether the contract allows liquidating the wallet: simulated with the smallest piece of its collateral. */
 export async function canLiquidate(rpc: Rpc, { market, wallet }: Held): Promise<boolean> {
   const args = [market.params, wallet, 1n, 0n, '0x'] as const
   const data = encodeFunctionData({ abi: MORPHO_ABI, functionName: 'liquidate', args })

@@ -36,12 +36,12 @@ export const MORPHO_WALLETS = {
 
 /** Loan token, collateral token, liquidation loan-to-value and fee in percent. */
 const MARKETS = {
-  /** The market that everybody is in. */
+  /** The market that all wallets are in. */
   wethUsdc: { loan: usdc, collateral: weth, lltvPct: 86n, feePct: 10n },
   usdcWeth: { loan: weth, collateral: usdc, lltvPct: 77n, feePct: 0n },
   /** Its collateral has lost most of its price since it was borrowed against. */
   crashed: { loan: usdt, collateral: wbtc, lltvPct: 86n, feePct: 0n },
-  /** Its oracle says that the collateral is worth nothing. */
+  /** Its oracle prices the collateral at zero. */
   zeroPrice: { loan: usdc, collateral: wbtc, lltvPct: 77n, feePct: 0n },
   /** Its oracle reverts. */
   silentOracle: { loan: dai, collateral: wbtc, lltvPct: 86n, feePct: 0n },
@@ -61,7 +61,7 @@ export interface MorphoScenario {
   readonly linearIrm: Address
 }
 
-/** Creates the markets and the wallets' positions, then lets two days pass without anybody accruing. */
+/** Creates the markets and the wallets' positions, then lets two days pass without accrual. */
 export async function buildMorphoScenario(builder: MorphoBuilder): Promise<MorphoScenario> {
   const { send, rpc, codes } = builder
   const linearArgs = encodeAbiParameters(
@@ -89,7 +89,7 @@ export async function buildMorphoScenario(builder: MorphoBuilder): Promise<Morph
   }
   const nothing = { collateralToken: zeroAddress, oracle: zeroAddress, irm: zeroAddress, lltv: 0n }
   markets.idle = toMorphoMarket({ loanToken: usdc.address, ...nothing })
-  // A loan token that says nothing about itself.
+  // A loan token without metadata.
   const odd = await deployOracle(builder, WAD)
   const tokens = { loanToken: bare, collateralToken: weth.address }
   markets.undescribed = toMorphoMarket({ ...tokens, oracle: odd, irm: ADAPTIVE_CURVE, lltv: percent(86n) })

@@ -20,7 +20,7 @@ const WAD = 10n ** 18n
 
 const ABI = parseAbi(['function approve(address spender, uint256 value)', 'function set(uint256 price, uint8 mood)'])
 
-/** What an oracle of a market says when its collateral has the price that the devnet starts with. */
+/** Answer of a market's oracle at the devnet's starting price of its collateral. */
 export function oraclePrice(loan: DevnetToken, collateral: DevnetToken): bigint {
   const scaled = BigInt(Math.round((collateral.usd / loan.usd) * 1e12))
   return (scaled * 10n ** BigInt(24 + loan.decimals)) / 10n ** BigInt(collateral.decimals)

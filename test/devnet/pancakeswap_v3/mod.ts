@@ -108,7 +108,7 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     swap(token1, 31_000_000n),
   ])
   const tokenIds = [1n, 2n, 3n, 4n]
-  const liquidityOf = async (tokenId: bigint): Promise<bigint> => {
+  const readLiquidity = async (tokenId: bigint): Promise<bigint> => {
     const found = await client.readContract({
       address: MANAGER,
       abi: MANAGER_ABI,
@@ -118,7 +118,7 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     return found[7]
   }
   await send([
-    { ...decreaseLiquidityCall({ tokenId: 4n, owner, liquidity: (await liquidityOf(4n)) / 3n }), to: MANAGER },
+    { ...decreaseLiquidityCall({ tokenId: 4n, owner, liquidity: (await readLiquidity(4n)) / 3n }), to: MANAGER },
     swap(token0, 7_000_000n),
   ])
   const [, , , , , feeProtocol] = await client.readContract({ address, abi: ABI, functionName: 'slot0' })
@@ -136,7 +136,7 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     tokenIds,
     feeProtocol,
     staticDecrease: async (tokenId) =>
-      simulate(decreaseLiquidityCall({ tokenId, owner, liquidity: await liquidityOf(tokenId) })),
+      simulate(decreaseLiquidityCall({ tokenId, owner, liquidity: await readLiquidity(tokenId) })),
     staticCollect: (tokenId) => simulate(collectCall({ tokenId, owner })),
   }
 }

@@ -17,13 +17,13 @@ export async function realBurns({ rpc, send }: Node, changes: readonly V4Change[
   const snapshot = await rpc.call<Hex>('evm_snapshot')
   try {
     const receipts = await send(
-      changes.map((change) => burnCall({ ...change, to: receiverOf(change) })),
+      changes.map((change) => burnCall({ ...change, to: getReceiver(change) })),
       { mayRevert: true },
     )
     const balances = await rpc.batch<Hex>(
       changes.flatMap((change) =>
         [change.pool.key.currency0, change.pool.key.currency1].map((currency) =>
-          balanceCall(currency, receiverOf(change)),
+          balanceCall(currency, getReceiver(change)),
         ),
       ),
     )
@@ -37,7 +37,7 @@ export async function realBurns({ rpc, send }: Node, changes: readonly V4Change[
   }
 }
 
-function receiverOf({ tokenId }: V4Change): Address {
+function getReceiver({ tokenId }: V4Change): Address {
   return toWalletAddress(`v4 receiver of ${tokenId}`)
 }
 

@@ -47,7 +47,7 @@ export interface V4MintRequest {
   readonly from?: Address
 }
 
-/** A change of one position by its owner, or by whoever he approved. */
+/** A change of one position by its owner or an approved address. */
 export interface V4Change {
   readonly pool: Pick<V4Pool, 'key'>
   readonly tokenId: bigint

@@ -33,7 +33,7 @@ export async function mintEach<Name extends V4PoolName>(
 }
 
 /** The bank trades in each of these pools, there and back, so that fees are due. */
-export async function tradeIn({ send, pools }: UniswapV4, names: readonly V4PoolName[]): Promise<void> {
+export async function tradePools({ send, pools }: UniswapV4, names: readonly V4PoolName[]): Promise<void> {
   await send(
     names.flatMap((name) =>
       ([0, 1] as const).map((side) => {

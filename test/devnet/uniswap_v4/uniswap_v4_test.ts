@@ -32,7 +32,7 @@ const slot0 = (name: V4PoolName) =>
     functionName: 'getSlot0',
     args: [v4.pools[name].id],
   })
-const balanceOf = (holder: Address) =>
+const readBalance = (holder: Address) =>
   devnet.client.readContract({
     address: UNISWAP_V4.positionManager,
     abi: POSITION_MANAGER_ABI,
@@ -68,12 +68,12 @@ test('positions are minted to another, approved, sent on and burned', async () =
     approveCall({ tokenId, owner, spender: next }),
     transferCall({ tokenId, owner, to: next, from: next }),
   ])
-  expect([await balanceOf(owner), await balanceOf(next)]).toEqual([0n, 1n])
+  expect([await readBalance(owner), await readBalance(next)]).toEqual([0n, 1n])
   const [paid] = await v4.realBurns([{ pool, tokenId, owner: next }])
   expect(paid?.amount0).toBeGreaterThan(0n)
-  expect(await balanceOf(next)).toBe(1n)
+  expect(await readBalance(next)).toBe(1n)
   await devnet.send([burnCall({ pool, tokenId, owner: next })])
-  expect(await balanceOf(next)).toBe(0n)
+  expect(await readBalance(next)).toBe(0n)
 })
 
 test('what swaps and donations pay reaches a position, and a hook that forbids removal keeps it', async () => {

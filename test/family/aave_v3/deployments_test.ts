@@ -5,7 +5,7 @@ import { MARKET_ALIASES } from '../../../src/family/aave_v3/table/deployments.ts
 import { AAVE_V3_DEPLOYMENTS } from '../../../src/family/aave_v3/table/markets.ts'
 import { AAVE_MARKETS } from '../../support/registries.ts'
 
-/** Markets of others, which kept Aave's contracts; no package lists them. */
+/** Markets of forks that kept Aave's contracts; no package lists them. */
 const FORKS = ['sparklend', 'hyperlend', 'hypurrfi', 'yei']
 const EXTRA_NAMES = /.(Lido|EtherFi|Horizon)$/
 
@@ -23,7 +23,7 @@ test('every market of Aave’s address book is built in at its address, but ZKsy
   expect(ours.toSorted()).toEqual(theirs.toSorted())
 })
 
-test('forks are at the addresses that were found for them', () => {
+test('forks have the addresses of their sources', () => {
   const forks = [...AAVE_V3_DEPLOYMENTS].flatMap(([id, deployments]) =>
     deployments
       .filter(({ market }) => FORKS.includes(market))

@@ -13,7 +13,7 @@ import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
-import { chainOf, clientOf, readWallets } from './support.ts'
+import { createChain, createClient, readWallets } from './support.ts'
 
 const RANDOM_COUNT = 200
 const TARGETS = ['1.01', '1.1', '1.25', '1.5', '2', '3.75']
@@ -51,9 +51,9 @@ interface Case {
   readonly target: Rational
 }
 
-async function casesOf(wallets: readonly Address[], seed: number): Promise<Case[]> {
+async function readCases(wallets: readonly Address[], seed: number): Promise<Case[]> {
   const dice = createRandom(seed)
-  const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+  const read = await readWallets(createClient(createChain(devnet)), wallets)
   return read.wallets.flatMap(({ wallet, positions }) =>
     positions.map((position) => {
       const target = parseRational(dice.pick(TARGETS))
@@ -63,12 +63,12 @@ async function casesOf(wallets: readonly Address[], seed: number): Promise<Case[
   )
 }
 
-function numberOf({ numerator, denominator }: Rational): number {
+function toNumber({ numerator, denominator }: Rational): number {
   return Number((numerator * 10n ** 15n) / denominator) / 1e15
 }
 
 /** Health factors afterwards, by the pools' own account. */
-async function factorsOf(cases: readonly Case[]) {
+async function readFactors(cases: readonly Case[]) {
   return Promise.all(
     cases.map(async ({ market, wallet }) => {
       const data = await aave.getUserAccountData(market, wallet)
@@ -77,14 +77,14 @@ async function factorsOf(cases: readonly Case[]) {
   )
 }
 
-function assetOf(address: Address): AssetName {
+function getAsset(address: Address): AssetName {
   const [name] = Object.entries(ASSETS).find(([, asset]) => asset.address === address) ?? []
   if (name === undefined) throw new Error(`Cannot find the asset ${address}`)
   return name as AssetName
 }
 
 /** An asset that this wallet may borrow, with as many decimals as there is one. */
-function borrowableBy({ market, position }: Case): AssetName {
+function getBorrowable({ market, position }: Case): AssetName {
   const { emodes, reserves }: { emodes: readonly EmodeSetup[]; reserves: MarketSetup['reserves'] } =
     MARKET_SETUPS[market]
   const category = emodes.find(({ id }) => id === position.category?.id)
@@ -99,15 +99,15 @@ function borrowableBy({ market, position }: Case): AssetName {
 describe('a safe amount, executed', () => {
   test('borrowed, ends at the target health factor, at the maximum LTV or at the debt ceiling', async () => {
     const prices = new Map(await Promise.all(NAMES.map(async (name) => [name, await aave.getPrices(name)] as const)))
-    const cases = (await casesOf(random.slice(0, RANDOM_COUNT / 2), 1)).filter((each) => {
+    const cases = (await readCases(random.slice(0, RANDOM_COUNT / 2), 1)).filter((each) => {
       const { data } = each.position
-      return numberOf(safeBorrow(each.position, each.target)) * 1e8 + Number(data.totalDebt) > LEAST_USD * 1e8
+      return toNumber(safeBorrow(each.position, each.target)) * 1e8 + Number(data.totalDebt) > LEAST_USD * 1e8
     })
     const executed: Case[] = []
     const calls: Transaction[] = []
     for (const each of cases) {
       const safe = safeBorrow(each.position, each.target)
-      const asset = borrowableBy(each)
+      const asset = getBorrowable(each)
       const price = prices.get(each.market)?.get(asset) ?? 0n
       const unit = 10n ** BigInt(ASSETS[asset].decimals)
       const exact = (safe.numerator * each.position.unit * unit) / (safe.denominator * price)
@@ -119,9 +119,9 @@ describe('a safe amount, executed', () => {
     }
     await devnet.send(calls)
     const counts = { onTarget: 0, limited: 0 }
-    for (const [index, after] of (await factorsOf(executed)).entries()) {
+    for (const [index, after] of (await readFactors(executed)).entries()) {
       const each = executed[index] as Case
-      const target = numberOf(each.target)
+      const target = toNumber(each.target)
       if (endsEarlier(each)) {
         expect(after.factor).toBeGreaterThan(target * (1 - NEAR))
         if (!isIsolated(each)) {
@@ -144,26 +144,26 @@ describe('a safe amount, executed', () => {
     try {
       const { ltvZero, emodeLtvZero } = aave.wallets
       const cases = [
-        ...(await casesOf(random.slice(RANDOM_COUNT / 2), 2)),
+        ...(await readCases(random.slice(RANDOM_COUNT / 2), 2)),
         // The first has to give all that has no LTV and some more, the second a part of it.
-        ...(await casesOf([ltvZero], 3)).map((each) => ({ ...each, target: rational(101n, 100n) })),
-        ...(await casesOf([emodeLtvZero], 4)).map((each) => ({ ...each, target: rational(2n, 1n) })),
+        ...(await readCases([ltvZero], 3)).map((each) => ({ ...each, target: rational(101n, 100n) })),
+        ...(await readCases([emodeLtvZero], 4)).map((each) => ({ ...each, target: rational(2n, 1n) })),
       ]
       const executed: { readonly each: Case; readonly parts: readonly Part[] }[] = []
       for (const each of cases) {
-        const takenE8 = numberOf(safeWithdraw(each.position, each.target)) * 1e8
+        const takenE8 = toNumber(safeWithdraw(each.position, each.target)) * 1e8
         if (takenE8 < LEAST_USD * 1e8 || Number(each.position.data.totalDebt) < LEAST_USD * 1e8) continue
-        const parts = partsOf(each, takenE8)
+        const parts = createParts(each, takenE8)
         if (parts !== undefined) executed.push({ each, parts })
       }
       await devnet.send(
         executed.flatMap(({ each: { market, wallet }, parts }) =>
           parts.map(({ asset, amount }) => {
-            return withdrawCall({ market, wallet, asset: assetOf(asset.reserve.asset), amount })
+            return withdrawCall({ market, wallet, asset: getAsset(asset.reserve.asset), amount })
           }),
         ),
       )
-      const after = await factorsOf(executed.map(({ each }) => each))
+      const after = await readFactors(executed.map(({ each }) => each))
       for (const [index, { factor, totalCollateralBase }] of after.entries()) {
         const { each, parts } = executed[index] as (typeof executed)[number]
         // A raw unit of some tokens is worth a part of what is left that can be seen.
@@ -172,7 +172,7 @@ describe('a safe amount, executed', () => {
         // 3.0 uses the average threshold in whole basis points, which may change.
         const isCut = each.market === 'v3_0' && parts.length > 1
         const cut = isCut ? 1 / Number(each.position.data.liquidationThresholdBps) : 0
-        expect(Math.abs(factor / numberOf(each.target) - 1)).toBeLessThan(NEAR + grain + cut)
+        expect(Math.abs(factor / toNumber(each.target) - 1)).toBeLessThan(NEAR + grain + cut)
       }
       const withoutLtv = executed.filter(({ each, parts }) => parts.some(({ asset }) => !hasLtv(each, asset)))
       expect(withoutLtv.map(({ each: { wallet } }) => wallet)).toEqual([ltvZero, emodeLtvZero])
@@ -188,11 +188,11 @@ describe('a safe amount, executed', () => {
 /** True if something other than the health factor limits a borrowing. */
 function endsEarlier(each: Case): boolean {
   const { data } = each.position
-  const safeE8 = numberOf(safeBorrow(each.position, each.target)) * 1e8
+  const safeE8 = toNumber(safeBorrow(each.position, each.target)) * 1e8
   const byHealth =
     data.totalDebt > 0n
-      ? (Number(data.healthFactorWad) / 1e18 / numberOf(each.target) - 1) * Number(data.totalDebt)
-      : (Number(data.totalCollateral) * Number(data.liquidationThresholdBps)) / 10_000 / numberOf(each.target)
+      ? (Number(data.healthFactorWad) / 1e18 / toNumber(each.target) - 1) * Number(data.totalDebt)
+      : (Number(data.totalCollateral) * Number(data.liquidationThresholdBps)) / 10_000 / toNumber(each.target)
   // The average threshold is cut to basis points, which is less than what lies between the two.
   return safeE8 < byHealth * 0.999
 }
@@ -219,7 +219,7 @@ function hasLtv({ market, position }: Case, asset: Held): boolean {
 }
 
 /** How much of each collateral may be taken out; undefined if a pool cannot pay its part. */
-function partsOf(each: Case, takenE8: number): Part[] | undefined {
+function createParts(each: Case, takenE8: number): Part[] | undefined {
   const collaterals = each.position.assets.filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
   const valueE8 = ({ supplied, price, reserve }: Held) => (Number(supplied) * Number(price)) / 10 ** reserve.decimals
   const total = (group: readonly Held[]) => group.reduce((sum, asset) => sum + valueE8(asset), 0)

@@ -10,7 +10,7 @@ import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { readHoldings } from '../../support/holdings.ts'
 import { withLensMode } from '../../support/lens_mode.ts'
-import { chainOf, clientOf, DEPLOYMENTS, readWallets } from './support.ts'
+import { createChain, createClient, DEPLOYMENTS, readWallets } from './support.ts'
 
 let devnet: Devnet
 let aave: AaveDevnet
@@ -32,7 +32,7 @@ const PROVIDER = parseAbi([
 const OLD = parseAbi(['function name() view returns (bytes32)'])
 
 function setUp(way?: LensMode) {
-  const client = withLensMode(clientOf(chainOf(devnet)), way)
+  const client = withLensMode(createClient(createChain(devnet)), way)
   const clients = new Map([[client.chain.id, client]])
   const reader = createLendingReader({
     clients,
@@ -98,7 +98,7 @@ describe('holdings()', () => {
     120_000,
   )
 
-  test('names the tokens that stand for what is supplied and owed, and assets as they name themselves', async () => {
+  test('lists the supply and debt tokens, and names assets by their own contracts', async () => {
     const { client, reader } = setUp()
     const held = await readHoldings(createHoldingsReader(reader), client, {
       wallet: aave.wallets.borrower,

@@ -29,12 +29,12 @@ async function call(data: Hex, gas = 50_000_000) {
 }
 
 describe('the lens', () => {
-  // That it is what its source compiles to is `bun run lens --check`'s to say.
+  // `bun run lens --check` checks that the artifact is compiled from its source.
   test('is small enough to be a contract’s code', () => {
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   })
 
-  test('tells the block it ran at, and which version each market is of', async () => {
+  test('returns the block it ran at, and the version of each market', async () => {
     const { block, markets, taken } = decodeLens(await call(encodeRead(question)))
     const latest = await devnet.client.getBlock()
     expect(block).toEqual({
@@ -51,7 +51,7 @@ describe('the lens', () => {
     )
   })
 
-  test('writes each reserve and category once, and only those that somebody holds', async () => {
+  test('writes each reserve and category once, and only those that a wallet holds', async () => {
     const read = decodeLens(await call(encodeRead(question)))
     for (const facts of [read.reserves, read.categories]) {
       const keys = facts.map(({ market, id }) => `${market}:${id}`)
@@ -87,7 +87,7 @@ describe('the lens', () => {
   })
 
   test('costs a wallet at most 5,000 gas a reserve beyond what it holds, so that hundreds fit in a call', async () => {
-    const gasOf = async (wallets: readonly Address[]): Promise<number> => {
+    const measureGas = async (wallets: readonly Address[]): Promise<number> => {
       const { gasUsed } = await devnet.rpc.call<{ readonly gasUsed: Hex }>(
         'debug_traceCall',
         { to: AT, data: encodeRead({ ...question, wallets }), gas: '0x2faf080' },
@@ -98,13 +98,13 @@ describe('the lens', () => {
     }
     const strangers = Array.from({ length: 21 }, (_, index) => toWalletAddress(`aave stranger ${index}`))
     const reserves = Object.values(aave.markets).flatMap((market) => market.reserves).length
-    const [one, many] = [await gasOf(strangers.slice(0, 1)), await gasOf(strangers)]
+    const [one, many] = [await measureGas(strangers.slice(0, 1)), await measureGas(strangers)]
     const each = (many - one) / 20 / reserves
     expect(each).toBeGreaterThan(1_000)
     expect(each).toBeLessThan(5_000)
   })
 
-  test('says so if a market does not answer, and reads the others', async () => {
+  test('marks a market that does not answer, and reads the others', async () => {
     const providers = [toWalletAddress('no market'), ...PROVIDERS]
     const read = decodeLens(await call(encodeRead({ ...question, providers })))
     const whole = decodeLens(await call(encodeRead(question)))

@@ -114,13 +114,13 @@ function account(change: Partial<Omit<Account, 'data'>> & { readonly data?: Part
 function consistent(assets: readonly Asset[], change: Partial<Omit<Account, 'data'>> = {}): Account {
   const collaterals = assets.filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
   const value = ({ supplied, price, reserve }: Asset) => (supplied * price) / 10n ** BigInt(reserve.decimals)
-  const debtOf = ({ variableDebt, price, reserve }: Asset) => {
+  const computeDebt = ({ variableDebt, price, reserve }: Asset) => {
     const unit = 10n ** BigInt(reserve.decimals)
     return (variableDebt * price + unit - 1n) / unit
   }
   const sum = (by: (each: Asset) => bigint, of = collaterals) => of.reduce((total, each) => total + by(each), 0n)
   const totalCollateral = sum(value)
-  const totalDebt = sum(debtOf, [...assets])
+  const totalDebt = sum(computeDebt, [...assets])
   const weighted = sum((each) => value(each) * each.reserve.liquidationThresholdBps)
   const ltv = totalCollateral === 0n ? 0n : sum((each) => value(each) * each.reserve.ltvBps) / totalCollateral
   const limit = (totalCollateral * ltv) / BPS
@@ -146,7 +146,7 @@ function usd(value: Rational): string {
   return formatRational(value, { digits: 6 })
 }
 
-describe('limitsFrom()', () => {
+describe('decodeLimits()', () => {
   test('reads each number at its bits', () => {
     const bits = (value: bigint, from: number) => value << BigInt(from)
     const open = bits(1n, 56)
@@ -184,7 +184,7 @@ describe('limitsFrom()', () => {
   })
 })
 
-describe('apyOf()', () => {
+describe('computeApy()', () => {
   test('compounds by the second, up to the highest rate that is compounded', () => {
     expect(computeApy(0n)).toBe(0n)
     const rate = 5n * 10n ** 25n
@@ -207,14 +207,14 @@ describe('isInCategory()', () => {
     expect(isInCategory(reserve, place)).toBe(expected)
   })
 
-  test('knows the last reserve that a pool can have', () => {
+  test('reads the bit of the last reserve that a pool can have', () => {
     const last = { ...category, collateralBitmap: 1n << 127n }
     expect(isInCategory({ id: 127, legacyCategory: 0 }, { category: last, features: V3_6 })).toBe(true)
     expect(isInCategory({ id: 126, legacyCategory: 0 }, { category: last, features: V3_6 })).toBe(false)
   })
 })
 
-describe('suppliesOf() and borrowsOf()', () => {
+describe('computeSupplies() and computeBorrows()', () => {
   const third = { reserve: { decimals: 1, supplyApyRay: 7n, borrowApyRay: 9n }, price: 3n }
 
   test('round a supply down and a debt up, to a market unit', () => {
@@ -253,7 +253,7 @@ describe('suppliesOf() and borrowsOf()', () => {
   })
 })
 
-describe('totalsOf()', () => {
+describe('computeTotals()', () => {
   test('takes collateral, debt and limits from the pool, and sums supplies', () => {
     const held = account({
       assets: [asset({ supplied: tokens(100) }), asset({ supplied: tokens(50), isCollateral: false })],
@@ -326,7 +326,7 @@ describe('totalsOf()', () => {
   })
 })
 
-test('totalsOf() takes the last unit that the pool lends for the borrowing limit, to the unit', () => {
+test('computeTotals() gives the borrowing limit to the unit while the pool lends one more unit', () => {
   const data = { totalCollateral: dollars(10), totalDebt: dollars(5), ltvBps: 7_500n }
   const limit = (availableBorrows: bigint) =>
     computeTotals(account({ data: { ...data, availableBorrows } })).borrowLimit
@@ -355,7 +355,7 @@ describe('safeBorrow()', () => {
     expect(usd(safeBorrow(isolated({ isolationDebt: 0n, debtCeiling: 90_00n }), target('1.5')))).toBe('53.333333')
   })
 
-  test('knows no ceiling without one, beside other collateral, or since 3.7', () => {
+  test('has no ceiling if none is set, beside other collateral, or since 3.7', () => {
     expect(usd(safeBorrow(isolated({ debtCeiling: 0n }), target('1.5')))).toBe('53.333333')
     expect(usd(safeBorrow({ ...isolated({}), features: V3_7 }, target('1.5')))).toBe('53.333333')
     expect(usd(safeBorrow({ ...isolated({}), features: V3_0 }, target('1.5')))).toBe('10.000000')

@@ -5,7 +5,7 @@ import { listOutput } from '../../../src/family/aave_v3/present/schema.ts'
 import { formatExact } from '../../../src/lib/number/decimal.ts'
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { type SharedAave, sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { chainOf, clientOf, readWallets } from './support.ts'
+import { createChain, createClient, readWallets } from './support.ts'
 
 const MARKET_NAMES = Object.keys(MARKETS) as MarketName[]
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 test("amounts, prices, thresholds and the limit are the contracts' own at the block, of every wallet with a name", async () => {
   const { devnet, aave } = shared
-  const { wallets, block } = await readWallets(clientOf(chainOf(devnet)), Object.values(aave.wallets))
+  const { wallets, block } = await readWallets(createClient(createChain(devnet)), Object.values(aave.wallets))
   const prices = new Map(
     await Promise.all(MARKET_NAMES.map(async (name) => [name, await aave.getPrices(name, block.number)] as const)),
   )

@@ -84,7 +84,7 @@ function interpreted(change: Partial<RawRead>, features = FEATURES) {
 }
 
 describe('interpret()', () => {
-  test('gives each wallet its markets, in the order of the wallets asked, and leaves out empty ones', () => {
+  test('gives each wallet its markets, in the order of the requested wallets, and leaves out empty ones', () => {
     const { wallets, unanswerable, block } = interpreted({
       reserves: [reserve(), reserve({ market: 1 })],
       accounts: [account({ wallet: 2 }), account({ wallet: 2, market: 1 }), account({ wallet: 0, market: 1 })],
@@ -99,13 +99,13 @@ describe('interpret()', () => {
   })
 
   test.each([
-    ['configuration', 'the pool does not say what the wallet uses'],
+    ['configuration', "the pool does not return the wallet's configuration"],
     ['supplied', 'a supply token does not answer'],
     ['debt', 'a debt token does not answer'],
-    ['category', 'the pool does not say which eMode the wallet is in'],
-  ] as const)('says why a market does not answer if its %s is broken', (part: BrokenPart, because) => {
+    ['category', "the pool does not return the wallet's eMode"],
+  ] as const)('gives the reason if the %s of a market is broken', (part: BrokenPart, reason) => {
     const read = interpreted({ broken: [{ wallet: 1, market: 1, part }] })
-    expect(read.unanswerable).toEqual([{ chainId: 5, wallet: WALLETS[1] as never, market: 'lido', because }])
+    expect(read.unanswerable).toEqual([{ chainId: 5, wallet: WALLETS[1] as never, market: 'lido', reason }])
     expect(read.wallets).toEqual([])
   })
 
@@ -121,7 +121,7 @@ describe('interpret()', () => {
       reserves: [unpriced, reserve({ id: 1 })],
       accounts: [account({ holdings: [held] }), other],
     })
-    expect(read.unanswerable.map(({ wallet, because }) => [wallet, because])).toEqual([
+    expect(read.unanswerable.map(({ wallet, reason: because }) => [wallet, because])).toEqual([
       [WALLETS[0], `reserve TKN (${ASSET}) has no price`] as never,
     ])
     expect(read.wallets.map(({ wallet }) => wallet)).toEqual([WALLETS[1]] as never)
@@ -132,14 +132,14 @@ describe('interpret()', () => {
     const reserves = [reserve(), reserve({ id: 1, price: undefined })]
     expect(interpreted({ reserves, accounts: [account({ holdings })] }).wallets).toHaveLength(1)
     const silent = interpreted({ reserves, accounts: [account({ holdings, data: undefined })] })
-    expect(silent.unanswerable.map(({ because }) => because)).toEqual(['the pool cannot value the account'])
+    expect(silent.unanswerable.map(({ reason: because }) => because)).toEqual(['the pool cannot value the account'])
     expect(silent.wallets).toEqual([])
   })
 
   test('has no answer if the wallet is in an eMode that the pool does not describe', () => {
     const read = interpreted({ categories: [{ ...CATEGORY, answered: false }], accounts: [account({ category: 2 })] })
-    expect(read.unanswerable.map(({ because }) => because)).toEqual([
-      'the pool does not answer about the eMode that the wallet is in',
+    expect(read.unanswerable.map(({ reason: because }) => because)).toEqual([
+      "the pool does not return the category of the wallet's eMode",
     ])
   })
 
@@ -170,7 +170,7 @@ describe('interpret()', () => {
     expect(Number(shown?.borrowApyRay) / 1e27).toBeCloseTo(Math.expm1(0.2), 8)
     expect(named(undefined)?.symbol).toBe('')
     const nameless = reserve({ symbol: undefined, price: 0n })
-    expect(interpreted({ reserves: [nameless], accounts: [account()] }).unanswerable[0]?.because).toBe(
+    expect(interpreted({ reserves: [nameless], accounts: [account()] }).unanswerable[0]?.reason).toBe(
       `reserve ${ASSET} has no price`,
     )
   })

@@ -9,7 +9,7 @@ import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
-import { chainOf, clientOf, readWallets } from './support.ts'
+import { createChain, createClient, readWallets } from './support.ts'
 
 const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 const RAY = 10n ** 27n
@@ -260,7 +260,7 @@ describe('what is shown of random wallets', () => {
   }, 180_000)
 
   test('follows from what the contracts say, calculated another way, to the last digit but one', async () => {
-    const { wallets: found, block } = await readWallets(clientOf(chainOf(devnet)), wallets)
+    const { wallets: found, block } = await readWallets(createClient(createChain(devnet)), wallets)
     const prices = new Map(
       await Promise.all(
         (Object.keys(MARKETS) as MarketName[]).map(
@@ -277,7 +277,7 @@ describe('what is shown of random wallets', () => {
         const market = position.marketId as MarketName
         const data = await aave.getUserAccountData(market, held.wallet, block.number)
         const reserves = await aave.getUserReserves(market, held.wallet, block.number)
-        const usdOf = (asset: (typeof reserves)[number]['asset'], amount: bigint) => {
+        const toUsd = (asset: (typeof reserves)[number]['asset'], amount: bigint) => {
           const decimals = aave.reserveOf(market, asset).decimals
           return (Number(amount) / 10 ** decimals) * (Number(prices.get(market)?.get(asset)) / 1e8)
         }
@@ -286,7 +286,7 @@ describe('what is shown of random wallets', () => {
         const owed = reserves.filter(({ variableDebt, stableDebt }) => variableDebt + stableDebt > 0n)
         expect(position.suppliedAssets.map(({ symbol }) => symbol).sort()).toEqual(names(supplied))
         expect([...new Set(position.borrowedAssets.map(({ symbol }) => symbol))].sort()).toEqual(names(owed))
-        const suppliedUsd = supplied.reduce((sum, { asset, supplied: amount }) => sum + usdOf(asset, amount), 0)
+        const suppliedUsd = supplied.reduce((sum, { asset, supplied: amount }) => sum + toUsd(asset, amount), 0)
         const [collateral, debt] = [Number(data.totalCollateralBase) / 1e8, Number(data.totalDebtBase) / 1e8]
         near(position.totalCollateralUSD, collateral)
         near(position.totalDebtUSD, debt)
@@ -295,7 +295,7 @@ describe('what is shown of random wallets', () => {
           const { symbol } = aave.reserveOf(market, each.asset)
           const ours = position.suppliedAssets.find((one) => one.symbol === symbol)
           expect(ours?.isCollateral).toBe(true)
-          near(ours?.amountSuppliedUSD, usdOf(each.asset, each.supplied))
+          near(ours?.amountSuppliedUSD, toUsd(each.asset, each.supplied))
         }
         const figures = entry.calculations[index]
         const yearly = position.suppliedAssets.reduce((sum, each) => {

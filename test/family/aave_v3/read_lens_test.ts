@@ -42,7 +42,7 @@ async function readPaged(options: {
   let calls = 0
   const read = await readWallets(
     {
-      way: 'override',
+      mode: 'override',
       at: undefined,
       call: async ({ data, block }: Asked) => {
         const number = calls++

@@ -13,7 +13,7 @@ import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
-import { chainOf, clientOf, countedChains, DEPLOYMENTS, patient, positionIn, readWallets } from './support.ts'
+import { countedChains, createChain, createClient, DEPLOYMENTS, findPosition, patient, readWallets } from './support.ts'
 
 const RANDOM_COUNT = 300
 const NAMES = Object.keys(MARKETS) as MarketName[]
@@ -33,12 +33,12 @@ beforeAll(async () => {
   wallets = [...Object.values(aave.wallets), ...random.wallets]
 }, 180_000)
 
-function namesOf(positions: readonly Position[]): string[] {
+function listNames(positions: readonly Position[]): string[] {
   return positions.map(({ market }) => market)
 }
 
 describe('read()', () => {
-  test('gives many callers that ask at once what each is given alone, in far fewer requests', async () => {
+  test('gives concurrent callers the results of separate calls, in far fewer requests', async () => {
     const { clients, count, reset } = countedChains(devnet, [1])
     const client = clients.get(1)
     if (client === undefined) throw new Error('Cannot find the chain')
@@ -54,8 +54,8 @@ describe('read()', () => {
     expect(count()).toBe(16)
   }, 60_000)
 
-  test('gives the account figures of every wallet as the pool tells them at that block', async () => {
-    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+  test('gives the account figures of every wallet as the pool returns them at that block', async () => {
+    const read = await readWallets(createClient(createChain(devnet)), wallets)
     const counts = { compared: 0, inDebt: 0, inEMode: 0 }
     for (const market of NAMES) {
       const truths = await aave.getUserAccountDataMany(market, wallets, read.block.number)
@@ -87,8 +87,8 @@ describe('read()', () => {
     expect(counts.inEMode).toBeGreaterThan(RANDOM_COUNT / 10)
   }, 60_000)
 
-  test('gives amounts and switches of every reserve as the data provider tells them, and leaves none out', async () => {
-    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+  test('gives amounts and flags of every reserve as the data provider returns them, and leaves none out', async () => {
+    const read = await readWallets(createClient(createChain(devnet)), wallets)
     let compared = 0
     for (const market of NAMES) {
       for (const wallet of wallets) {
@@ -117,7 +117,7 @@ describe('read()', () => {
   }, 120_000)
 
   test('sums assets to the totals of the pool: exactly what backs debt, to a unit per asset what is owed', async () => {
-    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+    const read = await readWallets(createClient(createChain(devnet)), wallets)
     for (const position of read.wallets.flatMap(({ positions }) => positions)) {
       const { data, features } = position
       const collateral = computeSupplies(position).filter(({ asset }) => asset.isCollateral)
@@ -131,7 +131,7 @@ describe('read()', () => {
   })
 
   test('calculates the liquidation limit of 3.6 as the pool does, so that it holds without debt too', async () => {
-    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+    const read = await readWallets(createClient(createChain(devnet)), wallets)
     let compared = 0
     for (const position of read.wallets.flatMap(({ positions }) => positions)) {
       const { data, features } = position
@@ -149,8 +149,8 @@ describe('read()', () => {
     expect(compared).toBeGreaterThan(RANDOM_COUNT / 3)
   })
 
-  test('is the same for every way of reading', async () => {
-    const client = clientOf(chainOf(devnet))
+  test('is the same for every mode of reading', async () => {
+    const client = createClient(createChain(devnet))
     const [override, deployless, staged] = await Promise.all(
       OPINIONS.map((rung) => readWallets(client, wallets, { opinion: rung })),
     )
@@ -158,25 +158,27 @@ describe('read()', () => {
     expect(staged as unknown).toEqual(override)
   }, 120_000)
 
-  test('finds each wallet in its markets, in the order of configuration, and nobody else', async () => {
+  test('finds each wallet in its markets, in the order of configuration, and no other wallet', async () => {
     const { everywhere, lidoOnly, etherfiOnly, oldBorrower, empty, left, badDebt, receiver } = aave.wallets
     const asked = [etherfiOnly, empty, everywhere, left, lidoOnly, badDebt, oldBorrower, receiver]
-    const read = await readWallets(clientOf(chainOf(devnet)), asked)
-    expect(read.wallets.map(({ wallet, positions }) => [wallet, namesOf(positions)])).toEqual([
+    const read = await readWallets(createClient(createChain(devnet)), asked)
+    expect(read.wallets.map(({ wallet, positions }) => [wallet, listNames(positions)])).toEqual([
       [etherfiOnly, ['etherfi']],
       [everywhere, ['main', 'lido', 'etherfi']],
       [lidoOnly, ['lido']],
       [oldBorrower, ['v3_0']],
       [receiver, ['main']],
     ])
-    const turned = await readWallets(clientOf(chainOf(devnet)), [everywhere], { deployments: DEPLOYMENTS.toReversed() })
-    expect(turned.wallets.map(({ positions }) => namesOf(positions))).toEqual([['etherfi', 'lido', 'main']])
+    const turned = await readWallets(createClient(createChain(devnet)), [everywhere], {
+      deployments: DEPLOYMENTS.toReversed(),
+    })
+    expect(turned.wallets.map(({ positions }) => listNames(positions))).toEqual([['etherfi', 'lido', 'main']])
   })
 
   test('counts stable debt at its own rate', async () => {
     const { oldBorrower } = aave.wallets
-    const read = await readWallets(clientOf(chainOf(devnet)), [oldBorrower])
-    const borrows = computeBorrows(positionIn(read, { wallet: oldBorrower, market: 'v3_0' }))
+    const read = await readWallets(createClient(createChain(devnet)), [oldBorrower])
+    const borrows = computeBorrows(findPosition(read, { wallet: oldBorrower, market: 'v3_0' }))
     expect(borrows.map(({ asset }) => [asset.reserve.symbol, asset.stableDebt > 0n])).toEqual([
       ['USDC', false],
       ['DAI', true],
@@ -186,17 +188,17 @@ describe('read()', () => {
     expect(stable?.apyRay).not.toBe(stable?.asset.reserve.borrowApyRay as bigint)
   })
 
-  test('sees what each wallet with a name is named for', async () => {
+  test('reads the position that each named wallet is named for', async () => {
     const named = aave.wallets
-    const read = await readWallets(clientOf(chainOf(devnet)), Object.values(named))
+    const read = await readWallets(createClient(createChain(devnet)), Object.values(named))
     const asset = (wallet: keyof typeof named, symbol: string) => {
-      const { assets } = positionIn(read, { wallet: named[wallet], market: 'main' })
+      const { assets } = findPosition(read, { wallet: named[wallet], market: 'main' })
       const found = assets.find(({ reserve }) => reserve.symbol === symbol)
       if (found === undefined) throw new Error(`Cannot find ${symbol} of ${wallet}`)
       return found
     }
     const category = (wallet: keyof typeof named) =>
-      positionIn(read, { wallet: named[wallet], market: 'main' }).category
+      findPosition(read, { wallet: named[wallet], market: 'main' }).category
     expect([category('emode')?.id, category('mixedEmode')?.id, category('modal')?.id]).toEqual([1, 1, 7])
     expect([category('emodeLtvZero')?.id, category('borrower')]).toEqual([4, undefined])
     expect(asset('isolated', 'ISOL')).toMatchObject({ isCollateral: true, reserve: { debtCeiling: 250_000_00n } })
@@ -217,15 +219,15 @@ describe('read()', () => {
     expect(asset('receiver', 'WETH').isCollateral).toBe(false)
     expect(asset('receiver', 'WETH').supplied).toBeGreaterThan(0n)
     expect(asset('receiverBorrower', 'weETH').isCollateral).toBe(true)
-    const { data } = positionIn(read, { wallet: named.insolvent, market: 'main' })
+    const { data } = findPosition(read, { wallet: named.insolvent, market: 'main' })
     expect(data.totalDebt).toBeGreaterThan(data.totalCollateral)
     expect(asset('dust', 'wstETH').supplied).toBe(1n)
   })
 
   test('names a token whose symbol is bytes32', async () => {
     const { bytes32 } = aave.wallets
-    const read = await readWallets(clientOf(chainOf(devnet)), [bytes32])
-    const supplies = computeSupplies(positionIn(read, { wallet: bytes32, market: 'main' }))
+    const read = await readWallets(createClient(createChain(devnet)), [bytes32])
+    const supplies = computeSupplies(findPosition(read, { wallet: bytes32, market: 'main' }))
     expect(supplies.map(({ asset }) => asset.reserve.symbol)).toContain('MKR')
   })
 })
@@ -242,7 +244,7 @@ describe('a reserve without a price', () => {
   for (const [name, broken, mended] of breaks) {
     test(`${name} makes its market unanswerable for its holders alone, on every rung`, async () => {
       const { breakable, borrower, everywhere, lender } = aave.wallets
-      const client = clientOf(chainOf(devnet))
+      const client = createClient(createChain(devnet))
       const before = await readWallets(client, [borrower, everywhere])
       await broken()
       try {
@@ -253,16 +255,16 @@ describe('a reserve without a price', () => {
               chainId: 1,
               wallet,
               market: 'main',
-              because: `reserve BRKN (${AAVE_TOKENS.breakable.address}) has no price`,
+              reason: `reserve BRKN (${AAVE_TOKENS.breakable.address}) has no price`,
             })),
           )
           expect(read.wallets.map(({ wallet }) => wallet)).toEqual([borrower, breakable, everywhere, lender])
-          const names = read.wallets.map(({ positions }) => namesOf(positions))
+          const names = read.wallets.map(({ positions }) => listNames(positions))
           expect(names).toEqual([['main'], ['lido'], ['main', 'lido', 'etherfi'], ['lido', 'etherfi', 'v3_0']])
           const assets = (wallet: Address) =>
-            positionIn(read, { wallet, market: 'main' }).assets.map(({ reserve }) => reserve.symbol)
+            findPosition(read, { wallet, market: 'main' }).assets.map(({ reserve }) => reserve.symbol)
           expect(assets(borrower)).toEqual(
-            positionIn(before, { wallet: borrower, market: 'main' }).assets.map(({ reserve }) => reserve.symbol),
+            findPosition(before, { wallet: borrower, market: 'main' }).assets.map(({ reserve }) => reserve.symbol),
           )
         }
       } finally {
@@ -283,7 +285,7 @@ describe('requests', () => {
   afterAll(() => rpc.stop(), 60_000)
 
   async function countedRead(count: number, opinion?: Opinion): Promise<{ calls: number; depth: number }> {
-    const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url] }))
+    const client = createClient(createChain(devnet, { rpcUrls: [rpc.url] }))
     // The chain's id is asked for once in the life of an endpoint.
     await readWallets(client, [aave.wallets.empty])
     rpc.reset()
@@ -311,7 +313,7 @@ describe('requests', () => {
   })
 
   test('all concern one block, even while blocks come', async () => {
-    const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url] }))
+    const client = createClient(createChain(devnet, { rpcUrls: [rpc.url] }))
     // A block comes once another is pinned, and before a page is read: while Anvil makes one, any call may see it.
     let mined: Promise<unknown> | undefined
     const done = () => {
@@ -337,19 +339,19 @@ describe('requests', () => {
   })
 
   test('are saved until the next block, for the same wallets in the same markets only', async () => {
-    const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url], blockTimeMs: 600_000, reuseMs: 600_000 }))
+    const client = createClient(createChain(devnet, { rpcUrls: [rpc.url], blockTimeMs: 600_000, reuseMs: 600_000 }))
     const reader = createLendingReader({
       clients: new Map([[1, client]]),
       deployments: new Map([[1, DEPLOYMENTS]]),
       clock: systemClock,
     })
-    const [place] = [...reader.places.values()]
+    const [place] = [...reader.targets.values()]
     if (place === undefined) throw new Error('Cannot find the devnet')
     await devnet.rpc.call('evm_mine')
     const { everywhere, lidoOnly } = aave.wallets
     const ask = async (asked: readonly Address[], deployments = DEPLOYMENTS) => {
-      const [read] = await reader.read(asked, { places: [{ ...place, deployments }], signal: patient })
-      return read?.wallets.map(({ wallet, positions }) => [wallet, namesOf(positions)])
+      const [read] = await reader.read(asked, { targets: [{ ...place, deployments }], signal: patient })
+      return read?.wallets.map(({ wallet, positions }) => [wallet, listNames(positions)])
     }
     const lido = DEPLOYMENTS.filter(({ market }) => market === 'lido')
     const answers = async () => [
@@ -373,11 +375,11 @@ describe('requests', () => {
     ])
   })
 
-  test('use the next way of reading if an endpoint ignores or refuses overrides', async () => {
-    const truth = await readWallets(clientOf(chainOf(devnet)), wallets.slice(0, 30))
+  test('use the next mode of reading if an endpoint ignores or refuses overrides', async () => {
+    const truth = await readWallets(createClient(createChain(devnet)), wallets.slice(0, 30))
     for (const how of ['ignore', 'refuse'] as const) {
       rpc.rule(() => ({ kind: 'no_overrides', how }))
-      const read = await readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), wallets.slice(0, 30))
+      const read = await readWallets(createClient(createChain(devnet, { rpcUrls: [rpc.url] })), wallets.slice(0, 30))
       expect(read.wallets as unknown).toEqual(truth.wallets)
     }
     rpc.rule(() => undefined)
@@ -387,10 +389,10 @@ describe('requests', () => {
     rpc.rule(rule)
     try {
       const asked = [aave.wallets.borrower]
-      const alone = readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), asked)
+      const alone = readWallets(createClient(createChain(devnet, { rpcUrls: [rpc.url] })), asked)
       await expect(alone).rejects.toThrow(UnavailableError)
-      const both = await readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })), asked)
-      expect(both.wallets.flatMap(({ positions }) => namesOf(positions))).toEqual(['main'])
+      const both = await readWallets(createClient(createChain(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })), asked)
+      expect(both.wallets.flatMap(({ positions }) => listNames(positions))).toEqual(['main'])
     } finally {
       rpc.rule(() => undefined)
     }
@@ -398,13 +400,13 @@ describe('requests', () => {
 
   test('fail if the chain cannot be read or does not have a market', async () => {
     rpc.rule(() => ({ kind: 'error', error: { code: -32603, message: 'boom' } }))
-    const failing = readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), wallets.slice(0, 1))
+    const failing = readWallets(createClient(createChain(devnet, { rpcUrls: [rpc.url] })), wallets.slice(0, 1))
     await expect(failing).rejects.toThrow(UnavailableError)
     await expect(failing).rejects.toThrow('Cannot read chain 1 (Devnet)')
     rpc.rule(() => undefined)
     const absent = [{ market: 'main', poolAddressesProvider: toWalletAddress('no market'), startBlock: 0 }]
     for (const rung of LENS_MODES) {
-      const nowhere = readWallets(clientOf(chainOf(devnet)), wallets.slice(0, 1), {
+      const nowhere = readWallets(createClient(createChain(devnet)), wallets.slice(0, 1), {
         deployments: absent,
         opinion: rung,
       })

@@ -74,7 +74,9 @@ function serviceOver(ids: readonly number[], { deployments, way }: Configuration
     deployments: deployments ?? new Map(ids.map((id) => [id, id === 1 ? CURRENT : CURRENT.slice(0, 1)])),
     clock: systemClock,
   })
-  const markets = new Set([...reader.places.values()].flatMap((place) => place.deployments.map(({ market }) => market)))
+  const markets = new Set(
+    [...reader.targets.values()].flatMap((place) => place.deployments.map(({ market }) => market)),
+  )
   const routes = createRoutes({ chainIds: [...chains.clients.keys()], markets, reader: () => reader })
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 10_000 }
   const poor = { id: 'org_poor', credits: 14n, limit: 10_000 }
@@ -125,7 +127,7 @@ function places({ data }: Answer['body']): [Address, number][] {
   return data.map(({ wallet, chain_id }: { wallet: Address; chain_id: number }) => [wallet, chain_id])
 }
 
-function marketsOf({ data }: Answer['body']): string[][] {
+function listMarkets({ data }: Answer['body']): string[][] {
   return data.map(({ positions }: { positions: { marketId: string }[] }) => positions.map(({ marketId }) => marketId))
 }
 
@@ -135,7 +137,7 @@ describe('GET /v1/lending/aave-v3', () => {
     const answer = await one.list(`wallet=${everywhere.toLowerCase()}`)
     const body = ok(answer, listOutput)
     expect(places(body)).toEqual([[everywhere, 1]])
-    expect(marketsOf(body)).toEqual([['main', 'lido', 'etherfi']])
+    expect(listMarkets(body)).toEqual([['main', 'lido', 'etherfi']])
     const [{ positions, calculations }] = body.data
     expect(calculations.map(({ healthFactor }: { healthFactor: string }) => healthFactor)).toEqual(
       positions.map(({ healthFactor }: { healthFactor: string }) => healthFactor),
@@ -151,7 +153,7 @@ describe('GET /v1/lending/aave-v3', () => {
     const answer = await seven.list(`wallet=${everywhere}&limit=25`)
     const body = ok(answer, listOutput)
     expect(places(body)).toEqual([1, 10, 56, 137, 8_453, 42_161, 43_114].map((id) => [everywhere, id]))
-    expect(marketsOf(body)).toEqual([['main', 'lido', 'etherfi'], ...SEVEN.slice(1).map(() => ['main'])])
+    expect(listMarkets(body)).toEqual([['main', 'lido', 'etherfi'], ...SEVEN.slice(1).map(() => ['main'])])
     expect(charged(answer)).toBe(105)
     const block = await devnet.client.getBlockNumber()
     expect(answer.headers.get('x-as-of')).toBe(SEVEN.map((id) => `${id}:${block}`).join(','))
@@ -215,10 +217,10 @@ describe('GET /v1/lending/aave-v3', () => {
       market_c: 'etherfi',
     }
     for (const [name, market] of Object.entries(names)) {
-      expect(marketsOf(ok(await one.list(`wallet=${everywhere}&market_id=${name}`), listOutput))).toEqual([[market]])
+      expect(listMarkets(ok(await one.list(`wallet=${everywhere}&market_id=${name}`), listOutput))).toEqual([[market]])
     }
     const lido = ok(await seven.list(`wallet=${everywhere}&market_id=prime`), listOutput)
-    expect([places(lido), marketsOf(lido)]).toEqual([[[everywhere, 1]], [['lido']]])
+    expect([places(lido), listMarkets(lido)]).toEqual([[[everywhere, 1]], [['lido']]])
     const polygon = await seven.list(`wallet=${everywhere}&chain_id=137`)
     expect([places(ok(polygon, listOutput)), charged(polygon)]).toEqual([[[everywhere, 137]], 15])
     const nothing = await seven.list(`wallet=${everywhere}&chain_id=137&market_id=etherfi`)
@@ -239,9 +241,9 @@ describe('GET /v1/lending/aave-v3', () => {
     ])
     const service = serviceOver([1], { deployments })
     const { everywhere } = aave.wallets
-    expect(marketsOf(ok(await service.list(`wallet=${everywhere}`), listOutput))).toEqual([['prime', 'mine']])
+    expect(listMarkets(ok(await service.list(`wallet=${everywhere}`), listOutput))).toEqual([['prime', 'mine']])
     // A market's own name takes precedence over another market's alias.
-    expect(marketsOf(ok(await service.list(`wallet=${everywhere}&market_id=prime`), listOutput))).toEqual([['prime']])
+    expect(listMarkets(ok(await service.list(`wallet=${everywhere}&market_id=prime`), listOutput))).toEqual([['prime']])
     for (const unknown of ['main', 'lido', 'market_b']) {
       expect(refusal(await service.list(`wallet=${everywhere}&market_id=${unknown}`))).toEqual([
         ...[400, 'INVALID_PARAMETER'],
@@ -312,7 +314,7 @@ describe('a reserve without a price', () => {
     ['a price of zero', () => aave.setPrice('breakable', 0n), () => aave.setPrice('breakable', usual)],
   ]
   for (const [name, broken, mended] of breaks) {
-    test(`${name} is 503 for its holders, who are answered by their other markets; nobody else notices`, async () => {
+    test(`${name} is 503 for its holders except in other markets; other wallets are not affected`, async () => {
       const { breakable, borrower } = aave.wallets
       await broken()
       try {
@@ -330,14 +332,14 @@ describe('a reserve without a price', () => {
             expect(answer.headers.get('retry-after')).toBe('60')
           }
           const lido = await service.list(`wallet=${breakable}&market_id=lido`)
-          expect([marketsOf(ok(lido, listOutput)), charged(lido)]).toEqual([[['lido']], 15])
-          expect(marketsOf(ok(await service.list(`wallet=${borrower}`), listOutput))).toEqual([['main']])
+          expect([listMarkets(ok(lido, listOutput)), charged(lido)]).toEqual([[['lido']], 15])
+          expect(listMarkets(ok(await service.list(`wallet=${borrower}`), listOutput))).toEqual([['main']])
         }
       } finally {
         await mended()
       }
       const answer = await one.list(`wallet=${breakable}`)
-      expect(marketsOf(ok(answer, listOutput))).toEqual([['main', 'lido']])
+      expect(listMarkets(ok(answer, listOutput))).toEqual([['main', 'lido']])
     })
 
     test(`${name} fails a batch with a holder in it, and no other batch`, async () => {
@@ -410,7 +412,7 @@ describe('POST /v1/lending/aave-v3/batch', () => {
     const chain = ok(await seven.batch({ wallets, chain_id: 10 }), batchOutput)
     expect(places(chain)).toEqual([[aave.wallets.everywhere, 10]])
     const market = ok(await seven.batch({ wallets, market_id: 'market_b' }), batchOutput)
-    expect([places(market).length, marketsOf(market)]).toEqual([2, [['lido'], ['lido']]])
+    expect([places(market).length, listMarkets(market)]).toEqual([2, [['lido'], ['lido']]])
     expect(market.data[0].calculations[0].targetHealthFactor).toBe(1.5)
   })
 

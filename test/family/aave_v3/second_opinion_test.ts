@@ -12,7 +12,7 @@ import { netApy, weightedApy } from '../../../src/finance/math/lending.ts'
 import { formatRational, type Rational, rational } from '../../../src/lib/number/rational.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { secondOpinion } from './second_opinion.ts'
-import { chainOf, clientOf, readWallets } from './support.ts'
+import { createChain, createClient, readWallets } from './support.ts'
 
 const MARKETS = ['main', 'lido', 'etherfi'] as const
 const RANDOM_COUNT = 150
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const { devnet, aave } = await sharedAave()
   const random = await aave.randomWallets(77_001, RANDOM_COUNT)
   wallets = [...Object.values(aave.wallets), ...random.wallets]
-  read = await readWallets(clientOf(chainOf(devnet)), wallets)
+  read = await readWallets(createClient(createChain(devnet)), wallets)
   for (const market of MARKETS) {
     opinions.set(market, await secondOpinion({ devnet, aave }, { market, wallets, block: read.block.number }))
   }
@@ -56,7 +56,7 @@ function each(compare: (ours: Position, theirs: Summary) => void) {
   expect(compared).toBeGreaterThan(RANDOM_COUNT)
 }
 
-function numberOf(value: Rational): number {
+function toNumber(value: Rational): number {
   return Number(formatRational(value, { digits: 24 }))
 }
 
@@ -111,7 +111,7 @@ describe("Aave's own library", () => {
       for (const { asset, value } of computeSupplies(ours)) {
         const absolute = slack({ ...ours, assets: [asset] }, 'supplied')
         const theirValue = Number(other(asset.reserve.asset)?.underlyingBalanceUSD)
-        close(numberOf(rational(value, unit)), theirValue, { relative: 1e-15, absolute })
+        close(toNumber(rational(value, unit)), theirValue, { relative: 1e-15, absolute })
       }
       for (const { asset, value } of computeBorrows(ours)) {
         const theirValue = Number(other(asset.reserve.asset)?.variableBorrowsUSD)
@@ -119,11 +119,11 @@ describe("Aave's own library", () => {
           return underlyingAsset === asset.reserve.asset.toLowerCase()
         })
         const absolute = debtSlack({ ...ours, assets: [asset] }, { ...theirs, userReservesData })
-        close(numberOf(rational(value, unit)), theirValue, { relative: 1e-15, absolute })
+        close(toNumber(rational(value, unit)), theirValue, { relative: 1e-15, absolute })
       }
       const { supplied, debt, perUsd } = computeTotals(ours)
       const absolute = slack(ours, 'supplied') + debtSlack(ours, theirs)
-      close(numberOf(rational(supplied - debt, perUsd)), Number(theirs.netWorthUSD), { relative: 1e-14, absolute })
+      close(toNumber(rational(supplied - debt, perUsd)), Number(theirs.netWorthUSD), { relative: 1e-14, absolute })
     })
   })
 
@@ -142,7 +142,7 @@ describe("Aave's own library", () => {
       // So low a target that the maximum LTV or the debt ceiling is what binds; one collateral has no average to cut.
       const lowest = safeBorrow(ours, rational(10_001n, 10_000n))
       const absolute = slack(ours, 'supplied') + debtSlack(ours, theirs)
-      close(numberOf(lowest), Number(theirs.availableBorrowsUSD), { relative: RELATIVE, absolute })
+      close(toNumber(lowest), Number(theirs.availableBorrowsUSD), { relative: RELATIVE, absolute })
     })
     expect(counts.healthFactors).toBeGreaterThan(RANDOM_COUNT / 3)
     expect(counts.isolated).toBeGreaterThan(3)
@@ -169,7 +169,7 @@ describe("Aave's own library", () => {
       if (supplied > 100 * errors.supply) {
         const relative = RELATIVE + (4 * errors.supply) / supplied
         const highest = Math.max(...legs.supplies.map(({ apyRay }) => Number(apyRay) / 1e27))
-        close(numberOf(weightedApy(legs.supplies)), interest.supply / supplied, {
+        close(toNumber(weightedApy(legs.supplies)), interest.supply / supplied, {
           relative,
           absolute: highest * relative,
         })
@@ -177,13 +177,13 @@ describe("Aave's own library", () => {
       if (owed > 100 * errors.borrow) {
         const relative = RELATIVE + (4 * errors.borrow) / owed
         const highest = Math.max(...legs.borrows.map(({ apyRay }) => Number(apyRay) / 1e27))
-        close(numberOf(weightedApy(legs.borrows)), interest.borrow / owed, { relative, absolute: highest * relative })
+        close(toNumber(weightedApy(legs.borrows)), interest.borrow / owed, { relative, absolute: highest * relative })
       }
       if (net < 100 * (errors.supply + errors.borrow)) return
       const highest = Math.max(...[...legs.supplies, ...legs.borrows].map(({ apyRay }) => Number(apyRay) / 1e27))
       const wrong = (2 * (errors.supply + errors.borrow) * (highest + (interest.supply + interest.borrow) / net)) / net
       const theirNet = (interest.supply - interest.borrow) / net
-      close(numberOf(netApy(computeTotals(ours), legs)), theirNet, { relative: RELATIVE, absolute: wrong + 1e-18 })
+      close(toNumber(netApy(computeTotals(ours), legs)), theirNet, { relative: RELATIVE, absolute: wrong + 1e-18 })
       compared++
     })
     expect(compared).toBeGreaterThan(RANDOM_COUNT / 2)

@@ -14,7 +14,7 @@ import { callRoute } from '../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
-import { chainOf } from './support.ts'
+import { createChain } from './support.ts'
 
 const DAY_SEC = 86_400
 const SNAPSHOTS = '/v1/lending/aave-v3/position/:chain_id/snapshots'
@@ -90,7 +90,7 @@ function lateClock(): Clock {
 function over(...rpcs: readonly FaultyRpc[]) {
   const warned: Record<string, unknown>[] = []
   const log: Log = { ...silentLog, warn: (fields) => void warned.push(fields) }
-  const chain = chainOf(devnet, { rpcUrls: rpcs.map(({ url }) => url) })
+  const chain = createChain(devnet, { rpcUrls: rpcs.map(({ url }) => url) })
   const client = createChainClient({ chain, clock: systemClock, log })
   clients.push(client)
   const aaveV3 = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
@@ -185,12 +185,12 @@ for (const order of ['liar first', 'honest first'] as const) {
 
 test('a single endpoint whose account contradicts its own sums is refused', async () => {
   liar.rule(doubled)
-  const says = /^Cannot believe what wallet 0x\w+ had at the midnight of day \d+ on chain 1 .*: .*\(own sums\)$/
+  const says = /^Cannot trust the position of wallet 0x\w+ at the midnight of day \d+ on chain 1 .*: .*\(own sums\)$/
   await expect(over(liar).ask()).rejects.toMatchObject({ message: expect.stringMatching(says) })
   expect(await count(`lending_snapshot where day = ${lie.day}`)).toBe(0)
 }, 60_000)
 
-test('what a single endpoint said is marked, and replaced by what two say as soon as a second one is there', async () => {
+test("a single endpoint's answer is marked, and replaced once a second endpoint confirms another", async () => {
   liar.rule(late)
   const alone = await over(liar).ask()
   expect(alone).not.toEqual([...truth])
@@ -204,12 +204,12 @@ test('what a single endpoint said is marked, and replaced by what two say as soo
   expect(await ask()).toEqual([...truth])
   expect(await count('lending_snapshot where witnesses = 2')).toBe(truth.length)
   expect(warned).toContainEqual({
-    msg: 'Replaced the block of a midnight that one RPC endpoint had given',
+    msg: 'Corrected a midnight block that came from a single RPC endpoint',
     chainId: 1,
     day: lie.day,
   })
   expect(warned).toContainEqual({
-    msg: 'Replaced a snapshot that one RPC endpoint had given',
+    msg: 'Corrected a snapshot that came from a single RPC endpoint',
     chainId: 1,
     wallet: WALLET,
     day: lie.day + 2,

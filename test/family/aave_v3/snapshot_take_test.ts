@@ -120,7 +120,7 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
   const taker = createSnapshotTaker({ midnights, store })
   const market = snapshotMarket(reader, place)
   const wallets = [HOLDER, UNVALUED, STRANGER]
-  const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ place: market, day: DAY, wallet }, never)))
+  const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ target: market, day: DAY, wallet }, never)))
   expect(witnesses).toEqual(wallets.map(() => endpoints.length))
   return await Promise.all(
     wallets.map(async (wallet) => {
@@ -136,7 +136,7 @@ test.each([
   ['is never reached, for a broken token', readWith(1n, ['supplied'])],
 ] as const)('a market whose oracle %s is stored as a day without figures, never as one of zeros', async (_, found) => {
   for (const endpoints of [[0, 1], [0]]) {
-    // Whoever has nothing has zeros on that day.
+    // A wallet without a position has zeros on that day.
     expect(await taken(found, endpoints)).toEqual([[[DAY, SEVEN]], [[DAY, undefined]], [[DAY, ZEROS]]])
   }
 })

@@ -23,7 +23,7 @@ import { callRoute } from '../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { chainOf, patient } from './support.ts'
+import { createChain, patient } from './support.ts'
 
 const DAY_SEC = 86_400
 const SNAPSHOTS = '/v1/lending/aave-v3/position/:chain_id/snapshots'
@@ -43,7 +43,7 @@ beforeAll(async () => {
   aave = await devnet.aave()
   crowd = (await aave.randomWallets(77, 24)).wallets
   await sharedMidnight()
-  client = createChainClient({ chain: chainOf(devnet), clock: systemClock, log: silentLog })
+  client = createChainClient({ chain: createChain(devnet), clock: systemClock, log: silentLog })
   blocks = await allBlocks()
 }, 180_000)
 
@@ -100,14 +100,14 @@ function routesOver({ client: over = client, db = database }: Over = {}): readon
   return createFamilyRoutes(AAVE_V3, { clients: [over], rows: [[1, { aaveV3 }]], db: db.db, clock: chainClock() })
 }
 
-function routeAt(path: string, over?: Over): Route {
+function createRoute(path: string, over?: Over): Route {
   const found = routesOver(over).find((each) => each.path === path)
   if (found === undefined) throw new Error('There is no such route')
   return found
 }
 
-const route = (over?: Over) => routeAt(SNAPSHOTS, over)
-const listRoute = () => routeAt('/v1/lending/aave-v3')
+const route = (over?: Over) => createRoute(SNAPSHOTS, over)
+const listRoute = () => createRoute('/v1/lending/aave-v3')
 
 interface Snapshot {
   readonly timestamp: number
@@ -128,14 +128,14 @@ async function snapshots(
 }
 
 /** The last block at or before a time, looked for among all. */
-function blockBy(timeSec: number): bigint {
+function findBlock(timeSec: number): bigint {
   const found = blocks.findLast((block) => block.timeSec <= timeSec)
   if (found === undefined) throw new Error('The chain began later')
   return found.number
 }
 
 /** The midnights that a wallet's series must have: those after the first transfer of a supply token to it. */
-async function midnightsOf(wallet: Address, market: MarketName): Promise<number[]> {
+async function listMidnights(wallet: Address, market: MarketName): Promise<number[]> {
   const tokens = aave.markets[market].reserves.map(({ aToken }) => aToken)
   const filter = { fromBlock: '0x0', address: tokens, topics: [TRANSFER, null, pad(wallet).toLowerCase()] }
   const logs = await devnet.rpc.call<{ readonly blockNumber: Hex }[]>('eth_getLogs', filter)
@@ -172,15 +172,15 @@ function subjects(): Subject[] {
   return [...named, ...crowd.flatMap((wallet) => (['main', 'v3_0'] as const).map((market) => ({ wallet, market })))]
 }
 
-test('every snapshot is what the pool says at the last block of that midnight, from the first movement on', async () => {
+test("every snapshot equals the pool's answer at the last block of that midnight, from the first movement on", async () => {
   const asked = route()
   const held = { days: 0, zeros: 0, debts: 0, old: 0, series: 0 }
   for (const { wallet, market } of subjects()) {
     const { data, headers, credits } = await snapshots(asked, wallet, { market })
-    const expected = await midnightsOf(wallet, market)
+    const expected = await listMidnights(wallet, market)
     expect(credits).toBe(2)
     expect(headers).toEqual({})
-    const truth = await truthAt(wallet, market, expected)
+    const truth = await readTruth(wallet, market, expected)
     const known = expected.filter((_, index) => truth[index] !== undefined)
     expect(data.map(({ timestamp }) => timestamp)).toEqual(known)
     const said = data.map(({ collateral_usd, debt_usd, health_factor }) => [collateral_usd, debt_usd, health_factor])
@@ -199,11 +199,11 @@ test('every snapshot is what the pool says at the last block of that midnight, f
 }, 120_000)
 
 /** What `getUserAccountData` answers at each midnight; undefined if it reverts. */
-async function truthAt(wallet: Address, market: MarketName, midnights: readonly number[]) {
+async function readTruth(wallet: Address, market: MarketName, midnights: readonly number[]) {
   return await Promise.all(
     midnights.map(async (midnight) => {
       try {
-        const account = await aave.getUserAccountData(market, wallet, blockBy(midnight))
+        const account = await aave.getUserAccountData(market, wallet, findBlock(midnight))
         return [usd(account.totalCollateralBase), usd(account.totalDebtBase), health(account.healthFactor)]
       } catch {
         return undefined
@@ -212,7 +212,7 @@ async function truthAt(wallet: Address, market: MarketName, midnights: readonly 
   )
 }
 
-test('a snapshot says what the live list says at that midnight, net worth included', async () => {
+test('a snapshot equals the live list at that midnight, net worth included', async () => {
   const asked = route()
   const list = listRoute()
   for (const wallet of [W.borrower, W.receiverBorrower, W.badDebt, W.left, W.supplier]) {
@@ -241,7 +241,7 @@ test('max_snapshots keeps the newest; nothing stored is read again; a wallet wit
   const newest = await snapshots(asked, W.borrower, { more: '&max_snapshots=3' })
   expect(newest.data).toEqual(all.slice(-3))
   expect(counted.calls()).toBe(before)
-  expect(newest.asOf).toEqual([{ chainId: 1, blockNumber: blockBy(all.at(-1)?.timestamp ?? 0) }])
+  expect(newest.asOf).toEqual([{ chainId: 1, blockNumber: findBlock(all.at(-1)?.timestamp ?? 0) }])
   expect((await snapshots(asked, '0x000000000000000000000000000000000000dEaD')).data).toEqual([])
 })
 
@@ -278,30 +278,30 @@ describe('without an endpoint that keeps old state', () => {
       const isOld = (times.get(String(at.blockHash)) ?? newest) < newest - 0.8 * DAY_SEC
       return isOld ? { kind: 'error', error: { code: -32000, message: 'missing trie node 9f (path )' } } : undefined
     })
-    const chain = chainOf(devnet, { rpcUrls: [rpc.url] })
+    const chain = createChain(devnet, { rpcUrls: [rpc.url] })
     return { rpc, client: createChainClient({ chain, clock: systemClock, log: silentLog }) }
   }
 
-  test('the series begins where the node reaches, says so, and grows by each midnight that the service takes', async () => {
+  test("the series begins at the node's oldest state, names that day, and grows by each midnight that the service takes", async () => {
     const fresh = await testDatabase()
     const node = await forgetful()
     try {
       const ask = () => snapshots(route({ client: node.client, db: fresh }), W.borrower)
       const first = await ask()
-      const whole = await midnightsOf(W.borrower, 'main')
+      const whole = await listMidnights(W.borrower, 'main')
       expect(first.data.map(({ timestamp }) => timestamp)).toEqual(whole.slice(-1))
-      expect(first.headers).toEqual({ 'x-snapshots-from': dateOf(whole.at(-1)) })
+      expect(first.headers).toEqual({ 'x-snapshots-from': formatDate(whole.at(-1)) })
       for (let half = 0; half < 6; half++) {
         await aave.warp(DAY_SEC / 2)
         blocks = await allBlocks()
-        await takeDailySnapshots(partsOf(node.client, fresh), patient)
+        await takeDailySnapshots(createParts(node.client, fresh), patient)
       }
-      // Nobody asked meanwhile, and by now the node has dropped all but the last of them.
+      // No request came meanwhile, and by now the node has dropped all but the last of them.
       const later = await ask()
-      const now = await midnightsOf(W.borrower, 'main')
+      const now = await listMidnights(W.borrower, 'main')
       expect(later.data.map(({ timestamp }) => timestamp)).toEqual(now.slice(-4))
       expect(later.headers).toEqual(first.headers)
-      const truth = await truthAt(W.borrower, 'main', now.slice(-4))
+      const truth = await readTruth(W.borrower, 'main', now.slice(-4))
       expect(later.data.map((each) => [each.collateral_usd, each.debt_usd, each.health_factor])).toEqual(
         truth as string[][],
       )
@@ -321,7 +321,7 @@ describe('the daily job', () => {
   test('several processes share the wallets; none is taken twice, and none while snapshots are switched off', async () => {
     const fresh = await testDatabase()
     try {
-      const [store, other, third] = ['one', 'two', 'three'].map((holder) => storeIn(fresh, holder))
+      const [store, other, third] = ['one', 'two', 'three'].map((holder) => createStore(fresh, holder))
       if (store === undefined) throw new Error('No store')
       const market = { chainId: 1, name: MARKETS.main.provider }
       for (const wallet of crowd) await store.follow(market, wallet, undefined)
@@ -339,14 +339,14 @@ describe('the daily job', () => {
       expect(claimed.length).toBe(crowd.length)
       expect(await fresh.db.run('select from lease', [])).toHaveLength(claimed.length)
       expect(await claim(10)).toEqual([])
-      // Whoever was too slow notes nothing: the one that took it then does.
+      // A process that was too slow stores nothing; the process that took over the lease does.
       await fresh.db.run("update lease set until = now() - interval '1 second' where holder = 'two'", [])
       const late = shares[1] ?? []
       expect(await claim(10)).toEqual(late)
-      await other?.done(market, day, late)
+      await other?.markDone(market, day, late)
       await fresh.db.run("update lease set until = now() - interval '1 second' where holder = 'one'", [])
       expect((await claim(100, third)).toSorted()).toEqual([...(shares[0] ?? []), ...late].toSorted())
-      await third?.done(market, day, claimed)
+      await third?.markDone(market, day, claimed)
       expect(await fresh.db.run('select from lease', [])).toEqual([])
       expect(await claim(10)).toEqual([])
       expect((await store.claim(market, { day: day + 1, leaseSec: 60, max: 100 })).length).toBe(crowd.length)
@@ -366,11 +366,11 @@ describe('the daily job', () => {
     expect(() => configured.work(setup, [])).toThrow('It started')
   })
 
-  test('asks a chain for nothing while nobody is followed', async () => {
+  test('sends a chain no request while no wallet is followed', async () => {
     const fresh = await testDatabase()
     try {
       const counted = countedClient()
-      expect(await takeDailySnapshots(partsOf(counted.client, fresh), patient)).toBeGreaterThan(0)
+      expect(await takeDailySnapshots(createParts(counted.client, fresh), patient)).toBeGreaterThan(0)
       expect(counted.calls()).toBe(0)
     } finally {
       await fresh.close()
@@ -380,7 +380,7 @@ describe('the daily job', () => {
   test('a midnight whose block is replaced before it is final loses its snapshots, a final one never', async () => {
     const fresh = await testDatabase()
     try {
-      const store = storeIn(fresh)
+      const store = createStore(fresh)
       const market = { chainId: 1, name: MARKETS.main.provider }
       const midnight = (hash: string, isFinal: boolean) =>
         fresh.db.run<{ stored: boolean }>('select midnight_store($1, $2, $3, $4, $5, $6, $7, $8) as stored', [
@@ -395,7 +395,7 @@ describe('the daily job', () => {
       })
       const figures = { collateralUsd: '1.000000', debtUsd: '0.000000', netWorthUsd: '1.000000', healthFactor: 'MAX' }
       const keep = (hash: string) =>
-        store.keep(market, { day: 100, block: block(hash), witnesses: 1 }, [{ wallet: W.left, figures }])
+        store.save(market, { day: 100, block: block(hash), witnesses: 1 }, [{ wallet: W.left, figures }])
       await midnight('aa', false)
       expect(await keep('aa')).toBe(true)
       expect(await keep('bb')).toBe(false)
@@ -412,7 +412,7 @@ describe('the daily job', () => {
   })
 })
 
-function dateOf(timeSec = 0): string {
+function formatDate(timeSec = 0): string {
   return new Date(timeSec * 1_000).toISOString().slice(0, 10)
 }
 
@@ -423,23 +423,28 @@ function countedClient() {
     asked.push((JSON.parse(String(init.body)) as { readonly method: string }).method)
     return fetch(url, init)
   }
-  const made = createChainClient({ chain: chainOf(devnet), clock: systemClock, log: silentLog, fetch: fetchCounted })
+  const made = createChainClient({
+    chain: createChain(devnet),
+    clock: systemClock,
+    log: silentLog,
+    fetch: fetchCounted,
+  })
   return { client: made, calls: (method?: string) => asked.filter((each) => (method ?? each) === each).length }
 }
 
 /** Snapshots of markets in a database. */
-function storeIn({ db }: Pick<TestDatabase, 'db'>, holder = 'test') {
+function createStore({ db }: Pick<TestDatabase, 'db'>, holder = 'test') {
   return createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
 }
 
 /** What the daily job of one market works with. */
-function partsOf(over: EvmClient<FinanceChain>, { db }: TestDatabase): DailyParts<SnapshotFigures> {
+function createParts(over: EvmClient<FinanceChain>, { db }: TestDatabase): DailyParts<SnapshotFigures> {
   const clock = chainClock()
   const deployments = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
   const reader = createLendingReader({ clients: new Map([[1, over]]), deployments: new Map([[1, deployments]]), clock })
   const midnights = createMidnights({ db, clock })
-  const store = storeIn({ db })
+  const store = createStore({ db })
   const taker = createSnapshotTaker({ midnights, store })
-  const places = [...reader.places.values()].map((place) => snapshotMarket(reader, place))
-  return { places, midnights, store, taker, clock, log: silentLog }
+  const places = [...reader.targets.values()].map((place) => snapshotMarket(reader, place))
+  return { targets: places, midnights, store, taker, clock, log: silentLog }
 }

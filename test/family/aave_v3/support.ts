@@ -21,7 +21,7 @@ export const DEPLOYMENTS: readonly AaveV3Deployment[] = Object.entries(MARKETS).
 }))
 
 /** The devnet as configuration describes a chain; nothing is reused between reads. */
-export function chainOf(devnet: Devnet, overrides: Partial<FinanceChain> = {}): FinanceChain {
+export function createChain(devnet: Devnet, overrides: Partial<FinanceChain> = {}): FinanceChain {
   return {
     id: devnet.chainId,
     name: 'Devnet',
@@ -37,7 +37,7 @@ export function chainOf(devnet: Devnet, overrides: Partial<FinanceChain> = {}): 
 }
 
 /** A client of the chain. */
-export function clientOf(chain: FinanceChain): FinanceClient {
+export function createClient(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
 
@@ -59,7 +59,7 @@ export async function readWallets(
     deployments: new Map([[id, deployments]]),
     clock: systemClock,
   })
-  const [read] = await reader.read(wallets, { places: [...reader.places.values()], signal: patient })
+  const [read] = await reader.read(wallets, { targets: [...reader.targets.values()], signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
   // Two readings of one block end at different times.
   const { untilMs: _, ...found } = read
@@ -67,7 +67,7 @@ export async function readWallets(
 }
 
 /** What a wallet has in a market; fails if it has nothing. */
-export function positionIn(
+export function findPosition(
   read: ChainRead,
   place: { readonly wallet: Address; readonly market: MarketName },
 ): Position {
@@ -119,7 +119,7 @@ export function countedChains(devnet: Devnet, ids: readonly number[]): CountedCh
         depth.done = Math.max(depth.done, mine)
       }
     }
-    const chain = chainOf(devnet, { id, name: `Chain ${id}` })
+    const chain = createChain(devnet, { id, name: `Chain ${id}` })
     return createChainClient({ chain, clock: systemClock, log: silentLog, fetch: fetchAs })
   })
   return {

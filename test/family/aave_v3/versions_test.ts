@@ -11,7 +11,7 @@ import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
 import { forwarderCode, type Instead } from './forwarder.ts'
-import { chainOf, clientOf, readWallets } from './support.ts'
+import { createChain, createClient, readWallets } from './support.ts'
 
 const ALMOST_ONE = rational(10_001n, 10_000n)
 
@@ -48,7 +48,7 @@ async function readThrough(base: MarketName, functions: Readonly<Record<string, 
 }
 
 async function readAlike(deployments: readonly AaveV3Deployment[]): Promise<ChainRead> {
-  const client = clientOf(chainOf(devnet))
+  const client = createClient(createChain(devnet))
   const reads = []
   for (const rung of OPINIONS) reads.push(await readWallets(client, wallets, { deployments, opinion: rung }))
   const [best, ...others] = reads as [ChainRead, ...ChainRead[]]
@@ -64,7 +64,7 @@ function of(read: ChainRead, wallet: Address) {
 
 const ONE = numberToHex(1, { size: 32 })
 
-describe('a pool that is passed on', () => {
+describe('a forwarded pool', () => {
   test('is read as the pool itself', async () => {
     const passed = await readThrough('main', {})
     const { provider } = MARKETS.main
@@ -91,18 +91,18 @@ describe('versions', () => {
 
   test('3.7: isolated eModes, and no debt ceiling any more', async () => {
     const { isolated, emode } = aave.wallets
-    const ceilingOf = (read: ChainRead) => formatRational(safeBorrow(of(read, isolated), ALMOST_ONE), { digits: 6 })
+    const formatCeiling = (read: ChainRead) => formatRational(safeBorrow(of(read, isolated), ALMOST_ONE), { digits: 6 })
     const before = await readThrough('main', {})
     const after = await readThrough('main', { 'getIsEModeCategoryIsolated(uint8)': ONE })
     expect(of(after, emode).features.isolatedEModes).toBe(true)
     expect([of(before, emode).category?.isolated, of(after, emode).category?.isolated]).toEqual([false, true])
     // The ceiling is far from reached here: both are the LTV's, but for interest of the moment between the readings.
-    expect(Number(ceilingOf(after))).toBeCloseTo(Number(ceilingOf(before)), 2)
+    expect(Number(formatCeiling(after))).toBeCloseTo(Number(formatCeiling(before)), 2)
     const bits = of(after, isolated).assets.map(({ reserve }) => reserve.debtCeiling)
     expect(bits).toContain(250_000_00n)
   })
 
-  test('3.1: what can be paid out is what the pool says, not what lies there', async () => {
+  test("3.1: the withdrawable amount is the pool's virtual balance, not its token balance", async () => {
     const { oldSupplier } = aave.wallets
     const paid = (read: ChainRead) => of(read, oldSupplier).assets.map(({ reserve }) => reserve.withdrawable)
     const balances = await Promise.all(
@@ -131,30 +131,30 @@ describe('versions', () => {
     const prices = await aave.getPrices('v3_0')
     const plain = await readThrough('v3_0', {})
     const shared = await readThrough('v3_0', { 'getEModeCategoryData(uint8)': sourced })
-    const pricesOf = (read: ChainRead, wallet: Address) =>
+    const listPrices = (read: ChainRead, wallet: Address) =>
       of(read, wallet).assets.map(({ reserve, price }) => [reserve.symbol, price])
-    expect(pricesOf(plain, oldEmode)).toEqual([
+    expect(listPrices(plain, oldEmode)).toEqual([
       ['USDC', prices.get('usdc') as bigint],
       ['DAI', prices.get('dai') as bigint],
     ])
-    expect(pricesOf(shared, oldEmode)).toEqual([
+    expect(listPrices(shared, oldEmode)).toEqual([
       ['USDC', prices.get('wbtc') as bigint],
       ['DAI', prices.get('wbtc') as bigint],
     ])
-    expect(pricesOf(shared, oldSupplier)).toEqual(pricesOf(plain, oldSupplier))
+    expect(listPrices(shared, oldSupplier)).toEqual(listPrices(plain, oldSupplier))
     expect(of(plain, oldEmode).category).toMatchObject({ ltvBps: 9_300n, liquidationThresholdBps: 9_500n })
   })
 })
 
-describe('a pool that does not say all', () => {
+describe('a pool with failing functions', () => {
   test.each([
-    ['getUserConfiguration(address)', 'the pool does not say what the wallet uses'],
-    ['getUserEMode(address)', 'the pool does not say which eMode the wallet is in'],
+    ['getUserConfiguration(address)', "the pool does not return the wallet's configuration"],
+    ['getUserEMode(address)', "the pool does not return the wallet's eMode"],
     ['getUserAccountData(address)', 'the pool cannot value the account'],
   ])('has no answer for a wallet with a position if %s reverts', async (name, because) => {
     const read = await readThrough('lido', { [name]: 'reverts' })
     expect(read.wallets).toEqual([])
-    expect(new Set(read.unanswerable.map((each) => each.because))).toEqual(new Set([because]))
+    expect(new Set(read.unanswerable.map((each) => each.reason))).toEqual(new Set([because]))
     const held = await readThrough('lido', {})
     const asked = name.startsWith('getUserConfiguration') ? wallets : held.wallets.map(({ wallet }) => wallet)
     expect(read.unanswerable.map(({ wallet }) => wallet)).toEqual([...asked])
@@ -175,18 +175,18 @@ describe('a pool that does not say all', () => {
   test.each([
     ['aToken', 'a supply token does not answer'],
     ['variableDebtToken', 'a debt token does not answer'],
-  ] as const)('has no answer for those who hold what %s should tell', async (token, because) => {
+  ] as const)('has no answer for wallets that may hold %s if it fails', async (token, because) => {
     const usual = await readThrough('etherfi', {})
     const address = aave.reserveOf('etherfi', 'weth')[token]
     const code = await devnet.rpc.call<Hex>('eth_getCode', address, 'latest')
     await devnet.rpc.call('anvil_setCode', address, '0x60006000fd')
     try {
       const read = await readThrough('etherfi', {})
-      expect(new Set(read.unanswerable.map((each) => each.because))).toEqual(new Set([because]))
+      expect(new Set(read.unanswerable.map((each) => each.reason))).toEqual(new Set([because]))
       const holders = usual.wallets.filter(({ positions: [position] }) => {
         return position?.assets.some(({ reserve, variableDebt }) => reserve.symbol === 'WETH' && variableDebt > 0n)
       })
-      // Whether somebody has supplied is known to no one else, so everybody is asked in vain.
+      // Only the broken token knows who has supplied, so no wallet gets an answer.
       const asked = token === 'aToken' ? wallets : holders.map(({ wallet }) => wallet)
       expect(read.unanswerable.map(({ wallet }) => wallet)).toEqual([...asked])
       expect(holders.length).toBeGreaterThan(2)

@@ -36,7 +36,7 @@ import {
   type WatchedClause,
 } from '../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
-import { chainOf, clientOf, DEPLOYMENTS, patient } from './support.ts'
+import { createChain, createClient, DEPLOYMENTS, patient } from './support.ts'
 
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const FIGURES = Object.keys(LENDING_FIGURES)
@@ -54,9 +54,9 @@ beforeAll(async () => {
   wallets = [...Object.values(aave.wallets), ...random.wallets]
 }, 180_000)
 
-const client = () => clientOf(chainOf(devnet))
+const client = () => createClient(createChain(devnet))
 const rows = () => [[devnet.chainId, { aaveV3: DEPLOYMENTS }]] as const
-const subjectsOf = (some: readonly Address[]): WatchSubject[] =>
+const toSubjects = (some: readonly Address[]): WatchSubject[] =>
   some.flatMap((wallet) => NAMES.map((market_id) => ({ wallet, market_id })))
 
 function watcherOver(served = client()): Watcher {
@@ -76,17 +76,17 @@ function watched(): WatchableFamily {
 }
 
 /** The figures of a subject as triggers would show them. */
-function textsOf(found: ConfirmedFigures | 'gone' | undefined) {
+function formatFigures(found: ConfirmedFigures | 'gone' | undefined) {
   if (found === undefined || found === 'gone') throw new Error('Expected figures')
   return Object.fromEntries(FIGURES.map((figure) => [figure, found.text(figure)]))
 }
 
 describe('confirm()', () => {
-  test('tells the figures of the route at the same block, digit by digit', async () => {
+  test('gives the figures of the route at the same block, digit by digit', async () => {
     const [list] = createFamilyRoutes(AAVE_V3, { rows: rows(), clients: [client()] })
     if (list === undefined) throw new Error('Cannot find the list')
     const block = await readNewestBlock(devnet.rpc, devnet.chainId)
-    const subjects = subjectsOf(wallets)
+    const subjects = toSubjects(wallets)
     const confirmed = await watcherOver().confirm(subjects, { client: client(), block }, patient)
     let held = 0
     for (const [index, subject] of subjects.entries()) {
@@ -101,7 +101,7 @@ describe('confirm()', () => {
       }
       const [position, calculations] = [data[0]?.positions[0], data[0]?.calculations[0]]
       if (position !== undefined) held++
-      expect(textsOf(confirmed[index])).toEqual({
+      expect(formatFigures(confirmed[index])).toEqual({
         health_factor: position?.['healthFactor'] ?? 'MAX',
         net_worth_usd: position?.['netWorthUSD'] ?? '0.000000',
         total_collateral_usd: position?.['totalCollateralUSD'] ?? '0.000000',
@@ -142,13 +142,13 @@ describe('confirm()', () => {
     const place = { client: client(), block }
     const [gone, unknown, right] = await watcher.confirm([ask('never'), ask('silent'), ask('main')], place, patient)
     expect(gone).toBe('gone')
-    expect(textsOf(unknown)).toEqual(Object.fromEntries(FIGURES.map((figure) => [figure, null])))
-    expect(textsOf(right)).toEqual(textsOf((await watcherOver().confirm([ask('main')], place, patient))[0]))
+    expect(formatFigures(unknown)).toEqual(Object.fromEntries(FIGURES.map((figure) => [figure, null])))
+    expect(formatFigures(right)).toEqual(formatFigures((await watcherOver().confirm([ask('main')], place, patient))[0]))
 
     await aave.breakFeed('breakable')
     try {
       const now = { client: client(), block: await readNewestBlock(devnet.rpc, devnet.chainId) }
-      const all = await watcherOver().confirm(subjectsOf(wallets), now, patient)
+      const all = await watcherOver().confirm(toSubjects(wallets), now, patient)
       const values = all.map((each) => (each === 'gone' ? each : each.text('health_factor')))
       expect(values.filter((each) => each === null).length).toBeGreaterThan(0)
       expect(values.filter((each) => each === null).length).toBeLessThan(20)
@@ -162,7 +162,7 @@ describe('confirm()', () => {
     const proxy = await startFaultyRpc(devnet.rpcUrl)
     try {
       const many = Array.from({ length: 1_200 }, (_, index) => toWalletAddress(`watched ${index}`))
-      const served = clientOf(chainOf(devnet, { rpcUrls: [proxy.url] }))
+      const served = createClient(createChain(devnet, { rpcUrls: [proxy.url] }))
       const place = { client: served, block: await readNewestBlock(devnet.rpc, devnet.chainId) }
       const subjects = many.map((wallet) => ({ wallet, market_id: 'main' }))
       const confirmed = await watcherOver(served).confirm([...subjects, ...subjects], place, patient)
@@ -197,11 +197,11 @@ describe('watched()', () => {
 const MOVED = ['weth', 'wbtc', 'wsteth', 'weeth', 'volatile', 'mkr'] as const satisfies readonly AssetName[]
 const USED = ['weth', 'wbtc', 'usdc', 'dai', 'usdt'] as const satisfies readonly AssetName[]
 
-describe('screen', () => {
-  test(`names everyone who crosses in ${BLOCKS} blocks of prices, loans, repayments and liquidations`, async () => {
+describe('forecaster', () => {
+  test(`selects every subject that crosses a level in ${BLOCKS} blocks of prices, loans, repayments and liquidations`, async () => {
     const random = createRandom(2_411)
     const watcher = watcherOver()
-    const subjects = subjectsOf(wallets)
+    const subjects = toSubjects(wallets)
     const start = { client: client(), block: await readNewestBlock(devnet.rpc, devnet.chainId) }
     const begun = await watcher.confirm(subjects, start, patient)
     const clauses = subjects.flatMap((subject, index): WatchedClause[] => {
@@ -220,7 +220,7 @@ describe('screen', () => {
     let [confirmed, crossings, crossed] = [0, 0, 0]
     let before: readonly (boolean | undefined)[] = []
     for (let at = 0; at < BLOCKS; at++) {
-      await devnet.send(actsOf(random, prices), { mayRevert: true })
+      await devnet.send(createActs(random, prices), { mayRevert: true })
       const block = await readNewestBlock(devnet.rpc, devnet.chainId)
       const step = await screened.step(block)
       expect({ block: block.number, truths: step.screened }).toEqual({ block: block.number, truths: step.exact })
@@ -232,12 +232,12 @@ describe('screen', () => {
       before = step.exact
     }
     expect(crossings).toBeGreaterThan(BLOCKS / 2)
-    // What it is for: most are never asked about.
+    // The purpose of the forecaster: most subjects are never confirmed.
     expect(confirmed / (BLOCKS - 1) / clauses.length).toBeLessThan(0.35)
     for (const [asset, price] of prices) await devnet.send([setPriceCall(asset, price)])
   }, 900_000)
 
-  test('without logs nothing is invented: what is confirmed is true, only later', async () => {
+  test('without logs no crossing is invented: crossings are confirmed correctly, only later', async () => {
     const watcher = watcherOver()
     const wallet = toWalletAddress('aave unseen')
     const subject = { wallet, market_id: 'main' }
@@ -259,7 +259,7 @@ describe('screen', () => {
 })
 
 /** What happens in one block or two: prices move, and some wallets do something that may revert. */
-function actsOf(random: ReturnType<typeof createRandom>, prices: ReadonlyMap<AssetName, bigint>): Transaction[] {
+function createActs(random: ReturnType<typeof createRandom>, prices: ReadonlyMap<AssetName, bigint>): Transaction[] {
   const acts = Array.from({ length: random.below(4) }, (): Transaction => {
     const market = random.pick(NAMES)
     const [wallet, asset] = [random.pick(wallets), random.pick(USED)]
@@ -293,17 +293,17 @@ function actsOf(random: ReturnType<typeof createRandom>, prices: ReadonlyMap<Ass
         return supplyCall(movement)
     }
   })
-  if (random.below(2) === 0) return acts.length > 0 ? acts : [moveOf(random, prices)]
-  return [...acts, moveOf(random, prices)]
+  if (random.below(2) === 0) return acts.length > 0 ? acts : [createMove(random, prices)]
+  return [...acts, createMove(random, prices)]
 }
 
-function moveOf(random: ReturnType<typeof createRandom>, prices: ReadonlyMap<AssetName, bigint>): Transaction {
+function createMove(random: ReturnType<typeof createRandom>, prices: ReadonlyMap<AssetName, bigint>): Transaction {
   const asset = random.pick(MOVED)
   return setPriceCall(asset, ((prices.get(asset) ?? 10n ** 8n) * BigInt(85 + random.below(31))) / 100n)
 }
 
 describe('events', () => {
-  test('tells what wallets did in a block, and believes no other contract', async () => {
+  test("reads wallets' events in a block, and ignores logs of other contracts", async () => {
     const watcher = watcherOver()
     const [wallet, other] = [toWalletAddress('aave happening'), toWalletAddress('aave other')]
     const subject = { wallet, market_id: 'main' }
@@ -322,19 +322,19 @@ describe('events', () => {
     const filters = watcher.events?.filters(devnet.chainId) ?? []
     const logs = await readBlockLogs(devnet.rpc, { filters, block })
     const forged = logs.map((log) => ({ ...log, address: toWalletAddress('forger'), logIndex: log.logIndex + 1_000 }))
-    const found = await watcher.events?.happenings([...logs, ...forged], [subject], place, patient)
+    const found = await watcher.events?.read([...logs, ...forged], [subject], place, patient)
     expect(found?.map(({ type }) => type)).toEqual(['supply', 'borrow', 'repay', 'withdraw'])
     expect(found?.every((each) => each.subject === subject && each.blockHash === block.hash)).toBe(true)
-    // Blocks that were passed over are told together.
+    // Events of skipped blocks are returned together.
     await devnet.send(acts)
     const next = await readNewestBlock(devnet.rpc, devnet.chainId)
     const both = await readBlockLogs(devnet.rpc, { filters, block: next, after: block.number - 1n })
-    const later = await watcher.events?.happenings(both, [subject], { client: client(), block: next }, patient)
+    const later = await watcher.events?.read(both, [subject], { client: client(), block: next }, patient)
     expect(later?.slice(0, 4)).toEqual([...(found ?? [])])
     expect(later?.slice(4).map(({ type, blockHash }) => [type, blockHash])).toEqual(
       (found ?? []).map(({ type }) => [type, next.hash]),
     )
-    // From now on the market's contracts are known, and no other is asked for.
+    // The market's contracts are cached now, and the filter names no other.
     const [filter] = watcher.events?.filters(devnet.chainId) ?? []
     expect(filter?.addresses).toContain(MARKETS.main.pool.toLowerCase() as Address)
     expect(await readBlockLogs(devnet.rpc, { filters: filter === undefined ? [] : [filter], block })).toEqual(logs)

@@ -66,7 +66,7 @@ describe('borrowRate()', () => {
   })
 })
 
-describe('compounded()', () => {
+describe('compound()', () => {
   const rates = fc.bigInt(0n, 10n * SF)
   const bySlots = (rateSf: bigint, units: bigint) => compound(rateSf, { units, unitsPerYear: 63_072_000n })
 
@@ -139,7 +139,7 @@ describe('accrue()', () => {
     }
   })
 
-  test('gives all interest to someone: suppliers, protocol, host or referrers', () => {
+  test('distributes all interest among suppliers, protocol, host and referrers', () => {
     fc.assert(
       fc.property(fixtures, ({ availableAmount, borrowed, referralFeeBps, elapsed, ...rates }) => {
         const before = reserve({ ...usual, ...rates, availableAmount, borrowedSf: borrowed * SF })
@@ -163,7 +163,7 @@ describe('accrue()', () => {
     }
   })
 
-  test('takes what referrers get out of the protocol’s share, not out of the suppliers’', () => {
+  test('pays referrers from the protocol’s share, not from the suppliers’', () => {
     fc.assert(
       fc.property(fixtures, ({ availableAmount, borrowed, referralFeeBps, elapsed, ...rates }) => {
         const before = reserve({ ...usual, ...rates, availableAmount, borrowedSf: borrowed * SF })
@@ -206,7 +206,7 @@ describe('accrue()', () => {
 describe('a pool with a single collateral token, or a single 2^-60th of a unit', () => {
   const pool = { borrowedSf: 0n, cumulativeRateSf: SF, protocolFeesSf: 0n, pendingReferrerFeesSf: 0n, rewardsLeft: 9n }
 
-  test('shares what is there, and earns rewards', () => {
+  test('shares the liquidity, and earns rewards', () => {
     expect(toLiquidity(3n, { ...pool, supplySf: 10n * SF, collateralSupply: 1n })).toBe(30n * SF)
     expect(toLiquidity(3n, { ...pool, supplySf: 1n, collateralSupply: 1n })).toBe(3n)
     const rewarded = reserve({ rewardsPerUnit: 10n, rewardsAvailable: 9n })
@@ -234,7 +234,7 @@ describe('rewards', () => {
     rewardsAvailable: 1_000_000n,
   }
 
-  /** What is given over a number of slots, base units. */
+  /** Rewards distributed over a number of slots, base units. */
   function given(changes: Omit<ReserveFixture, 'market'>, elapsed: bigint, rewardsMaxAprBps = 65_535n): bigint {
     const before = reserve({ ...plain, ...changes })
     const after = accrue(before, at({ slot: 1_000n + elapsed, rewardsMaxAprBps }))
@@ -253,7 +253,7 @@ describe('rewards', () => {
     ['none if the market gives none', {}, 1_000n, 0n, 0n],
     ['none if the reserve gives none', { rewardsPerUnit: 0n }, 1_000n, 65_535n, 0n],
     ['none if none are left', { rewardsAvailable: 0n }, 1_000n, 65_535n, 0n],
-    ['none if nobody supplies', { collateralSupply: 0n }, 1_000n, 65_535n, 0n],
+    ['none without suppliers', { collateralSupply: 0n }, 1_000n, 65_535n, 0n],
     ['none into an empty pool', { availableAmount: 0n }, 1_000n, 65_535n, 0n],
   ])('are %s', (_, changes, elapsed, rewardsMaxAprBps, expected) => {
     expect(given(changes, elapsed, rewardsMaxAprBps)).toBe(expected)
@@ -322,20 +322,20 @@ describe('a reserve that accrues by seconds', () => {
   })
 })
 
-test('owed() leaves a debt alone that is ahead of its reserve', () => {
+test('computeOwed() does not change a debt that is ahead of its reserve', () => {
   const pool = accrue(reserve({}), at({}))
   expect(computeOwed({ amountSf: 5n, cumulativeRateSf: SF + 1n }, pool)).toBe(5n)
   expect(computeOwed({ amountSf: 5n, cumulativeRateSf: SF }, pool)).toBe(5n)
 })
 
-describe('liquidityOf()', () => {
+describe('toLiquidity()', () => {
   const pool = (fixture: Omit<ReserveFixture, 'market'>) => accrue(reserve(fixture), at({}))
 
   test('is the share of the supply, rounded down', () => {
     expect(toLiquidity(3n, pool({ availableAmount: 10n, collateralSupply: 7n }))).toBe((30n * SF) / 7n)
   })
 
-  test('is one for one if nothing was minted or nothing is there', () => {
+  test('is one for one if nothing was minted or the pool is empty', () => {
     expect(toLiquidity(3n, pool({ availableAmount: 10n, collateralSupply: 0n }))).toBe(3n * SF)
     expect(toLiquidity(3n, pool({ availableAmount: 0n, collateralSupply: 7n }))).toBe(3n * SF)
   })
@@ -346,7 +346,7 @@ describe('liquidityOf()', () => {
   })
 })
 
-test('utilization() of nothing is nothing', () => {
+test('utilization() of an empty pool is 0', () => {
   expect(utilization(0n, 0n)).toBe(0n)
   expect(utilization(SF, 2n * SF)).toBe(SF / 2n)
 })

@@ -15,7 +15,7 @@ import { waitFor } from '../../support/wait_for.ts'
 import { kaminoStage } from './stage.ts'
 
 const ROWS = [{ market: MARKET, reserves: [SOL, USDC] }]
-/** Real time goes by so many times as fast for the service, so that its 15 seconds are one and a half. */
+/** Speed of the service's clock, so that its 15 seconds take one and a half. */
 const PACE = 10
 
 const double = startSolanaDouble({ slot: SLOT })
@@ -36,10 +36,10 @@ beforeEach(() => {
 
 afterEach(() => expect(stage.leaks()).toEqual([]))
 
-const walletOf = (index: number) => toFakeAddress(`wallet ${index}`)
+const toWallet = (index: number) => toFakeAddress(`wallet ${index}`)
 
 /** The plain obligation of a wallet, or one of other seeds. */
-function addressFrom(wallet: string, number = 0): string {
+function deriveAddress(wallet: string, number = 0): string {
   const keys = [base58.decode(wallet), base58.decode(MARKET), new Uint8Array(32), new Uint8Array(32)]
   return deriveProgramAddress(KLEND, [Uint8Array.of(0), Uint8Array.of(number), ...keys])
 }
@@ -51,15 +51,15 @@ function chain(count: number, isHolder: (index: number) => boolean = () => true)
     .map((index) => {
       const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n * BigInt(1 + index) }]
       const borrows = index % 2 === 0 ? [] : [{ reserve: USDC, amountSf: 10n ** 6n * SF * BigInt(1 + index) }]
-      const bytes = obligationBytes({ market: MARKET, owner: walletOf(index), deposits, borrows })
-      return [addressFrom(walletOf(index)), toServedAccount(bytes)] as const
+      const bytes = obligationBytes({ market: MARKET, owner: toWallet(index), deposits, borrows })
+      return [deriveAddress(toWallet(index)), toServedAccount(bytes)] as const
     })
   return { ...rest, ...Object.fromEntries(own) }
 }
 
-const walletsUpTo = (count: number) => Array.from({ length: count }, (_, index) => walletOf(index))
+const listWallets = (count: number) => Array.from({ length: count }, (_, index) => toWallet(index))
 
-function entriesOf({ reply, message }: Awaited<ReturnType<typeof stage.batch>>): readonly Entry[] {
+function getEntries({ reply, message }: Awaited<ReturnType<typeof stage.batch>>): readonly Entry[] {
   if (reply === undefined) throw new Error(message)
   return reply.data as readonly Entry[]
 }
@@ -76,15 +76,15 @@ describe('POST /v1/lending/kamino/batch', () => {
   ])('over endpoints that %s answers what each list does, in the order of the wallets', async (_, refuses) => {
     if (refuses) double.ofMethod.set('getProgramAccounts', { kind: 'rpc', code: -32601 })
     double.accounts = chain(12, (index) => index % 3 !== 0)
-    const wallets = walletsUpTo(12).reverse()
+    const wallets = listWallets(12).reverse()
     const answer = await stage.batch({ wallets: [...wallets, wallets[0]], target_health_factor: 2 })
     const { reply, credits } = answer
-    const entries = entriesOf(answer)
+    const entries = getEntries(answer)
     expect(entries.map(({ wallet }) => wallet)).toEqual(wallets.filter((_, index) => (11 - index) % 3 !== 0))
     expect(credits).toBe(15 * 8)
     for (const entry of entries) {
       const listed = await stage.list({ wallet: entry.wallet, target_health_factor: 2 })
-      expect(entriesOf(listed)[0]).toMatchObject(entry)
+      expect(getEntries(listed)[0]).toMatchObject(entry)
     }
     const derived = { complete: false, by: 'derived_addresses', markets: 1 }
     expect(reply).toMatchObject({
@@ -97,78 +97,78 @@ describe('POST /v1/lending/kamino/batch', () => {
   test('costs less for each of 100 wallets or more, counted before the page', async () => {
     double.accounts = chain(101)
     const query = { limit: 5, page: 3 }
-    const of = async (count: number) => stage.batch({ wallets: walletsUpTo(count) }, query)
+    const of = async (count: number) => stage.batch({ wallets: listWallets(count) }, query)
     const [few, many] = [await of(99), await of(101)]
     expect([few.credits, many.credits]).toEqual([99 * 15, 101 * 12])
-    expect(entriesOf(many).map(({ wallet }) => wallet)).toEqual(walletsUpTo(101).slice(10, 15))
+    expect(getEntries(many).map(({ wallet }) => wallet)).toEqual(listWallets(101).slice(10, 15))
   })
 
-  test('of derived addresses tries number 0 alone, and what was asked about before', async () => {
+  test('derives only number 0, and reads obligations that are cached', async () => {
     double.ofMethod.set('getProgramAccounts', { kind: 'http', status: 410 })
-    const wallet = walletOf(1)
-    const second = addressFrom(wallet, 1)
+    const wallet = toWallet(1)
+    const second = deriveAddress(wallet, 1)
     const bytes = obligationBytes({ market: MARKET, owner: wallet, deposits: [{ reserve: SOL, collateralAmount: 1n }] })
     double.accounts = { ...chain(2), [second]: toServedAccount(bytes) }
     const found = async () => {
-      return entriesOf(await stage.batch({ wallets: [wallet] }))[0]?.positions.map((each) => each.obligation_address)
+      return getEntries(await stage.batch({ wallets: [wallet] }))[0]?.positions.map((each) => each.obligation_address)
     }
-    expect(await found()).toEqual([addressFrom(wallet)])
+    expect(await found()).toEqual([deriveAddress(wallet)])
     await stage.single('risk', second, { wallet, market_address: MARKET })
     stage.pass(180_000)
-    expect(await found()).toEqual([addressFrom(wallet), second].sort())
+    expect(await found()).toEqual([deriveAddress(wallet), second].sort())
   })
 
   test.each([
     ['no wallets', { wallets: [] }],
     ['an EVM wallet', { wallets: ['0x0000000000000000000000000000000000000001'] }],
-    ['501 wallets', { wallets: walletsUpTo(501) }],
-    ['a past block', { wallets: [walletOf(1)], at_block: 7 }],
-    ['a past time', { wallets: [walletOf(1)], at_time: 1_700_000_000 }],
-    ['another chain', { wallets: [walletOf(1)], chain_id: 1 }],
-    ['a target of 1', { wallets: [walletOf(1)], target_health_factor: 1 }],
-    ['an unknown field', { wallets: [walletOf(1)], market_id: MARKET }],
+    ['501 wallets', { wallets: listWallets(501) }],
+    ['a past block', { wallets: [toWallet(1)], at_block: 7 }],
+    ['a past time', { wallets: [toWallet(1)], at_time: 1_700_000_000 }],
+    ['another chain', { wallets: [toWallet(1)], chain_id: 1 }],
+    ['a target of 1', { wallets: [toWallet(1)], target_health_factor: 1 }],
+    ['an unknown field', { wallets: [toWallet(1)], market_id: MARKET }],
   ])('with %s is refused before anything is read', async (_, body) => {
     expect(await stage.batch(body)).toMatchObject({ status: 400, code: 'INVALID_PARAMETER' })
     expect(double.seen).toEqual([])
   })
 
-  test('fails whole if one obligation cannot be read, and names it', async () => {
+  test('fails as a whole if one obligation cannot be read, and names it', async () => {
     double.accounts = {
       ...chain(3),
-      [addressFrom(walletOf(1))]: toServedAccount(
+      [deriveAddress(toWallet(1))]: toServedAccount(
         obligationBytes({
           market: MARKET,
-          owner: walletOf(1),
+          owner: toWallet(1),
           deposits: [{ reserve: toFakeAddress('no reserve'), collateralAmount: 1n }],
         }),
       ),
     }
-    const answer = await stage.batch({ wallets: walletsUpTo(3) })
+    const answer = await stage.batch({ wallets: listWallets(3) })
     expect(answer).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
-    expect(answer.message).toContain(addressFrom(walletOf(1)))
+    expect(answer.message).toContain(deriveAddress(toWallet(1)))
   })
 
   test('fails as an upstream error, long before its time is over, if the endpoint does', async () => {
     double.always = { kind: 'http', status: 500 }
-    expect(await stage.batch({ wallets: walletsUpTo(20) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    expect(await stage.batch({ wallets: listWallets(20) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
     expect(double.seen.length).toBeLessThan(10)
   })
 
-  test('leaves every search of the others if one fails', async () => {
+  test('aborts all other searches if one fails', async () => {
     double.accounts = chain(40)
     const late: Fault = { kind: 'late', ms: 0 }
     // The clock and the first search; of those that go together, one is refused as often as it asks.
     double.faults.push(late, late, ...Array.from({ length: 15 }, (): Fault => ({ kind: 'hang' })))
     double.always = { kind: 'http', status: 500 }
-    expect(await stage.batch({ wallets: walletsUpTo(40) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    expect(await stage.batch({ wallets: listWallets(40) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
     const hanging = double.seen.slice(2, 17)
-    await waitFor('nobody to wait for an answer', () => hanging.every(({ isLeft }) => isLeft === true), 1_000)
+    await waitFor('all searches to be aborted', () => hanging.every(({ isLeft }) => isLeft === true), 1_000)
     expect(double.seen.length).toBeLessThan(22)
   })
 })
 
 describe('500 wallets and an endpoint of five requests a second', () => {
-  const wallets = walletsUpTo(500)
+  const wallets = listWallets(500)
 
   test.each([
     ['that searches', false],

@@ -40,7 +40,7 @@ const ROWS = [
   { market: OTHER_MARKET, reserves: [OTHER_USDC] },
 ]
 
-/** Long enough for requests that are sent at once to be seen so. */
+/** Delay of answers, long enough to observe which requests are concurrent. */
 const LATENCY_MS = 30
 
 const double = startSolanaDouble({ slot: SLOT })
@@ -54,13 +54,13 @@ beforeEach(() => {
   double.latencyMs = 0
 })
 
-/** The seeds as the program's source has them: tag, number, wallet, market and two keys. */
-function addressFrom(tag: number, number: number, market: string, keys: readonly [string, string] = [NONE, NONE]) {
+/** Derives an address from the seeds of the program's source: tag, number, wallet, market and two keys. */
+function deriveAddress(tag: number, number: number, market: string, keys: readonly [string, string] = [NONE, NONE]) {
   const bytes = [WALLET, market, ...keys].map((each) => base58.decode(each))
   return deriveProgramAddress(KLEND, [Uint8Array.of(tag), Uint8Array.of(number), ...bytes])
 }
 
-test('a plain obligation is at the address that is known of one', () => {
+test('the address of a plain obligation equals that of a known one', () => {
   const seeds = { market: '988f2LFXdsEzr26Qaj6tGrqztquREHH4JdHhvWVTTCCu', tag: 0, number: 0 } as const
   const keys = [new Uint8Array(32), new Uint8Array(32)] as const
   const wallet = 'EHJJU1pCuz5m8ot1JeMn47jqjBxTyaEphoD4YBAZWcfN'
@@ -112,19 +112,19 @@ const REFUSALS: readonly (readonly [string, Fault])[] = [
 describe('an endpoint that searches the program’s accounts', () => {
   test('finds obligations of any seeds and market, in order, and leaves out empty ones and those of others', async () => {
     const anywhere = toFakeAddress('an obligation of unknown seeds')
-    const fixed = addressFrom(5, 200, OTHER_MARKET, [OTHER_USDC, OTHER_USDC])
+    const fixed = deriveAddress(5, 200, OTHER_MARKET, [OTHER_USDC, OTHER_USDC])
     double.accounts = chain({
       [anywhere]: obligation(),
       [fixed]: obligation(inOther),
-      [addressFrom(0, 0, MARKET)]: obligation({ borrows: [{ reserve: USDC, amountSf: SF }], deposits: [] }),
-      [addressFrom(0, 1, MARKET)]: obligation({ deposits: [] }),
-      [addressFrom(0, 2, MARKET)]: obligation({ owner: toFakeAddress('somebody else') }),
+      [deriveAddress(0, 0, MARKET)]: obligation({ borrows: [{ reserve: USDC, amountSf: SF }], deposits: [] }),
+      [deriveAddress(0, 1, MARKET)]: obligation({ deposits: [] }),
+      [deriveAddress(0, 2, MARKET)]: obligation({ owner: toFakeAddress('somebody else') }),
     })
     const stage = kaminoStage([double])
     const expected = sorted([
       [MARKET, anywhere],
       [OTHER_MARKET, fixed],
-      [MARKET, addressFrom(0, 0, MARKET)],
+      [MARKET, deriveAddress(0, 0, MARKET)],
     ])
     expect(await found(stage)).toEqual({ addresses: expected, by: 'search' })
     stage.pass()
@@ -133,7 +133,7 @@ describe('an endpoint that searches the program’s accounts', () => {
 
   test('takes two requests in a row if reserves are known, three if not, and one if the wallet was asked before', async () => {
     double.accounts = chain({
-      [addressFrom(0, 0, MARKET)]: obligation(),
+      [deriveAddress(0, 0, MARKET)]: obligation(),
       [toFakeAddress('the same of another wallet')]: obligation({ owner: toFakeAddress('another wallet') }),
     })
     const stage = kaminoStage([double])
@@ -162,7 +162,7 @@ describe('an endpoint that searches the program’s accounts', () => {
     expect((await found(stage)).addresses).toEqual([])
   })
 
-  test('tells that there is nothing as of a slot whose clock was looked at', async () => {
+  test('answers an empty list as of a slot with a checked clock', async () => {
     double.accounts = chain({})
     double.clockSec = Math.floor(Date.now() / 1_000) - 61
     await expect(found(kaminoStage([double]))).rejects.toThrow('Cannot read Solana')
@@ -170,7 +170,7 @@ describe('an endpoint that searches the program’s accounts', () => {
     expect(await found(kaminoStage([double]))).toEqual({ addresses: [], by: 'search' })
   })
 
-  test('that lists those of another wallet is not believed', async () => {
+  test('is rejected if it lists obligations of another wallet', async () => {
     double.accounts = chain({})
     const account = { data: [Buffer.from(obligation({ owner: toFakeAddress('x') }).data).toString('base64'), 'base64'] }
     double.ofMethod.set('getProgramAccounts', {
@@ -187,16 +187,16 @@ describe('an endpoint that searches the program’s accounts', () => {
     await expect(found(stage)).rejects.toThrow('Cannot read Solana')
   })
 
-  test('fails by name for an obligation that cannot be read, and leaves none out', async () => {
+  test('fails naming the obligation that cannot be read, and leaves none out', async () => {
     double.accounts = chain({
-      [addressFrom(0, 0, MARKET)]: obligation(),
-      [addressFrom(0, 0, OTHER_MARKET)]: obligation({ ...inOther, elevationGroup: 9 }),
+      [deriveAddress(0, 0, MARKET)]: obligation(),
+      [deriveAddress(0, 0, OTHER_MARKET)]: obligation({ ...inOther, elevationGroup: 9 }),
     })
     const stage = kaminoStage([double])
-    const message = `Cannot read Kamino obligation ${addressFrom(0, 0, OTHER_MARKET)}: its elevation group is unknown`
+    const message = `Cannot read Kamino obligation ${deriveAddress(0, 0, OTHER_MARKET)}: its elevation group is unknown`
     await expect(found(stage)).rejects.toThrow(message)
     stage.pass()
-    expect((await found(stage, MARKET)).addresses).toEqual([addressFrom(0, 0, MARKET)])
+    expect((await found(stage, MARKET)).addresses).toEqual([deriveAddress(0, 0, MARKET)])
   })
 })
 
@@ -204,27 +204,27 @@ describe('endpoints that search nothing', () => {
   const refuse = (fault: Fault = { kind: 'rpc', code: -32601 }) => double.ofMethod.set('getProgramAccounts', fault)
   const pair = [SOL_MINT, USDC_MINT] as const
   const derivable = {
-    [addressFrom(0, 0, MARKET)]: obligation(),
-    [addressFrom(0, 4, OTHER_MARKET)]: obligation(inOther),
-    [addressFrom(1, 0, MARKET, pair)]: obligation(),
-    [addressFrom(3, 0, MARKET, [USDC_MINT, SOL_MINT])]: obligation(),
-    [addressFrom(2, 0, MARKET, [USDC_MINT, USDC_MINT])]: obligation(),
+    [deriveAddress(0, 0, MARKET)]: obligation(),
+    [deriveAddress(0, 4, OTHER_MARKET)]: obligation(inOther),
+    [deriveAddress(1, 0, MARKET, pair)]: obligation(),
+    [deriveAddress(3, 0, MARKET, [USDC_MINT, SOL_MINT])]: obligation(),
+    [deriveAddress(2, 0, MARKET, [USDC_MINT, USDC_MINT])]: obligation(),
   }
   const hidden = {
-    [addressFrom(0, 5, MARKET)]: obligation(),
-    [addressFrom(1, 1, MARKET, pair)]: obligation(),
-    [addressFrom(4, 0, MARKET, [SOL, USDC])]: obligation(),
-    [addressFrom(0, 0, UNKNOWN_MARKET)]: obligation(),
+    [deriveAddress(0, 5, MARKET)]: obligation(),
+    [deriveAddress(1, 1, MARKET, pair)]: obligation(),
+    [deriveAddress(4, 0, MARKET, [SOL, USDC])]: obligation(),
+    [deriveAddress(0, 0, UNKNOWN_MARKET)]: obligation(),
   }
   const addresses = sorted(
     Object.entries(derivable).map(([address]) => [
-      address === addressFrom(0, 4, OTHER_MARKET) ? OTHER_MARKET : MARKET,
+      address === deriveAddress(0, 4, OTHER_MARKET) ? OTHER_MARKET : MARKET,
       address,
     ]),
   )
 
   test.each(REFUSALS)(
-    'because of %s, have usual seeds derived; others are missing, and it says so',
+    'because of %s, derive usual seeds; the answer says that others may be missing',
     async (_, fault) => {
       refuse(fault)
       double.accounts = chain({ ...derivable, ...hidden })
@@ -235,7 +235,7 @@ describe('endpoints that search nothing', () => {
     },
   )
 
-  test('because they hang count so for a while, if they never searched', async () => {
+  test('count as unable to search for a while if they hang and never searched', async () => {
     refuse({ kind: 'hang' })
     double.accounts = chain(derivable)
     const stage = kaminoStage([double], { rows: ROWS })
@@ -249,7 +249,7 @@ describe('endpoints that search nothing', () => {
     expect((await found(stage)).by).toBe('search')
   }, 30_000)
 
-  test('are asked one request in a row for a wallet that was asked about before', async () => {
+  test('get one sequential request for a wallet that was read before', async () => {
     refuse()
     double.accounts = chain({ ...derivable, ...hidden })
     const stage = kaminoStage([double], { rows: ROWS })
@@ -262,9 +262,9 @@ describe('endpoints that search nothing', () => {
     expect(double.seen.map(({ method }) => method)).not.toContain('getProgramAccounts')
   })
 
-  test('show what a wallet’s lookup table names, and what it names later', async () => {
+  test('find the obligations in a wallet’s lookup table, and those added later', async () => {
     refuse()
-    const [named, later] = [addressFrom(0, 77, MARKET), addressFrom(6, 3, MARKET, [SOL, USDC])]
+    const [named, later] = [deriveAddress(0, 77, MARKET), deriveAddress(6, 3, MARKET, [SOL, USDC])]
     const user = deriveProgramAddress(KLEND, ['user_meta', base58.decode(WALLET)])
     const withTable = (keys: readonly string[]) =>
       chain({
@@ -286,7 +286,7 @@ describe('endpoints that search nothing', () => {
     expect(countSequentialRequests(double)).toBe(1)
   })
 
-  test('show an obligation of other seeds once it was asked about', async () => {
+  test('find an obligation of other seeds after it was read by its address', async () => {
     refuse()
     double.accounts = scene()
     const stage = kaminoStage([double], { rows: ROWS })
@@ -304,11 +304,11 @@ describe('endpoints that search nothing', () => {
     double.accounts = { ...chain(derivable), [table]: tableAccount(keys) }
     const rows = [{ market: MARKET, lookupTable: table, reserves: [] }]
     const stage = kaminoStage([double], { rows })
-    const own = addresses.filter((each) => each !== addressFrom(0, 4, OTHER_MARKET))
+    const own = addresses.filter((each) => each !== deriveAddress(0, 4, OTHER_MARKET))
     expect(await found(stage)).toEqual({ addresses: own, by: { markets: 1 } })
   })
 
-  test('believe no row that is not what it says', async () => {
+  test('ignore configured rows that do not match their accounts', async () => {
     refuse()
     double.accounts = {
       ...chain(derivable),
@@ -323,23 +323,23 @@ describe('endpoints that search nothing', () => {
     expect(await found(kaminoStage([double], { rows }))).toEqual({ addresses, by: { markets: 2 } })
   })
 
-  test('look in one market alone if it is named, known or not', async () => {
+  test('search only the requested market, known or not', async () => {
     refuse()
     const accounts = {
       [UNKNOWN_MARKET]: toServedAccount(marketBytes()),
-      [addressFrom(0, 2, UNKNOWN_MARKET)]: obligation({ market: UNKNOWN_MARKET, deposits: [], borrows: [] }),
+      [deriveAddress(0, 2, UNKNOWN_MARKET)]: obligation({ market: UNKNOWN_MARKET, deposits: [], borrows: [] }),
     }
     double.accounts = chain({ ...derivable, ...accounts })
     const stage = kaminoStage([double], { rows: ROWS })
     expect(await found(stage, OTHER_MARKET)).toEqual({
-      addresses: [addressFrom(0, 4, OTHER_MARKET)],
+      addresses: [deriveAddress(0, 4, OTHER_MARKET)],
       by: { markets: 1 },
     })
     expect(await found(stage, UNKNOWN_MARKET)).toEqual({ addresses: [], by: { markets: 1 } })
   })
 })
 
-test('one endpoint that searches is enough, whichever it is', async () => {
+test('one endpoint that searches is enough, at any position', async () => {
   const second = startSolanaDouble({ slot: SLOT })
   double.ofMethod.set('getProgramAccounts', { kind: 'http', status: 403 })
   double.accounts = chain({ [OBLIGATION]: obligation() })

@@ -19,7 +19,7 @@ describe('isAccount()', () => {
     market: marketBytes(),
   }
 
-  test('knows each kind from every other', () => {
+  test('distinguishes each kind from every other', () => {
     const kinds = Object.keys(accounts) as (keyof typeof accounts)[]
     for (const kind of kinds) {
       expect(kinds.filter((other) => isAccount(other, accounts[kind]))).toEqual([kind])
@@ -88,7 +88,7 @@ describe('decodeObligation()', () => {
   })
 })
 
-test('decodeReserve() reads every field from its own place', () => {
+test('decodeReserve() reads every field from its own offset', () => {
   const data = reserveBytes({
     market: MARKET,
     mint: B,
@@ -177,7 +177,7 @@ test.each([
   expect(decodeReserve(reserveBytes({ market: MARKET, interestRateBasis })).accrualUnit).toBe(expected)
 })
 
-test('a reserve without a name of its token has the first letters of the mint', () => {
+test('decodeReserve() uses the first letters of the mint if the token has no name', () => {
   expect(decodeReserve(reserveBytes({ market: MARKET, mint: B })).symbol).toBe(B.slice(0, 4))
 })
 

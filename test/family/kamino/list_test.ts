@@ -45,7 +45,7 @@ interface Listed {
   readonly calculations: readonly Readonly<Record<string, unknown>>[]
 }
 
-function dataOf({ reply, message }: Awaited<ReturnType<typeof stage.list>>): readonly Listed[] {
+function getData({ reply, message }: Awaited<ReturnType<typeof stage.list>>): readonly Listed[] {
   if (reply === undefined) throw new Error(message)
   return reply.data as readonly Listed[]
 }
@@ -85,7 +85,7 @@ describe('GET /v1/lending/kamino', () => {
     const usdc = { borrowFactorPct: 150n }
     const deposits = [SOL, USDC].map((reserve) => ({ reserve, collateralAmount: 10n * ONE_SOL }))
     double.accounts = scene({ usdc: { ...usdc, liquidationThresholdPct: 0, maxLtvPct: 0 }, deposits })
-    const [entry] = dataOf(await stage.list({ wallet: WALLET }))
+    const [entry] = getData(await stage.list({ wallet: WALLET }))
     expect(entry?.positions[0]).toMatchObject({
       totalDebtUSD: '6000.000000',
       healthFactor: '0.1333',
@@ -102,7 +102,7 @@ describe('GET /v1/lending/kamino', () => {
     }
   })
 
-  test('says by what it was found if no endpoint searches', async () => {
+  test('says how obligations were found if no endpoint searches', async () => {
     double.ofMethod.set('getProgramAccounts', { kind: 'http', status: 403 })
     const { reply, credits } = await stage.list({ wallet: WALLET })
     expect([reply?.data, credits]).toEqual([[], 0])
@@ -129,7 +129,7 @@ describe('GET /v1/lending/kamino', () => {
     expect(double.seen).toEqual([])
   })
 
-  test('without Solana says that it is not configured', async () => {
+  test('fails with API_ENDPOINT_NOT_CONFIGURED without Solana', async () => {
     const [route] = createFamilyRoutes(KAMINO, {})
     if (route === undefined) throw new Error('There is no route')
     const failure = await callRoute(route, { query: `wallet=${WALLET}` }).catch((error) => toRouteFailure(error, route))
@@ -141,7 +141,7 @@ function picked(from: Readonly<Record<string, unknown>>, names: readonly string[
   return Object.fromEntries(names.map((name) => [name, from[name]]))
 }
 
-/** Obligations that differ in all that figures depend on. */
+/** Obligations that differ in all inputs of figures. */
 function varied(index: number): ServedAccounts[string] {
   const amount = (unit: bigint) => unit * BigInt(1 + ((index * 7_919) % 1_000)) + BigInt(index)
   const deposits = [{ reserve: index % 3 === 0 ? USDC : SOL, collateralAmount: amount(ONE_SOL) }]
@@ -166,7 +166,7 @@ test('the list has the digits of yield and risk of each obligation at the same s
   double.accounts = { ...rest, ...Object.fromEntries(addresses.map((address, index) => [address, varied(index)])) }
   double.slot = SLOT + 54_321
   const target_health_factor = '2.25'
-  const [entry] = dataOf(await stage.list({ wallet: WALLET, target_health_factor }))
+  const [entry] = getData(await stage.list({ wallet: WALLET, target_health_factor }))
   expect(entry?.positions.map((each) => each['obligation_address'])).toEqual(addresses.sort())
   for (const [index, position] of (entry?.positions ?? []).entries()) {
     const calculated = entry?.calculations[index]
@@ -208,16 +208,16 @@ test('the list has the digits of yield and risk of each obligation at the same s
   ])
 })
 
-describe('what an endpoint shows wrongly is a 502 that names no endpoint', () => {
-  const cutBy = (address: string): ServedAccounts => {
+describe('a wrong answer of an endpoint is a 502 that names no endpoint', () => {
+  const truncateAccount = (address: string): ServedAccounts => {
     const { owner = KLEND, data = new Uint8Array() } = scene()[address] ?? {}
     return { ...scene(), [address]: { owner, data: data.subarray(0, -1) } }
   }
 
   test.each([
-    ['an obligation a byte short', () => cutBy(OBLIGATION)],
-    ['a reserve a byte short', () => cutBy(SOL)],
-    ['a market a byte short', () => cutBy(MARKET)],
+    ['an obligation a byte short', () => truncateAccount(OBLIGATION)],
+    ['a reserve a byte short', () => truncateAccount(SOL)],
+    ['a market a byte short', () => truncateAccount(MARKET)],
     [
       'a feed of another program',
       () => ({ ...scene({ sol: { priceSf: 0n } }), [FEED]: toServedAccount(scene()[FEED]?.data ?? new Uint8Array()) }),
@@ -278,15 +278,15 @@ describe('what an endpoint shows wrongly is a 502 that names no endpoint', () =>
         result: { ...reply.result, value: [{ ...(reply.result.value[0] as object), ...row }] },
       }),
     })
-    const accountOf = (data: Uint8Array, owner = KLEND) => ({
+    const createAccount = (data: Uint8Array, owner = KLEND) => ({
       account: { data: [Buffer.from(data).toString('base64'), 'base64'], owner, lamports: 1 },
     })
     const own = scene()[OBLIGATION]?.data ?? new Uint8Array()
     const rows = [
-      accountOf(obligationBytes({ market: MARKET, owner: toFakeAddress('another') })),
-      accountOf(own, SCOPE),
-      accountOf(own.subarray(1)),
-      accountOf(marketBytes()),
+      createAccount(obligationBytes({ market: MARKET, owner: toFakeAddress('another') })),
+      createAccount(own, SCOPE),
+      createAccount(own.subarray(1)),
+      createAccount(marketBytes()),
     ]
     for (const row of rows) {
       double.ofMethod.set('getProgramAccounts', change(row) as Fault)
@@ -294,16 +294,16 @@ describe('what an endpoint shows wrongly is a 502 that names no endpoint', () =>
     }
   })
 
-  test('nothing of it matters while another endpoint is right', async () => {
+  test('does not matter while another endpoint answers correctly', async () => {
     const second = startSolanaDouble({ slot: SLOT, accounts: scene() })
-    double.accounts = cutBy(SOL)
+    double.accounts = truncateAccount(SOL)
     const { reply } = await kaminoStage([double, second]).list({ wallet: WALLET })
     expect(reply).toMatchObject({ data: [{ wallet: WALLET }] })
     await second.stop()
   })
 })
 
-test('more than 8 MB of obligations are a 502 that says so: no failure of the endpoint, and nobody derives instead', async () => {
+test('more than 8 MB of obligations are a 502 that says so: no failure of the endpoint, and no fallback to derivation', async () => {
   double.ofMethod.set('getProgramAccounts', {
     kind: 'reply',
     change: (reply) => {

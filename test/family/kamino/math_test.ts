@@ -22,8 +22,8 @@ import { caseCount } from '../../support/cases.ts'
 import { reserveBytes, SF, sf, toFakeAddress } from '../../support/kamino.ts'
 import { FEED, MARKET, OBLIGATION, type SceneChanges, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 
-/** The scene as a reader would hand it over. */
-function snapshotOf(changes: SceneChanges = {}, slot = SLOT): Snapshot {
+/** The scene as a reader returns it. */
+function createSnapshot(changes: SceneChanges = {}, slot = SLOT): Snapshot {
   const accounts = scene(changes)
   const data = (address: string) => accounts[address]?.data ?? new Uint8Array()
   const obligation = decodeObligation(data(OBLIGATION))
@@ -41,8 +41,8 @@ function snapshotOf(changes: SceneChanges = {}, slot = SLOT): Snapshot {
   return { slot: BigInt(slot), timestampSec: nowSec, obligation, market, assets: new Map(assets) }
 }
 
-function positionIn(changes: SceneChanges = {}, slot = SLOT): LendingPosition {
-  return valueObligation(snapshotOf(changes, slot), { slotMs: 400 })
+function createPosition(changes: SceneChanges = {}, slot = SLOT): LendingPosition {
+  return valueObligation(createSnapshot(changes, slot), { slotMs: 400 })
 }
 
 function text(value: ReturnType<typeof healthFactor>, digits: number): string {
@@ -53,9 +53,9 @@ function usd(amount: bigint, { totals }: LendingPosition, digits = 6): string {
   return formatRational(rational(amount, totals.perUsd), { digits })
 }
 
-describe('positionOf()', () => {
+describe('valueObligation()', () => {
   test('values the scene', () => {
-    const position = positionIn()
+    const position = createPosition()
     const { totals } = position
     expect(
       [totals.supplied, totals.collateral, totals.debt, totals.riskDebt].map((each) => usd(each, position)),
@@ -67,11 +67,11 @@ describe('positionOf()', () => {
   })
 
   test('is exact: a health factor of 2 is exactly 2, for any percentages and prices', () => {
-    expect(healthFactor(positionIn().totals)).toSatisfy(
+    expect(healthFactor(createPosition().totals)).toSatisfy(
       (factor) => factor !== 'max' && compareRational(factor, rational(2n, 1n)) === 0,
     )
     // 3 × 0.1 dollars at 70 % against 0.3 × 0.7 dollars: no binary fractions.
-    const { totals } = positionIn({
+    const { totals } = createPosition({
       sol: {
         decimals: 0,
         scopeChain: [20],
@@ -87,8 +87,8 @@ describe('positionOf()', () => {
     expect(text(healthFactor(totals), 30)).toBe(`1.${'0'.repeat(30)}`)
   })
 
-  test('counts a debt by its borrow factor, but the money by its worth', () => {
-    const position = positionIn({ usdc: { borrowFactorPct: 150n } })
+  test('weights a debt by its borrow factor for risk, but not in US dollars', () => {
+    const position = createPosition({ usdc: { borrowFactorPct: 150n } })
     expect(usd(position.totals.debt, position)).toBe('6000.000000')
     expect(usd(position.totals.riskDebt, position)).toBe('9000.000000')
     expect(text(healthFactor(position.totals), 4)).toBe('1.3333')
@@ -96,13 +96,13 @@ describe('positionOf()', () => {
 
   test('never lets a borrow factor make a debt smaller', () => {
     for (const borrowFactorPct of [0n, 50n, 100n]) {
-      const position = positionIn({ usdc: { borrowFactorPct } })
+      const position = createPosition({ usdc: { borrowFactorPct } })
       expect(usd(position.totals.riskDebt, position)).toBe('6000.000000')
     }
   })
 
   test('puts an elevation group’s limits in place of every reserve’s, and its borrow factors at 1', () => {
-    const position = positionIn({
+    const position = createPosition({
       elevationGroup: 3,
       market: { elevationGroups: [{ id: 3, maxLtvPct: 90, liquidationThresholdPct: 95 }] },
       usdc: { borrowFactorPct: 150n },
@@ -114,16 +114,16 @@ describe('positionOf()', () => {
   })
 
   test('caps what may be borrowed by the market’s cap, and the health factor not', () => {
-    const position = positionIn({ market: { borrowCapUsd: 7_000n } })
+    const position = createPosition({ market: { borrowCapUsd: 7_000n } })
     expect(usd(position.totals.borrowLimit, position)).toBe('7000.000000')
     expect(text(borrowUtilization(position.totals), 8)).toBe('0.85714286')
     expect(text(healthFactor(position.totals), 4)).toBe('2.0000')
-    const closed = positionIn({ market: { borrowCapUsd: 0n } })
+    const closed = createPosition({ market: { borrowCapUsd: 0n } })
     expect(text(borrowUtilization(closed.totals), 8)).toBe('MAX')
   })
 
   test('counts a collateral that is worth nothing as collateral', () => {
-    const position = positionIn({
+    const position = createPosition({
       usdc: { maxLtvPct: 0, liquidationThresholdPct: 0 },
       deposits: [
         { reserve: SOL, collateralAmount: 100n * 10n ** 9n },
@@ -136,19 +136,19 @@ describe('positionOf()', () => {
     expect(text(liquidationThreshold(position.totals), 4)).toBe('0.4000')
   })
 
-  test('prices collateral tokens by what is behind them', () => {
-    const position = positionIn({ sol: { collateralSupply: 5_000n * 10n ** 9n } })
+  test('prices collateral tokens by the liquidity behind them', () => {
+    const position = createPosition({ sol: { collateralSupply: 5_000n * 10n ** 9n } })
     expect(usd(position.totals.supplied, position)).toBe('30000.000000')
   })
 
-  test('of an insolvent obligation says so', () => {
-    const { totals } = positionIn({ borrows: [{ reserve: USDC, amountSf: 20_000n * 10n ** 6n * SF }] })
+  test('returns a health factor below 1 and leverage MAX for an insolvent obligation', () => {
+    const { totals } = createPosition({ borrows: [{ reserve: USDC, amountSf: 20_000n * 10n ** 6n * SF }] })
     expect(text(healthFactor(totals), 4)).toBe('0.6000')
     expect(text(positionLeverage(totals), 8)).toBe('MAX')
   })
 
-  test('of an empty obligation is nothing', () => {
-    const { totals, supplies, borrows } = positionIn({ deposits: [], borrows: [] })
+  test('returns zeros for an empty obligation', () => {
+    const { totals, supplies, borrows } = createPosition({ deposits: [], borrows: [] })
     expect(totals).toEqual({
       perUsd: 100n,
       supplied: 0n,
@@ -162,25 +162,25 @@ describe('positionOf()', () => {
   })
 
   test('adds interest up to the slot it was read at', () => {
-    const [now, later] = [positionIn({}, SLOT), positionIn({}, SLOT + 1_000_000)]
+    const [now, later] = [createPosition({}, SLOT), createPosition({}, SLOT + 1_000_000)]
     // 10 % a year over 1,000,000 of 63,072,000 slots.
     const grown = Number(later.totals.debt) / Number(now.totals.debt)
     expect(grown).toBeCloseTo(1 + 0.1 / 63.072, 5)
     expect(later.totals.supplied > now.totals.supplied).toBe(true)
   })
 
-  test('takes a debt over at the rate that it was last refreshed at', () => {
-    const position = positionIn({
+  test('grows a debt from the rate of its last refresh', () => {
+    const position = createPosition({
       usdc: { cumulativeRateSf: 3n * SF },
       borrows: [{ reserve: USDC, amountSf: 1_000n * 10n ** 6n * SF, cumulativeRateSf: 2n * SF }],
     })
     expect(usd(position.totals.debt, position)).toBe('1500.000000')
   })
 
-  test('refuses a snapshot that lacks what it values', () => {
-    const snapshot = snapshotOf()
+  test('throws for a snapshot without a reserve or group', () => {
+    const snapshot = createSnapshot()
     expect(() => valueObligation({ ...snapshot, assets: new Map() }, { slotMs: 400 })).toThrow(RangeError)
-    expect(() => positionIn({ elevationGroup: 4 })).toThrow(RangeError)
+    expect(() => createPosition({ elevationGroup: 4 })).toThrow(RangeError)
   })
 })
 
@@ -190,15 +190,15 @@ describe('yields', () => {
     return Math.expm1(63_072_000 * Math.log1p((apr * 500) / slotMs / 63_072_000))
   }
 
-  test('are the curve’s rate for borrowers, and what is left of it for suppliers', () => {
-    const { supplies, borrows } = positionIn()
+  test('are the curve’s rate for borrowers, and their share of it for suppliers', () => {
+    const { supplies, borrows } = createPosition()
     // SOL: half used, 6.25 % a year, a fifth of it for the protocol. USDC: four fifths used, 10 %.
     expect(Number(supplies[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.5 * 0.0625 * 0.8), 12)
     expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.1), 12)
   })
 
-  test('give suppliers nothing of the host’s part', () => {
-    const { supplies, borrows } = positionIn({
+  test('exclude the host’s rate for suppliers', () => {
+    const { supplies, borrows } = createPosition({
       sol: { hostFixedRateBps: 200 },
       usdc: { hostFixedRateBps: 200 },
     })
@@ -207,12 +207,12 @@ describe('yields', () => {
   })
 
   test('are those after interest was added, which uses more of the pool', () => {
-    const [now, later] = [positionIn({}, SLOT), positionIn({}, SLOT + 10_000_000)]
+    const [now, later] = [createPosition({}, SLOT), createPosition({}, SLOT + 10_000_000)]
     expect((later.borrows[0]?.apyRay ?? 0n) > (now.borrows[0]?.apyRay ?? 0n)).toBe(true)
   })
 
-  test('of a reserve that accrues by seconds are as its rates say, however long slots last', () => {
-    const snapshot = snapshotOf({ sol: { interestRateBasis: 1 }, usdc: { interestRateBasis: 1 } })
+  test('do not depend on the duration of slots for a reserve that accrues by seconds', () => {
+    const snapshot = createSnapshot({ sol: { interestRateBasis: 1 }, usdc: { interestRateBasis: 1 } })
     for (const slotMs of [400, 500]) {
       const { supplies, borrows } = valueObligation(snapshot, { slotMs })
       expect(Number(supplies[0]?.apyRay) / 1e27).toBeCloseTo(Math.expm1(0.5 * 0.0625 * 0.8), 9)
@@ -220,8 +220,8 @@ describe('yields', () => {
     }
   })
 
-  test('have rewards in what suppliers earn, and not in what borrowers pay', () => {
-    const { supplies, borrows } = positionIn({
+  test('include rewards for suppliers, and not for borrowers', () => {
+    const { supplies, borrows } = createPosition({
       market: { rewardsMaxAprBps: 500 },
       sol: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 1n },
       usdc: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 1n },
@@ -230,8 +230,8 @@ describe('yields', () => {
     expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.1), 12)
   })
 
-  test('follow the real duration of a slot, and what is owed does not', () => {
-    const snapshot = snapshotOf({}, SLOT + 1_000_000)
+  test('depend on the real duration of a slot, and debts do not', () => {
+    const snapshot = createSnapshot({}, SLOT + 1_000_000)
     const [fast, slow] = [valueObligation(snapshot, { slotMs: 400 }), valueObligation(snapshot, { slotMs: 500 })]
     expect(fast.totals).toEqual(slow.totals)
     expect((fast.borrows[0]?.apyRay ?? 0n) > (slow.borrows[0]?.apyRay ?? 0n)).toBe(true)
@@ -241,7 +241,7 @@ describe('yields', () => {
 describe('published examples of Kamino’s own interface', () => {
   test('ObligationStats: limits, ratios and leverage to 16 digits', () => {
     // One deposit at 74 % and 75 %; figures from the interface description of api.kamino.finance.
-    const position = positionIn({
+    const position = createPosition({
       sol: {
         decimals: 6,
         scopeChain: [13],
@@ -270,7 +270,7 @@ describe('published examples of Kamino’s own interface', () => {
   test('a multiply position, its price chained from two feeds', () => {
     // JitoSOL at 85.807619685221685924, SOL at 66.80017855: the second feed is their ratio.
     const ratio = (85_807619685221685924n * 10n ** 16n) / 66_80017855n
-    const position = positionIn({
+    const position = createPosition({
       sol: {
         availableAmount: 0n,
         borrowedSf: sf('1448881712.4626824571'),
@@ -297,7 +297,7 @@ describe('published examples of Kamino’s own interface', () => {
   })
 
   test('a leverage position', () => {
-    const position = positionIn({
+    const position = createPosition({
       sol: {
         decimals: 8,
         availableAmount: 0n,
@@ -342,7 +342,7 @@ describe('against formulas in floating point', () => {
           borrowFactorPct: fc.integer({ min: 50, max: 400 }),
         }),
         (held, debt) => {
-          const { totals } = positionIn({
+          const { totals } = createPosition({
             sol: {
               decimals: held.decimals,
               scopeChain: [100],
@@ -435,8 +435,8 @@ describe('isSoundReserve()', () => {
   })
 })
 
-test('elevationGroupOf() finds a group at its place alone', () => {
-  const { obligation, market } = snapshotOf({
+test('findElevationGroup() finds a group only at its own index', () => {
+  const { obligation, market } = createSnapshot({
     market: { elevationGroups: [{ id: 2, maxLtvPct: 1, liquidationThresholdPct: 2 }] },
   })
   const at = (elevationGroup: number) => findElevationGroup({ ...obligation, elevationGroup }, market)

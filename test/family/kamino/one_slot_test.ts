@@ -19,7 +19,7 @@ double.clockSec = NOW_SEC
 double.slotsPerRead = 1
 afterAll(() => double.stop(), 60_000)
 
-/** How much of an obligation there is at a slot; every account changes with each. */
+/** Amount of an obligation at a slot; every account changes with each slot. */
 function amountAt(slot: number, index: number): bigint {
   return 10n ** 9n * BigInt(1 + index) + BigInt((slot - SLOT) * (index + 3)) * 10n ** 6n
 }
@@ -34,7 +34,7 @@ function chainAt(slot: number): ServedAccounts {
   const own = OBLIGATIONS.flatMap((address, index) => {
     if (index === OBLIGATIONS.length - 1 && slot >= CLOSED_AT) return []
     const deposits = [{ reserve: SOL, collateralAmount: amountAt(slot, index) }]
-    // The reserves of some change, so that other accounts must be read.
+    // The reserves of some obligations change, so that other accounts must be read.
     const reserve = index === 1 && slot % 40 < 20 ? SOL : USDC
     const borrows = [{ reserve, amountSf: BigInt(slot - SLOT + 1) * SF }]
     const bytes = obligationBytes({ market: MARKET, owner: WALLET, deposits, borrows, lastUpdateSlot: BigInt(slot) })
@@ -43,7 +43,7 @@ function chainAt(slot: number): ServedAccounts {
   return { ...rest, ...Object.fromEntries(own) }
 }
 
-/** US dollars of what is supplied at a slot: the pool has no interest at the slot of its own refresh. */
+/** US dollars supplied at a slot: the pool has no interest at the slot of its own refresh. */
 function suppliedAt(slot: number, index: number): string {
   const e6 = (amountAt(slot, index) * priceAt(slot) * 10n ** 6n * 2n + 10n ** 17n) / (2n * 10n ** 17n)
   const text = e6.toString().padStart(7, '0')

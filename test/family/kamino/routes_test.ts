@@ -34,7 +34,7 @@ import {
 import { startSolanaDouble } from '../../support/solana.ts'
 
 const double = startSolanaDouble()
-/** Nothing that was read lives longer than a slot. */
+/** Duration of a slot, after which cached reads expire. */
 const SLOT_MS = 400
 let lines: string[] = []
 let passedMs = 0
@@ -74,7 +74,7 @@ afterEach(() => {
 
 afterAll(() => double.stop(), 60_000)
 
-function routeOf(figures: 'yield' | 'risk', routes: readonly Route[] = family.routes): Route {
+function findRoute(figures: 'yield' | 'risk', routes: readonly Route[] = family.routes): Route {
   const found = routes.find(({ path }) => path === `/v1/lending/kamino/position/:obligation_address/${figures}`)
   if (found === undefined) throw new Error(`Expected a route for ${figures}`)
   return found
@@ -88,14 +88,14 @@ interface Answer {
   readonly credits?: number
 }
 
-/** What the app does with a route, from the parameters to the body. */
+/** Answers a route as the app does, from the parameters to the body. */
 async function ask(
   figures: 'yield' | 'risk',
   query: Readonly<Record<string, string>> = {},
   routes?: readonly Route[],
 ): Promise<Answer> {
   const { obligation_address = OBLIGATION, ...rest } = query
-  const definition = routeOf(figures, routes)
+  const definition = findRoute(figures, routes)
   const parameters = new URLSearchParams({ wallet: WALLET, market_address: MARKET, ...rest }).toString()
   try {
     const { reply, credits } = await callRoute(definition, { params: { obligation_address }, query: parameters })
@@ -143,7 +143,7 @@ describe('GET …/risk', () => {
     })
   })
 
-  test('aims at the health factor it is given', async () => {
+  test('uses the requested target health factor', async () => {
     const { reply } = await ask('risk', { target_health_factor: '1.0010' })
     expect(reply?.data).toMatchObject({
       target_health_factor: '1.001',
@@ -152,7 +152,7 @@ describe('GET …/risk', () => {
     })
   })
 
-  test('without debt is MAX, and everything may be taken out', async () => {
+  test('is MAX without debt, and allows to withdraw everything', async () => {
     expect(await figures('risk', { borrows: [] })).toMatchObject({
       health_factor: 'MAX',
       current_ltv_percentage: '0.0000',
@@ -199,7 +199,7 @@ describe('GET …/risk', () => {
 })
 
 describe('GET …/yield', () => {
-  /** What a yearly rate comes to, over slots of 400 ms. */
+  /** Yearly yield of a yearly rate, over slots of 400 ms. */
   const apy = (apr: number) => Math.expm1(63_072_000 * Math.log1p((apr * 1.25) / 63_072_000))
   const [earned, paid] = [15_000 * apy(0.025), 6_000 * apy(0.1)]
 
@@ -231,7 +231,7 @@ describe('GET …/yield', () => {
     })
   })
 
-  test('without debt earns what suppliers earn, at leverage 1', async () => {
+  test('without debt is the yield of suppliers, at leverage 1', async () => {
     expect(await figures('yield', { borrows: [] })).toMatchObject({
       daily_borrow_interest_usd: '0.000000',
       net_apy: apy(0.025).toFixed(8),
@@ -302,7 +302,7 @@ describe('prices', () => {
   })
 })
 
-describe('a price that Kamino itself would refuse', () => {
+describe('a price that the program would refuse', () => {
   const now = () => BigInt(Math.floor(Date.now() / 1000))
   const MISSING = { status: 502, code: 'UPSTREAM_ERROR' }
   const other = toFakeAddress('another program')
@@ -400,7 +400,7 @@ describe('a price that Kamino itself would refuse', () => {
   })
 })
 
-describe('an endpoint that is behind what it shows', () => {
+describe('an endpoint whose slot is before a refresh that it returns', () => {
   const second = startSolanaDouble()
   afterAll(() => second.stop(), 60_000)
 
@@ -417,7 +417,7 @@ describe('an endpoint that is behind what it shows', () => {
     expect(lines.join()).toContain('from a slot before')
   })
 
-  test('is not one that shows the slot itself', async () => {
+  test('does not include one that returns a refresh at the slot itself', async () => {
     double.accounts = scene({}, { slot: SLOT })
     expect((await ask('risk')).status).toBe(200)
   })
@@ -441,7 +441,7 @@ describe('rewards that a market pays into a reserve', () => {
     sol: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 10n ** 15n },
   }
 
-  test('raise what suppliers hold from slot to slot, and what they earn', async () => {
+  test('raise the balance and the yield of suppliers from slot to slot', async () => {
     // A thousandth of the program's year: 10 SOL into 10,000, as much as the market allows.
     double.slot = SLOT + 63_072
     const [without, with_] = [await figures('risk'), await figures('risk', rewarded)]
@@ -460,7 +460,7 @@ describe('rewards that a market pays into a reserve', () => {
 describe('reads', () => {
   const asked = () => double.seen.map(({ addresses }) => addresses.length)
 
-  test('are three for an obligation never seen, one for one seen before', async () => {
+  test('take three requests for a new obligation, and one for a cached one', async () => {
     expect((await ask('risk')).status).toBe(200)
     expect(asked()).toEqual([3, 5, 6])
     passedMs += SLOT_MS
@@ -468,7 +468,7 @@ describe('reads', () => {
     expect(asked()).toEqual([3, 5, 6, 6])
   })
 
-  test('are shared by all who ask within the duration of a slot, and by nobody after it', async () => {
+  test('are shared by requests within the duration of a slot, and not after it', async () => {
     await ask('risk')
     const before = asked().length
     const answers = await Promise.all([ask('risk'), ask('yield'), ask('risk', { target_health_factor: '3' })])
@@ -481,7 +481,7 @@ describe('reads', () => {
     expect((await ask('risk')).reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT + 1) }])
   })
 
-  test('that fail are not kept', async () => {
+  test('that fail are not cached', async () => {
     double.always = { kind: 'http', status: 503 }
     expect((await ask('risk')).status).toBe(502)
     double.always = undefined
@@ -495,7 +495,7 @@ describe('reads', () => {
     expect(double.seen.map(({ minContextSlot }) => minContextSlot)).toEqual([undefined, SLOT, SLOT + 2])
   })
 
-  test('notice that an obligation has changed since it was seen', async () => {
+  test('notice that an obligation changed after it was cached', async () => {
     double.accounts = scene({ borrows: [] })
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: 'MAX' })
     double.seen.length = 0
@@ -545,7 +545,7 @@ describe('404', () => {
   })
 })
 
-describe('502 of what an obligation names', () => {
+describe('502 for accounts that an obligation names', () => {
   const usual = scene()
   const data = (address: string) => usual[address]?.data ?? new Uint8Array()
   const other = toFakeAddress('another program')
@@ -584,7 +584,7 @@ describe('502 of what an obligation names', () => {
     expect(double.seen.length).toBe(3)
   })
 
-  test('is mended by a read that finds it whole', async () => {
+  test('ends with a read that finds the accounts complete', async () => {
     double.faults.push({
       kind: 'reply',
       change: (reply) => ({ ...reply, result: { ...reply.result, value: reply.result.value.toSpliced(1, 1, null) } }),
@@ -620,11 +620,11 @@ describe('input', () => {
   })
 })
 
-test('without Solana both routes say that it is not configured', async () => {
+test('both routes fail with API_ENDPOINT_NOT_CONFIGURED without Solana', async () => {
   const routes = createFamilyRoutes(KAMINO, { solana: undefined })
   for (const kind of ['yield', 'risk'] as const) {
     expect(await ask(kind, {}, routes)).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
-    const definition = routeOf(kind, routes)
+    const definition = findRoute(kind, routes)
     const values = { obligation_address: OBLIGATION, wallet: WALLET, market_address: MARKET }
     const accepted = await definition.accept({
       parameters: () => ({ values }),

@@ -13,10 +13,10 @@ export const LIST = '/v1/lending/kamino'
 export const BATCH = `${LIST}/batch`
 const OBLIGATION_ROUTE = `${LIST}/position/:obligation_address`
 export const SLOT_MS = 400
-/** What no answer and no log line may show. */
+/** Secrets that no answer and no log line may show. */
 const SECRET = /solana-secret|127\.0\.0\.1|upstream text/
 
-/** What a route answers, from the parameters to the body. */
+/** Answer of a route, from the parameters to the body. */
 export interface KaminoAnswer {
   readonly status: number
   readonly code?: string
@@ -26,15 +26,15 @@ export interface KaminoAnswer {
 }
 
 interface StageOptions {
-  /** Markets to look in, and what a `CHAINS_FILE` says of them. */
+  /** Markets to search, and their rows of a `CHAINS_FILE`. */
   readonly rows?: readonly KaminoMarket[]
-  /** How many times as fast as real time goes by. */
+  /** Speed of the fake clock, as a multiple of real time. */
   readonly pace?: number
   /** The wall clock. @default the machine's own */
   readonly now?: Clock['now']
 }
 
-/** The family over doubles, and a reader of its own, with time that can be moved. */
+/** The family over test doubles, with a reader and a clock that can be advanced. */
 export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], options: StageOptions = {}) {
   const { rows = [], pace = 1, now = systemClock.now } = options
   const lines: string[] = []
@@ -47,14 +47,14 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
   const row = { kaminoMarkets: rows.map((each) => ({ ...each, reserves: [...each.reserves] })) }
   const routes = createFamilyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log })
 
-  function routeAt(path: string): Route {
+  function findRoute(path: string): Route {
     const found = routes.find((each) => each.path === path)
     if (found === undefined) throw new Error(`There is no route ${path}`)
     return found
   }
 
   async function ask(path: string, question: RouteTestRequest): Promise<KaminoAnswer> {
-    const route = routeAt(path)
+    const route = findRoute(path)
     try {
       const { reply, credits } = await callRoute(route, question)
       return { status: 200, reply, credits }
@@ -65,7 +65,7 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
     }
   }
 
-  const queryOf = (query: object) =>
+  const toQuery = (query: object) =>
     new URLSearchParams(
       Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
     ).toString()
@@ -74,17 +74,17 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
     lines,
     solana,
     reader,
-    /** Nothing that was read lives longer than a slot. */
+    /** Advances the clock, by default one slot, so that cached reads expire. */
     pass(ms = SLOT_MS) {
       passedMs += ms
     },
-    /** What the reader of its own finds, without routes. */
+    /** Result of the reader, without routes. */
     wallet: (wallet: string, market?: string) => reader.readWallet({ wallet, market }, new AbortController().signal),
-    list: (query: object) => ask(LIST, { query: queryOf(query) }),
-    batch: (body: object, query: object = {}) => ask(BATCH, { body, query: queryOf(query) }),
+    list: (query: object) => ask(LIST, { query: toQuery(query) }),
+    batch: (body: object, query: object = {}) => ask(BATCH, { body, query: toQuery(query) }),
     single: (figures: 'yield' | 'risk', obligation: string, query: object) =>
-      ask(`${OBLIGATION_ROUTE}/${figures}`, { params: { obligation_address: obligation }, query: queryOf(query) }),
-    /** Lines of the log that show a secret. */
+      ask(`${OBLIGATION_ROUTE}/${figures}`, { params: { obligation_address: obligation }, query: toQuery(query) }),
+    /** Lists log lines that show a secret. */
     leaks: () => lines.filter((line) => SECRET.test(line)),
   }
 }

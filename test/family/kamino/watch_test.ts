@@ -25,10 +25,10 @@ beforeEach(() => {
   double.seen.length = 0
 })
 
-const nameOf = (index: number) => toFakeAddress(`obligation ${index}`)
-const subjectOf = (address: string): WatchSubject => ({ obligation_address: address, market_address: MARKET })
+const toAddress = (index: number) => toFakeAddress(`obligation ${index}`)
+const toSubject = (address: string): WatchSubject => ({ obligation_address: address, market_address: MARKET })
 
-/** Obligations of every size, of which every tenth owes nothing. */
+/** Obligations of every size; every tenth has no debt. */
 function world(): ServedAccounts {
   const own = Array.from({ length: COUNT }, (_, index) => {
     const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n * BigInt(100 + index) }]
@@ -36,7 +36,7 @@ function world(): ServedAccounts {
     const borrows = index % 10 === 0 ? [] : [{ reserve: USDC, amountSf }]
     const lastUpdateSlot = BigInt(SLOT)
     return [
-      nameOf(index),
+      toAddress(index),
       toServedAccount(obligationBytes({ market: MARKET, owner: WALLET, deposits, borrows, lastUpdateSlot })),
     ]
   })
@@ -50,20 +50,20 @@ function watched(): WatchableFamily {
   return found
 }
 
-function textsOf(found: ConfirmedFigures | 'gone' | undefined) {
+function formatFigures(found: ConfirmedFigures | 'gone' | undefined) {
   if (found === undefined || found === 'gone') throw new Error('Expected figures')
   return Object.fromEntries(FIGURES.map((figure) => [figure, found.text(figure)]))
 }
 
 describe('confirm()', () => {
-  test('tells the figures of the routes at the same slot, digit by digit, a dozen obligations in a request', async () => {
+  test('returns the figures of the routes at the same slot, digit by digit, a dozen obligations per request', async () => {
     const stage = kaminoStage([double])
     const watcher = createWatcher(stage.reader, stage.solana)
-    const addresses = [OBLIGATION, ...Array.from({ length: COUNT }, (_, index) => nameOf(index))]
-    // What their reserves and feeds are is learned first.
-    await watcher.confirm(addresses.map(subjectOf), 0n, patient)
+    const addresses = [OBLIGATION, ...Array.from({ length: COUNT }, (_, index) => toAddress(index))]
+    // The first read fills the cache with reserves and feeds.
+    await watcher.confirm(addresses.map(toSubject), 0n, patient)
     double.seen.length = 0
-    const { slot, timestampSec, subjects } = await watcher.confirm(addresses.map(subjectOf), BigInt(SLOT), patient)
+    const { slot, timestampSec, subjects } = await watcher.confirm(addresses.map(toSubject), BigInt(SLOT), patient)
     expect(slot).toBe(BigInt(SLOT))
     expect(Math.abs(Number(timestampSec) - Date.now() / 1_000)).toBeLessThan(60)
     expect(double.seen.length).toBeLessThan(1 + COUNT / 12)
@@ -76,7 +76,7 @@ describe('confirm()', () => {
       const risk = await stage.single('risk', obligation_address, { wallet: WALLET, market_address: MARKET })
       const { data } = risk.reply as unknown as { readonly data: Risk }
       const { health_factor, current_ltv_percentage } = data
-      const texts = textsOf(subjects[index])
+      const texts = formatFigures(subjects[index])
       expect(texts).toMatchObject({ health_factor, current_ltv_percentage })
       const position = byAddress.get(obligation_address)
       if (position === undefined) continue
@@ -92,7 +92,7 @@ describe('confirm()', () => {
     expect(compared).toBeGreaterThan(20)
   }, 60_000)
 
-  test('what is not there, or in another market, is gone; one that nobody can value stops no other', async () => {
+  test('returns gone for a missing obligation or one of another market; one that cannot be valued stops no other', async () => {
     const broken = toFakeAddress('obligation without a reserve')
     const deposits = [{ reserve: toFakeAddress('no reserve'), collateralAmount: 10n ** 9n }]
     const bytes = obligationBytes({
@@ -105,24 +105,24 @@ describe('confirm()', () => {
     double.accounts = { ...world(), [broken]: toServedAccount(bytes) }
     const stage = kaminoStage([double])
     const asked = [
-      subjectOf(toFakeAddress('nothing')),
-      { ...subjectOf(OBLIGATION), market_address: toFakeAddress('another market') },
-      subjectOf(broken),
-      subjectOf(OBLIGATION),
+      toSubject(toFakeAddress('nothing')),
+      { ...toSubject(OBLIGATION), market_address: toFakeAddress('another market') },
+      toSubject(broken),
+      toSubject(OBLIGATION),
     ]
     const { subjects } = await createWatcher(stage.reader, stage.solana).confirm(asked, 0n, patient)
     expect(subjects.slice(0, 2)).toEqual(['gone', 'gone'])
-    expect(textsOf(subjects[2])).toEqual(Object.fromEntries(FIGURES.map((figure) => [figure, null])))
-    expect(textsOf(subjects[3])).toMatchObject({ health_factor: '2.0000', current_ltv_percentage: '40.0000' })
+    expect(formatFigures(subjects[2])).toEqual(Object.fromEntries(FIGURES.map((figure) => [figure, null])))
+    expect(formatFigures(subjects[3])).toMatchObject({ health_factor: '2.0000', current_ltv_percentage: '40.0000' })
   }, 60_000)
 
-  test('answers from no slot before the one that was asked for', async () => {
+  test('answers from no slot before the requested one', async () => {
     const stage = kaminoStage([double])
     const watcher = createWatcher(stage.reader, stage.solana)
     double.slot = SLOT + 5
-    const { slot } = await watcher.confirm([subjectOf(OBLIGATION)], BigInt(SLOT + 3), patient)
+    const { slot } = await watcher.confirm([toSubject(OBLIGATION)], BigInt(SLOT + 3), patient)
     expect(slot).toBe(BigInt(SLOT + 5))
-    await expect(watcher.confirm([subjectOf(OBLIGATION)], BigInt(SLOT + 1_000), patient)).rejects.toThrow('Solana')
+    await expect(watcher.confirm([toSubject(OBLIGATION)], BigInt(SLOT + 1_000), patient)).rejects.toThrow('Solana')
   }, 60_000)
 })
 
@@ -135,15 +135,15 @@ interface Risk {
   readonly current_ltv_percentage: string
 }
 
-describe('watched()', () => {
-  test('takes an obligation of a market, and its wallet for the sake of the path', () => {
+describe('WATCHABLE', () => {
+  test('accepts an obligation of a market, and its wallet for the path', () => {
     const { subject, answerPath, chainIds, watcher, accountWatcher } = watched()
     expect([chainIds, watcher, typeof accountWatcher]).toEqual([[SOLANA_CHAIN_ID], undefined, 'function'])
     const parse = (value: unknown) => {
       const result = v.safeParse(subject(SOLANA_CHAIN_ID), value)
       return result.success ? result.output : undefined
     }
-    const plain = subjectOf(OBLIGATION)
+    const plain = toSubject(OBLIGATION)
     expect(parse(plain)).toEqual(plain)
     expect(parse({ ...plain, wallet: WALLET })).toEqual({ ...plain, wallet: WALLET })
     expect(parse({ ...plain, wallet: '0x' })).toBeUndefined()

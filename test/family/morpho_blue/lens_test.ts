@@ -30,7 +30,7 @@ function questionAbout(marketIds: readonly Hex[], wallet: Address, feeds: PriceS
 }
 
 /** What the lens says of the only market that it was asked about. */
-function foundIn(answer: Hex): RawMarket | undefined {
+function findMarket(answer: Hex): RawMarket | undefined {
   const { entries } = decodeLens(answer)
   expect(entries).toHaveLength(1)
   return typeof entries[0] === 'string' ? undefined : entries[0]
@@ -42,12 +42,12 @@ function call(data: Hex, gas = 50_000_000): Promise<Hex> {
 }
 
 describe('the lens', () => {
-  // That it is what its source compiles to is `bun run lens --check`'s to say.
+  // `bun run lens --check` checks that the artifact is compiled from its source.
   test('is small enough to be deployed in a call with its arguments', () => {
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   })
 
-  test('tells the block it ran at', async () => {
+  test('returns the block it ran at', async () => {
     const latest = await devnet.client.getBlock()
     expect(decodeLens(await call(question('wethUsdc'))).block).toEqual({
       chainId: 1,
@@ -61,7 +61,7 @@ describe('the lens', () => {
     const { wethUsdc } = morpho.markets
     const { borrower } = morpho.wallets
     await morpho.warp(3_600)
-    const found = foundIn(await call(question('wethUsdc')))
+    const found = findMarket(await call(question('wethUsdc')))
     const [stored, accrued] = await Promise.all([
       morpho.readStored(wethUsdc, borrower),
       morpho.readAccrued(wethUsdc, borrower),
@@ -76,7 +76,7 @@ describe('the lens', () => {
 
   test('asks the loan token’s feed, or Aave’s oracle if it has none and the oracle knows the token', async () => {
     const usd = async (market: keyof MorphoDevnet['markets'], feeds?: PriceSources['feeds']) =>
-      foundIn(await call(questionAbout([morpho.markets[market].id], morpho.wallets.supplier, feeds)))?.loanUsd
+      findMarket(await call(questionAbout([morpho.markets[market].id], morpho.wallets.supplier, feeds)))?.loanUsd
     const round = { answer: 100_000_000n, updatedAtSec: (await devnet.client.getBlock()).timestamp, decimals: 8 }
     expect(await usd('wethUsdc')).toEqual({ rates: [], round, aave: undefined })
     expect(await usd('wethUsdc', [])).toEqual({ rates: [], round: undefined, aave: { price: 101_000_000n } })
@@ -90,10 +90,10 @@ describe('the lens', () => {
   })
 
   test('needs less than 600,000 gas, and less than 5,000,000 if an oracle burns all it is given', async () => {
-    expect(foundIn(await call(question('wethUsdc'), 600_000))?.oraclePrice).toBeGreaterThan(0n)
+    expect(findMarket(await call(question('wethUsdc'), 600_000))?.oraclePrice).toBeGreaterThan(0n)
     const { silentOracle } = morpho.markets
     await morpho.setOracle(silentOracle, { price: 1n, mood: 'burns_gas' })
-    const found = foundIn(await call(question('silentOracle'), 5_000_000))
+    const found = findMarket(await call(question('silentOracle'), 5_000_000))
     await morpho.setOracle(silentOracle, { price: 1n, mood: 'reverts' })
     expect(found?.oraclePrice).toBeUndefined()
     expect(found?.loanUsd.round).toBeDefined()

@@ -98,7 +98,7 @@ describe('accrue()', () => {
   })
 })
 
-describe('assetsOf()', () => {
+describe('toAssets()', () => {
   test('rounds what is supplied down and what is owed up', () => {
     const market = {
       ...MARKET,
@@ -111,7 +111,7 @@ describe('assetsOf()', () => {
     expect(toAssets({ supplyShares: 0n, borrowShares: 0n }, market)).toEqual({ supplied: 0n, owed: 0n })
   })
 
-  test('comes to what the SDK of Morpho comes to', () => {
+  test("equals the result of Morpho's SDK", () => {
     fc.assert(
       fc.property(anyMarket, amount, amount, (market, supplyShares, borrowShares) => {
         expect(toAssets({ supplyShares, borrowShares }, market)).toEqual({
@@ -151,7 +151,7 @@ describe('healthFactor()', () => {
     expect(text({ collateral: 1n, oraclePrice: 199n * 10n ** 34n, owed: 1n })).toBe('0.0000')
   })
 
-  test('comes to what the SDK of Morpho comes to', () => {
+  test("equals the result of Morpho's SDK", () => {
     const input = fc.record({
       collateral: amount,
       oraclePrice: amount,
@@ -192,7 +192,7 @@ describe('yields', () => {
   })
 })
 
-describe('valuationOf()', () => {
+describe('valuePosition()', () => {
   /** 100 USDC lent, an ether at 3,000 USDC as collateral for 2,000, the dollar at 0.99. */
   const position = {
     supplied: 100n * USDC,

@@ -11,7 +11,7 @@ import type { MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
-import { clientOf, type PositionRead, positionOf, readerOf } from './support.ts'
+import { createClient, createReader, type PositionRead, requirePosition } from './support.ts'
 
 const ROUNDS = 20
 
@@ -29,17 +29,17 @@ function everything(): { readonly market: MorphoMarket; readonly wallet: Address
   return Object.values(morpho.markets).flatMap((market) => wallets.map((wallet) => ({ market, wallet })))
 }
 
-async function withProxy<T>(work: (proxy: FaultyRpc, read: ReturnType<typeof readerOf>) => Promise<T>): Promise<T> {
+async function withProxy<T>(work: (proxy: FaultyRpc, read: ReturnType<typeof createReader>) => Promise<T>): Promise<T> {
   const proxy = await startFaultyRpc(devnet.rpcUrl)
   try {
-    return await work(proxy, readerOf(clientOf(createDevnetChain(devnet, { rpcUrls: [proxy.url] }))))
+    return await work(proxy, createReader(createClient(createDevnetChain(devnet, { rpcUrls: [proxy.url] }))))
   } finally {
     await proxy.stop()
   }
 }
 
 describe('read()', () => {
-  test('gives many callers that ask at once what each is given alone: none sees what another accrues', async () => {
+  test("gives concurrent callers the results of separate calls: none sees another's accrual", async () => {
     await withProxy(async (proxy, read) => {
       const alone: PositionRead[] = []
       for (const { market, wallet } of everything()) alone.push(await read(market, wallet))
@@ -52,7 +52,7 @@ describe('read()', () => {
   }, 60_000)
 
   test('accrues hundreds of random positions to the wei as the contract does, and as its own SDK does', async () => {
-    const read = readerOf(clientOf(createDevnetChain(devnet)))
+    const read = createReader(createClient(createDevnetChain(devnet)))
     const random = await morpho.startRandom({ seed: 20_261_121 })
     const seen = { positions: 0, absent: 0, supplied: 0, owed: 0, liquidatable: 0, bySdk: 0, paidOut: 0, accruing: 0 }
     for (let round = 0; round < ROUNDS; round++) {
@@ -66,7 +66,7 @@ describe('read()', () => {
             seen.absent++
             continue
           }
-          const position = positionOf(reading)
+          const position = requirePosition(reading)
           seen.positions++
           expect(position.market).toEqual({ ...totals, lastUpdateSec: expect.anything(), feeWad: fee } as never)
           expect(position.collateral).toBe(collateral)
@@ -117,7 +117,7 @@ describe('read()', () => {
     readonly market: MorphoMarket
     readonly wallet: Address
     readonly stored: Awaited<ReturnType<MorphoDevnet['readStored']>>
-    readonly position: ReturnType<typeof positionOf>
+    readonly position: ReturnType<typeof requirePosition>
     readonly oraclePrice: bigint
     readonly at: bigint
   }): void {
@@ -155,9 +155,9 @@ describe('read()', () => {
     expect(Math.abs(ours - apy)).toBeLessThanOrEqual(1e-10 * (1 + apy))
   }
 
-  test('is the same for every way of reading', async () => {
-    const client = clientOf(createDevnetChain(devnet))
-    const readers = OPINIONS.map((rung) => readerOf(client, { opinion: rung }))
+  test('is the same for every mode of reading', async () => {
+    const client = createClient(createDevnetChain(devnet))
+    const readers = OPINIONS.map((rung) => createReader(client, { opinion: rung }))
     const kinds = new Set<string>()
     for (const { market, wallet } of everything()) {
       const [first, ...others] = await Promise.all(readers.map((read) => read(market, wallet)))
@@ -172,7 +172,7 @@ describe('read()', () => {
     const counts: Record<string, { requests: number; depth: number }> = {}
     await withProxy(async (proxy) => {
       for (const rung of LENS_MODES) {
-        const read = readerOf(clientOf(createDevnetChain(devnet, { rpcUrls: [proxy.url] })), { opinion: rung })
+        const read = createReader(createClient(createDevnetChain(devnet, { rpcUrls: [proxy.url] })), { opinion: rung })
         await read(wethUsdc, morpho.wallets.borrower)
         proxy.reset()
         // Long enough for all that go together to arrive before the first is answered.
@@ -190,7 +190,7 @@ describe('read()', () => {
 
   test('reads without override, and says what is missing if the endpoint hides revert data too', async () => {
     const { wethUsdc } = morpho.markets
-    const direct = await readerOf(clientOf(createDevnetChain(devnet)))(wethUsdc, morpho.wallets.both)
+    const direct = await createReader(createClient(createDevnetChain(devnet)))(wethUsdc, morpho.wallets.both)
     for (const how of ['ignore', 'refuse'] as const) {
       await withProxy(async (proxy, read) => {
         proxy.rule(() => ({ kind: 'no_overrides', how }))
@@ -215,7 +215,7 @@ describe('read()', () => {
       const { timestamp } = await devnet.client.getBlock()
       const clock = { now: () => Number(timestamp) * 1_000 + 10, monotonicMs: () => 10 }
       const chain = createDevnetChain(devnet, { rpcUrls: [proxy.url], blockTimeMs: 12_000, reuseMs: 12_000 })
-      const read = readerOf(clientOf(chain), { clock })
+      const read = createReader(createClient(chain), { clock })
       const { borrower, supplier } = morpho.wallets
       await Promise.all([1, 2, 3].map(() => read(morpho.markets.wethUsdc, borrower)))
       await read(morpho.markets.wethUsdc, borrower)
@@ -230,10 +230,12 @@ describe('read()', () => {
   })
 
   test('is unavailable if Morpho is not at its address, and if no endpoint answers', async () => {
-    const nowhere = readerOf(clientOf(createDevnetChain(devnet)), { morpho: morpho.wallets.none })
+    const nowhere = createReader(createClient(createDevnetChain(devnet)), { morpho: morpho.wallets.none })
     await expect(nowhere(morpho.markets.wethUsdc, morpho.wallets.borrower)).rejects.toThrow(UnavailableError)
     // A contract, but not Morpho.
-    const other = readerOf(clientOf(createDevnetChain(devnet)), { morpho: devnet.addresses.tokens.usdc.address })
+    const other = createReader(createClient(createDevnetChain(devnet)), {
+      morpho: devnet.addresses.tokens.usdc.address,
+    })
     await expect(other(morpho.markets.wethUsdc, morpho.wallets.borrower)).rejects.toThrow('Cannot read chain 1')
     await withProxy(async (proxy, read) => {
       proxy.rule(() => ({ kind: 'http', status: 500, body: 'upstream text' }))
@@ -248,7 +250,7 @@ describe('read()', () => {
         proxy.rule(rule)
         const { borrower } = morpho.wallets
         await expect(read(morpho.markets.wethUsdc, borrower)).rejects.toThrow(UnavailableError)
-        const both = readerOf(clientOf(createDevnetChain(devnet, { rpcUrls: [proxy.url, devnet.rpcUrl] })))
+        const both = createReader(createClient(createDevnetChain(devnet, { rpcUrls: [proxy.url, devnet.rpcUrl] })))
         expect((await both(morpho.markets.wethUsdc, borrower)).kind).toBe('position')
       })
     },
@@ -276,7 +278,7 @@ describe('read()', () => {
     })
   })
 
-  test('knows a market’s fee recipient by what accruing would give it, before anybody has accrued', async () => {
+  test('gives a market’s fee recipient the shares of a future accrual, before any accrual happens', async () => {
     const { linear } = morpho.markets
     const { feeRecipient } = morpho.wallets
     await morpho.warp(86_400)
@@ -285,24 +287,26 @@ describe('read()', () => {
       morpho.readAccrued(linear, feeRecipient),
     ])
     expect(accrued.supplyShares).toBeGreaterThan(stored.supplyShares)
-    const { supplied } = positionOf(await readerOf(clientOf(createDevnetChain(devnet)))(linear, feeRecipient))
+    const { supplied } = requirePosition(
+      await createReader(createClient(createDevnetChain(devnet)))(linear, feeRecipient),
+    )
     const { totalSupplyAssets, totalSupplyShares, supplyShares } = accrued
     expect(supplied).toBe((supplyShares * (totalSupplyAssets + 1n)) / (totalSupplyShares + 10n ** 6n))
   })
 
   test('takes the rate after accrual from the model, whether or not the model stores state', async () => {
-    const read = readerOf(clientOf(createDevnetChain(devnet)))
+    const read = createReader(createClient(createDevnetChain(devnet)))
     const { linear, wethUsdc } = morpho.markets
     await morpho.warp(30 * 86_400)
-    const before = positionOf(await read(wethUsdc, morpho.wallets.borrower))
+    const before = requirePosition(await read(wethUsdc, morpho.wallets.borrower))
     await morpho.accrue(wethUsdc)
-    const after = positionOf(await read(wethUsdc, morpho.wallets.borrower))
+    const after = requirePosition(await read(wethUsdc, morpho.wallets.borrower))
     // Only one second more has passed, and yet a rate averaged over the month would now be another one.
     const changed = Number(before.borrowApyRay - after.borrowApyRay) / Number(after.borrowApyRay)
     expect(Math.abs(changed)).toBeLessThan(1e-6)
     const [base, slope] = [10n ** 9n, 4n * 10n ** 9n]
     await morpho.setLinearIrm({ base, slope })
-    const { market, borrowApyRay } = positionOf(await read(linear, morpho.wallets.borrower))
+    const { market, borrowApyRay } = requirePosition(await read(linear, morpho.wallets.borrower))
     const rate = base + (slope * market.totalBorrowAssets) / market.totalSupplyAssets
     expect(Number(borrowApyRay) / Number(RAY)).toBeCloseTo(Math.expm1((Number(rate) * 31_536_000) / 1e18), 12)
     await morpho.setLinearIrm({ base: 634_195_839n, slope: 3_170_979_198n })

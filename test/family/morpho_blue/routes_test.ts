@@ -10,7 +10,7 @@ import type { MorphoMarketName } from '../../devnet/morpho_blue/scenario.ts'
 import { oraclePrice } from '../../devnet/morpho_blue/tools.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
-import { clientOf, DEPLOYMENT, patient } from './support.ts'
+import { createClient, DEPLOYMENT, patient } from './support.ts'
 
 const { usdc, weth, dai, wbtc } = TOKENS
 
@@ -35,7 +35,10 @@ interface Answer {
   readonly credits?: readonly [least: number, exact: number]
 }
 
-function routeOf(clients: readonly FinanceClient[] = [clientOf(createDevnetChain(devnet))], chainIds = [1]): Route {
+function createRoute(
+  clients: readonly FinanceClient[] = [createClient(createDevnetChain(devnet))],
+  chainIds = [1],
+): Route {
   const known = clients.filter(({ chain }) => chainIds.includes(chain.id))
   const rows = chainIds.map((id) => [id, { morphoBlue: DEPLOYMENT }] as const)
   const routes = createFamilyRoutes(MORPHO_BLUE, { clients: known, rows })
@@ -45,11 +48,11 @@ function routeOf(clients: readonly FinanceClient[] = [clientOf(createDevnetChain
 }
 
 function pricedChain(prices: Partial<FinanceChain['prices']>): FinanceClient {
-  return clientOf(createDevnetChain(devnet, { prices: { usdFeeds: {}, stablecoins: [], ...prices } }))
+  return createClient(createDevnetChain(devnet, { prices: { usdFeeds: {}, stablecoins: [], ...prices } }))
 }
 
 /** What the app does with a route, from the parameters to the body. */
-async function ask(query: Readonly<Record<string, string | undefined>>, route = routeOf()): Promise<Answer> {
+async function ask(query: Readonly<Record<string, string | undefined>>, route = createRoute()): Promise<Answer> {
   const defaults = { wallet: morpho.wallets.supplier, market_id: morpho.markets.wethUsdc.id }
   const { chain_id = '1', ...rest }: Record<string, string | undefined> = { ...defaults, ...query }
   const given = Object.entries(rest).filter(([, value]) => value !== undefined) as [string, string][]
@@ -67,7 +70,7 @@ async function ask(query: Readonly<Record<string, string | undefined>>, route = 
 async function figures(
   wallet: keyof MorphoDevnet['wallets'],
   market: MorphoMarketName,
-  route = routeOf(),
+  route = createRoute(),
 ): Promise<Record<string, string> & { projected_earnings: Record<string, string> }> {
   const { reply, message } = await ask({ wallet: morpho.wallets[wallet], market_id: morpho.markets[market].id }, route)
   if (reply === undefined) throw new Error(message)
@@ -243,17 +246,17 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
   })
 
   test('lists the chains that have Morpho, and says if none has it', async () => {
-    const other = clientOf(createDevnetChain(devnet, { id: 43_114, rpcUrls: ['http://127.0.0.1:9'] }))
-    const refused = await ask({ chain_id: '43114' }, routeOf([clientOf(createDevnetChain(devnet)), other]))
+    const other = createClient(createDevnetChain(devnet, { id: 43_114, rpcUrls: ['http://127.0.0.1:9'] }))
+    const refused = await ask({ chain_id: '43114' }, createRoute([createClient(createDevnetChain(devnet)), other]))
     expect(refused).toMatchObject({ status: 400, code: 'INVALID_PARAMETER' })
     expect(refused.message).toContain('expected the id of a configured chain with Morpho Blue (1), got')
-    const nowhere = await ask({}, routeOf([other]))
+    const nowhere = await ask({}, createRoute([other]))
     expect(nowhere).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
   })
 
   test('is 503 that names the chain if that cannot be read', async () => {
-    const dead = clientOf(createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:9'] }))
-    const { status, code, message } = await ask({}, routeOf([dead]))
+    const dead = createClient(createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:9'] }))
+    const { status, code, message } = await ask({}, createRoute([dead]))
     expect({ status, code }).toEqual({ status: 503, code: 'SERVICE_UNAVAILABLE' })
     expect(message).toMatch(/chain 1 \(Devnet\) after \d+ attempts$/)
   })
@@ -281,13 +284,13 @@ describe('the price of the loan token', () => {
       })
     }
     const feeds = { [usdc.address]: { feed: morpho.wallets.none, heartbeatSec: 3_600 } }
-    const silent = await ask({}, routeOf([pricedChain({ usdFeeds: feeds })]))
+    const silent = await ask({}, createRoute([pricedChain({ usdFeeds: feeds })]))
     expect(silent.message).toBe(missing(usdc.address, 'its price feed does not answer'))
   })
 
   test('is missing if its own feed fails, even if a list or Aave (through a cap too) has a price', async () => {
     const { usdFeeds } = createDevnetChain(devnet).prices
-    const route = routeOf([pricedChain({ usdFeeds, aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] })])
+    const route = createRoute([pricedChain({ usdFeeds, aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] })])
     expect((await ask({}, route)).status).toBe(200)
     await devnet.setFeed(usdc.feed, { answer: 0n })
     const zero = missing(usdc.address, 'its price feed answers nothing above zero')
@@ -306,7 +309,7 @@ describe('the price of the loan token', () => {
 
   test('is Aave’s if there is no feed, and a list’s dollar if Aave does not know the token', async () => {
     const worth = async (client: FinanceClient, market: MorphoMarketName = 'wethUsdc') =>
-      Number((await figures('supplier', market, routeOf([client])))['daily_supply_interest_usd'])
+      Number((await figures('supplier', market, createRoute([client])))['daily_supply_interest_usd'])
     const dollar = await worth(pricedChain({ stablecoins: [usdc.address] }))
     const byAave = await worth(pricedChain({ aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] }))
     expect(byAave / dollar).toBeCloseTo(1.01, 5)
@@ -316,20 +319,20 @@ describe('the price of the loan token', () => {
     ).toBeGreaterThan(0)
   })
 
-  test('is missing if Aave’s source fails, even of a listed stablecoin, and if nobody knows it', async () => {
+  test('is missing if Aave’s source fails, even of a listed stablecoin, and if no source has it', async () => {
     const client = pricedChain({ aaveOracle: morpho.aaveOracle, stablecoins: [dai.address] })
     const query = { market_id: morpho.markets.linear.id }
     await morpho.setAavePrice('dai', 0n)
-    expect((await ask(query, routeOf([client]))).message).toContain("because Aave's oracle has no price for it")
+    expect((await ask(query, createRoute([client]))).message).toContain("because Aave's oracle has no price for it")
     await morpho.setAavePrice('dai', 99_000_000n)
-    expect((await ask(query, routeOf([client]))).status).toBe(200)
-    const unknown = await ask({ market_id: morpho.markets.usdcWeth.id }, routeOf([client]))
+    expect((await ask(query, createRoute([client]))).status).toBe(200)
+    const unknown = await ask({ market_id: morpho.markets.usdcWeth.id }, createRoute([client]))
     expect(unknown).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
     expect(unknown.message).toContain(`loan token ${weth.address}`)
     expect(unknown.message).toContain('because no source of its price is configured')
     // No contract at the oracle's address.
     const nothing = pricedChain({ aaveOracle: morpho.wallets.none, stablecoins: [usdc.address] })
-    expect((await ask({}, routeOf([nothing]))).status).toBe(200)
+    expect((await ask({}, createRoute([nothing]))).status).toBe(200)
   })
 
   test('is missing if the token does not say its decimals', async () => {

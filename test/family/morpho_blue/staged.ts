@@ -74,7 +74,7 @@ type Answer<N extends Name> = ContractFunctionReturnType<Abi, 'view' | 'nonpayab
 /** Calls at the block of the reading, together or each call alone. */
 interface Asker {
   readonly together: Ask
-  /** For contracts that anybody may have made: if one burns all gas, the others still answer. */
+  /** For permissionless contracts: if one burns all gas, the others still answer. */
   alone(call: Call): Promise<CallResult>
 }
 
@@ -89,7 +89,7 @@ export async function readPositionStaged(
   const attempt = (endpoint: Endpoint, within: AbortSignal) => readStaged({ endpoint, ...source }, question, within)
   const raw = await client.read(attempt, { signal })
   const { wallet, marketId } = question
-  const [read] = interpret(raw, { chain, question: { wallet, marketIds: [marketId] } })
+  const [read] = interpret(raw, { chain, query: { wallet, marketIds: [marketId] } })
   if (read === undefined) throw new Error('Every market is interpreted')
   return { block: raw.block, ...read }
 }
@@ -115,10 +115,10 @@ async function readStaged(source: StagedSource, question: PositionKey, signal: A
     to(morpho, 'feeRecipient', []),
   ])
   const stored = {
-    params: answerOf('idToMarketParams', params),
-    market: answerOf('market', market),
-    position: answerOf('position', position),
-    feeRecipient: answerOf('feeRecipient', feeRecipient),
+    params: decodeAnswer('idToMarketParams', params),
+    market: decodeAnswer('market', market),
+    position: decodeAnswer('position', position),
+    feeRecipient: decodeAnswer('feeRecipient', feeRecipient),
   }
   if (stored.params === undefined || stored.market === undefined) throw morphoUnresponsiveError()
   if (stored.position === undefined || stored.feeRecipient === undefined) throw morphoUnresponsiveError()
@@ -139,7 +139,7 @@ async function readStaged(source: StagedSource, question: PositionKey, signal: A
     market: marketState(stored.market),
     position: stored.position,
     ...rates,
-    oraclePrice: answerOf('price', oraclePrice),
+    oraclePrice: decodeAnswer('price', oraclePrice),
     loan,
     collateralToken: collateral,
     loanUsd,
@@ -151,7 +151,7 @@ async function readStaged(source: StagedSource, question: PositionKey, signal: A
 async function readToken({ alone }: Asker, address: Address): Promise<RawToken> {
   const asked = [to(address, 'decimals', []), to(address, 'symbol', []), to(address, 'name', [])]
   const [decimals, symbol, name] = await Promise.all(asked.map(alone))
-  const known = answerOf('decimals', decimals)
+  const known = decodeAnswer('decimals', decimals)
   return {
     address,
     decimals: known === undefined || known > 255n ? undefined : Number(known),
@@ -173,9 +173,9 @@ async function readRates(
     to(morpho, 'market', [marketId]),
     to(morpho, 'position', [marketId, wallet]),
   ])
-  const averageRateWad = answerOf('borrowRateView', average)
+  const averageRateWad = decodeAnswer('borrowRateView', average)
   if (done?.ok !== true) return { averageRateWad, accrued: undefined }
-  const [accruedMarket, accruedPosition] = [answerOf('market', after), answerOf('position', position)]
+  const [accruedMarket, accruedPosition] = [decodeAnswer('market', after), decodeAnswer('position', position)]
   if (accruedMarket === undefined || accruedPosition === undefined) throw morphoUnresponsiveError()
   const [, again, end] = await together([
     accrue,
@@ -189,7 +189,7 @@ async function readRates(
   const accrued: AccruedByContract = {
     market: marketState(accruedMarket),
     position: accruedPosition,
-    endRateWad: answerOf('borrowRateView', end),
+    endRateWad: decodeAnswer('borrowRateView', end),
   }
   return { averageRateWad, accrued }
 }
@@ -206,17 +206,17 @@ async function readUsd(
       ? []
       : [to(aaveOracle, 'getSourceOfAsset', [token]), to(aaveOracle, 'getAssetPrice', [token])]
   const answers = await together([...ofFeed, ...ofAave])
-  const round = answerOf('latestRoundData', answers.at(0))
-  const decimals = answerOf('decimals', answers.at(1))
+  const round = decodeAnswer('latestRoundData', answers.at(0))
+  const decimals = decodeAnswer('decimals', answers.at(1))
   const [source, price] = answers.slice(ofFeed.length)
-  const aaveSource = answerOf('getSourceOfAsset', source)
+  const aaveSource = decodeAnswer('getSourceOfAsset', source)
   const hasFeed = feed !== undefined && round !== undefined && decimals !== undefined
   const hasAave = aaveSource !== undefined && !isAddressEqual(aaveSource, zeroAddress)
   return {
     // Markets lend no wrappers here.
     rates: [],
     round: hasFeed ? { answer: round[1], updatedAtSec: round[3], decimals: Number(decimals) } : undefined,
-    aave: feed === undefined && hasAave ? { price: answerOf('getAssetPrice', price) } : undefined,
+    aave: feed === undefined && hasAave ? { price: decodeAnswer('getAssetPrice', price) } : undefined,
   }
 }
 
@@ -230,7 +230,7 @@ function to<N extends Name>(
 }
 
 /** What a call answered; undefined if it failed, or answered less than it must. */
-function answerOf<N extends Name>(functionName: N, result: CallResult | undefined): Answer<N> | undefined {
+function decodeAnswer<N extends Name>(functionName: N, result: CallResult | undefined): Answer<N> | undefined {
   if (result?.ok !== true || result.data === '0x') return undefined
   try {
     const call = { abi: CONTRACTS_ABI, functionName, data: result.data }

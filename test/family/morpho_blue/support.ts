@@ -26,7 +26,7 @@ export interface PositionKey {
 export type PositionRead = { readonly block: Block } & MarketRead
 
 /** A client of the chain. */
-export function clientOf(chain: FinanceChain): FinanceClient {
+export function createClient(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
 
@@ -34,7 +34,7 @@ export function clientOf(chain: FinanceChain): FinanceClient {
 export const patient: AbortSignal = new AbortController().signal
 
 /** Reads a wallet in a market of one chain. */
-export function readerOf(
+export function createReader(
   client: FinanceClient,
   options: { readonly opinion?: Opinion; readonly clock?: Clock; readonly morpho?: Address } = {},
 ) {
@@ -45,18 +45,18 @@ export function readerOf(
     clock,
   })
   return async (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
-    const place = reader.places.get(client.chain.id)
+    const place = reader.targets.get(client.chain.id)
     if (place === undefined) throw new Error('Cannot find the chain')
     if (opinion === 'staged') return readPositionStaged(client, { morpho, marketId: market.id, wallet }, signal)
     const { block, markets } = await reader.read(place, { marketIds: [market.id], wallet }, signal)
     const [read] = markets
-    if (read === undefined) throw new Error('Every market that is asked for is answered')
+    if (read === undefined) throw new Error('Cannot read a Morpho market: its entry is missing')
     return { block, ...read }
   }
 }
 
 /** The position of a reading that must have one. */
-export function positionOf(read: PositionRead): Position {
+export function requirePosition(read: PositionRead): Position {
   if (read.kind !== 'position')
     throw new Error(`Expected a position: ${JSON.stringify(read, (_, value) => String(value))}`)
   return read.position

@@ -21,7 +21,7 @@ import { caseCount } from '../../support/cases.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { createForecastWatcher, readNewestBlock, type WatchedClause } from '../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
-import { clientOf, DEPLOYMENT, patient } from './support.ts'
+import { createClient, DEPLOYMENT, patient } from './support.ts'
 
 const FIGURES = Object.keys(LENDING_FIGURES)
 const ROUNDS = caseCount(1_000, 60)
@@ -42,10 +42,10 @@ afterAll(() => devnet?.stop())
 
 // Its past is years long.
 const chain = () => createDevnetChain(devnet, { maxBlockAgeSec: 100 * 365 * 86_400 })
-const client = () => clientOf(chain())
+const client = () => createClient(chain())
 const rows = () => [[devnet.chainId, { morphoBlue: DEPLOYMENT }]] as const
-const everybody = (): Address[] => [...random.wallets, ...Object.values(morpho.wallets)]
-const subjectsOf = (wallets: readonly Address[]): WatchSubject[] =>
+const listWallets = (): Address[] => [...random.wallets, ...Object.values(morpho.wallets)]
+const toSubjects = (wallets: readonly Address[]): WatchSubject[] =>
   [...new Set(wallets)].flatMap((wallet) => markets.map(({ id }) => ({ wallet, market_id: id })))
 
 function watcherOver(served = client()): Watcher {
@@ -60,7 +60,7 @@ function watched(): WatchableFamily {
   return found
 }
 
-function textsOf(found: ConfirmedFigures | 'gone' | undefined) {
+function formatFigures(found: ConfirmedFigures | 'gone' | undefined) {
   if (found === undefined || found === 'gone') throw new Error('Expected figures')
   return Object.fromEntries(FIGURES.map((figure) => [figure, found.text(figure)]))
 }
@@ -71,27 +71,27 @@ interface Shown {
 }
 
 describe('confirm()', () => {
-  test('cites what is read of wallets together as if each was read alone', async () => {
+  test('cites the same for wallets read together as for wallets read alone', async () => {
     const place = { block: await readNewestBlock(devnet.rpc, devnet.chainId) }
-    const citedOf = async (wallets: readonly Address[]) => {
+    const listCited = async (wallets: readonly Address[]) => {
       const citing = createCitingClient(client())
-      await watcherOver().confirm(subjectsOf(wallets), { client: citing.client, ...place }, patient)
-      return citing.cited()
+      await watcherOver().confirm(toSubjects(wallets), { client: citing.client, ...place }, patient)
+      return citing.listCitations()
     }
-    const wallets = everybody().slice(0, 5)
+    const wallets = listWallets().slice(0, 5)
     const alone: Citation[] = []
-    for (const wallet of wallets) alone.push(...(await citedOf([wallet])))
+    for (const wallet of wallets) alone.push(...(await listCited([wallet])))
     const named = (some: readonly Citation[]) =>
       some.map(({ lens, call, answer }) => `${lens} ${call} ${answer}`).sort()
-    expect(named(await citedOf(wallets))).toEqual(named(alone))
+    expect(named(await listCited(wallets))).toEqual(named(alone))
     expect(alone.length).toBe(wallets.length)
   })
 
-  test('tells the figures of the list at the same block, digit by digit, null if the list says so', async () => {
+  test('gives the figures of the list at the same block, digit by digit, null where the list has null', async () => {
     const [list] = createFamilyRoutes(MORPHO_BLUE, { rows: rows(), clients: [client()] })
     if (list === undefined) throw new Error('Cannot find the list')
     const block = await readNewestBlock(devnet.rpc, devnet.chainId)
-    const subjects = subjectsOf(everybody())
+    const subjects = toSubjects(listWallets())
     const confirmed = await watcherOver().confirm(subjects, { client: client(), block }, patient)
     const counts = { held: 0, unknown: 0 }
     for (const [index, subject] of subjects.entries()) {
@@ -101,12 +101,12 @@ describe('confirm()', () => {
       const [position, calculations] = [entry?.positions[0], entry?.calculations[0]]
       if (position === undefined) {
         const nothing = ['MAX', '0.000000', '0.000000', '0.000000', '0.0000']
-        expect(Object.values(textsOf(confirmed[index]))).toEqual(nothing)
+        expect(Object.values(formatFigures(confirmed[index]))).toEqual(nothing)
         continue
       }
       counts.held++
       if (calculations === null) counts.unknown++
-      expect(textsOf(confirmed[index])).toEqual({
+      expect(formatFigures(confirmed[index])).toEqual({
         health_factor: position['healthFactor'] ?? null,
         net_worth_usd: position['netWorthUSD'] ?? null,
         total_collateral_usd: position['totalCollateralUSD'] ?? null,
@@ -118,10 +118,10 @@ describe('confirm()', () => {
     expect(counts.unknown).toBeGreaterThan(0)
   }, 120_000)
 
-  test('a market that never was is gone; wallets leave eight in a request', async () => {
+  test('a market that does not exist is gone; calls of eight wallets share a request', async () => {
     const proxy = await startFaultyRpc(devnet.rpcUrl)
     try {
-      const served = clientOf({ ...chain(), rpcUrls: [proxy.url] })
+      const served = createClient({ ...chain(), rpcUrls: [proxy.url] })
       const place = { client: served, block: await readNewestBlock(devnet.rpc, devnet.chainId) }
       const [market] = markets
       const many = Array.from({ length: 64 }, (_, index) => toWalletAddress(`morpho watched ${index}`))
@@ -139,13 +139,13 @@ describe('confirm()', () => {
   }, 60_000)
 })
 
-describe('screen', () => {
-  test(`names everyone who crosses in ${ROUNDS} rounds of prices, loans, liquidations and time`, async () => {
+describe('forecaster', () => {
+  test(`selects every subject that crosses a level in ${ROUNDS} rounds of prices, loans, liquidations and time`, async () => {
     const drawn = createRandom(2_413)
     const watcher = watcherOver()
-    // What whoever receives fees earns by them has no event of theirs.
-    const wallets = everybody().filter((wallet) => wallet !== morpho.wallets.feeRecipient)
-    const subjects = subjectsOf(wallets)
+    // Fees accrue to their recipient without an event of the recipient.
+    const wallets = listWallets().filter((wallet) => wallet !== morpho.wallets.feeRecipient)
+    const subjects = toSubjects(wallets)
     const start = { client: client(), block: await readNewestBlock(devnet.rpc, devnet.chainId) }
     const begun = await watcher.confirm(subjects, start, patient)
     const clauses = subjects.flatMap((subject, index): WatchedClause[] => {

@@ -46,7 +46,7 @@ function owned(names: readonly string[]): ServedAccounts {
 const PLAIN = ['edge/in-range', 'edge/in-range-dynamic', 'edge/taxed', 'edge/splash']
 const BUNDLED = 'edge/mixed-arrays'
 
-/** Foreign tokens of one unit: as many of each token program. */
+/** Foreign tokens of one unit, the same number of each token program. */
 function foreign(count: number): ServedAccounts {
   return Object.fromEntries(
     Array.from({ length: count }, (_, index) => {
@@ -62,7 +62,7 @@ async function ids(query: object = {}): Promise<readonly string[]> {
   return (reply.data as { readonly token_id: string }[]).map(({ token_id }) => token_id)
 }
 
-/** Asks anew, and tells how many requests waited for each other, and how many there were. */
+/** Requests again, and counts sequential and all requests. */
 async function asked(ask: () => Promise<unknown>): Promise<{ readonly row: number; readonly count: number }> {
   stage.pass()
   double.seen.length = 0
@@ -71,7 +71,7 @@ async function asked(ask: () => Promise<unknown>): Promise<{ readonly row: numbe
 }
 
 describe.each([{ full: false }, { full: true }])('requests in a row, full=$full', (query) => {
-  test('a wallet that was never asked: four, and three if its pools are known', async () => {
+  test('a wallet that was never read: four, and three if its pools are cached', async () => {
     double.accounts = owned(['edge/in-range', 'edge/in-range-dynamic'])
     expect((await asked(() => ids(query))).row).toBe(4)
     const other = toFakeAddress('another wallet')
@@ -95,7 +95,7 @@ describe.each([{ full: false }, { full: true }])('requests in a row, full=$full'
     expect((await asked(() => ids(query))).row).toBe(5)
   })
 
-  test('a wallet that was asked before: one, also if it had nothing', async () => {
+  test('a wallet that was read before: one, even if it was empty', async () => {
     double.accounts = { ...owned([...PLAIN, BUNDLED]), ...foreign(30) }
     const all = await ids(query)
     for (let times = 0; times < 3; times++) {
@@ -107,7 +107,7 @@ describe.each([{ full: false }, { full: true }])('requests in a row, full=$full'
     expect((await asked(() => ids(query))).row).toBe(1)
   })
 
-  test('a single one that was never asked: at most three; asked before: one', async () => {
+  test('a single position that was never read: at most three; read before: one', async () => {
     double.accounts = owned([...PLAIN, BUNDLED])
     for (const name of [...PLAIN, BUNDLED]) {
       const { tokenId, addresses } = orcaCase(name)
@@ -122,8 +122,8 @@ describe.each([{ full: false }, { full: true }])('requests in a row, full=$full'
   })
 })
 
-describe('what is found', () => {
-  test('among 500 foreign tokens, each of which is asked about once and never again', async () => {
+describe('the list', () => {
+  test('finds positions among 500 foreign tokens, and looks up each token only once', async () => {
     double.accounts = { ...owned([...PLAIN, BUNDLED]), ...foreign(500) }
     const derived = new Set<string>()
     for (let index = 0; index < 500; index++) {
@@ -135,7 +135,7 @@ describe('what is found', () => {
     await asked(() => ids())
     await asked(() => ids({ status: 'inactive' }))
     expect(askedAbout()).toEqual([])
-    // A further token alone is asked about.
+    // Only a new token is looked up.
     double.accounts = { ...(double.accounts as ServedAccounts), ...foreign(501) }
     await asked(() => ids())
     expect(double.seen.flatMap(({ addresses }) => addresses)).toContain(
@@ -144,7 +144,7 @@ describe('what is found', () => {
     expect(askedAbout()).toEqual([])
   }, 30_000)
 
-  test('in another account than the usual one, delegated, and frozen, which is locked', async () => {
+  test('finds tokens in an unusual account, delegated, or frozen, which is locked', async () => {
     const [moved, locked] = [orcaCase('edge/in-range'), orcaCase('edge/locked')]
     const { [moved.addresses.nftAccount]: _, ...rest } = owned(['edge/in-range', 'edge/locked'])
     const data = tokenAccountBytes({ mint: moved.tokenId, owner: WALLET, delegate: toFakeAddress('delegate') })
@@ -162,7 +162,7 @@ describe('what is found', () => {
     )
   })
 
-  test('nothing of what was sold, or is held in an amount of none or of two', async () => {
+  test('leaves out tokens that were sold, or held in an amount of zero or two', async () => {
     const { nftAccount, positionMint: mint } = orcaCase('edge/in-range').addresses
     double.accounts = owned(['edge/in-range'])
     expect((await ids()).length).toBe(1)
@@ -180,7 +180,7 @@ describe('what is found', () => {
     await asked(async () => expect(await ids()).toEqual([]))
   })
 
-  test('a position that is closed is gone from the list', async () => {
+  test('drops a position that was closed', async () => {
     double.accounts = owned(['edge/in-range', 'edge/taxed'])
     expect((await ids()).length).toBe(2)
     const {
@@ -192,7 +192,7 @@ describe('what is found', () => {
     await asked(async () => expect(await ids()).toEqual([orcaCase('edge/in-range').tokenId]))
   })
 
-  test('a further position of a bundle that was opened since', async () => {
+  test('finds a position of a bundle that was opened later', async () => {
     const state = orcaCase(BUNDLED)
     double.accounts = owned([BUNDLED])
     expect((await ids()).length).toBe(1)
@@ -209,7 +209,7 @@ describe('what is found', () => {
     await asked(async () => expect([...(await ids())].sort()).toEqual([position, added].sort()))
   })
 
-  test('nothing at an address that somebody sent money to', async () => {
+  test('finds nothing at an address that only received SOL', async () => {
     const mint = toFakeAddress('picture')
     const address = derivePositionAddress(WHIRLPOOL, mint)
     double.accounts = {
@@ -223,7 +223,7 @@ describe('what is found', () => {
   })
 })
 
-describe('an endpoint that is not to be believed', () => {
+describe('an endpoint that returns wrong answers', () => {
   const state: OrcaCase = orcaCase('edge/in-range')
 
   /** The honest reply with the data of one account changed. */
@@ -239,7 +239,7 @@ describe('an endpoint that is not to be believed', () => {
     ['a position a byte short', state.addresses.position, (data: Uint8Array) => data.subarray(0, 215)],
     ['an array a byte short', state.addresses.lowerArray, (data: Uint8Array) => data.subarray(0, 9_987)],
   ])(
-    '%s is 502, and the next endpoint is asked',
+    '%s is 502, and the next endpoint is tried',
     async (_, address, change) => {
       withData(address, change)
       const answer = await stage.list({ wallet: WALLET, full: true })
@@ -263,12 +263,12 @@ describe('an endpoint that is not to be believed', () => {
   test('a position of another program is none', async () => {
     withData(state.addresses.position, (data) => data, toFakeAddress('another program'))
     expect(await ids()).toEqual([])
-    // That is never remembered: nobody but the program can own it.
+    // Never cached: only the program can own the account.
     double.accounts = owned(['edge/in-range'])
     await asked(async () => expect((await ids()).length).toBe(1))
   })
 
-  test('a list that nobody gives is 502, and says what to do', async () => {
+  test('a list that no endpoint returns is 502, and says what to do', async () => {
     double.ofMethod.set('getTokenAccountsByOwner', { kind: 'rpc', code: 410, message: 'disabled, see upstream text' })
     expect(await stage.list({ wallet: WALLET })).toMatchObject({
       status: 502,
@@ -284,7 +284,7 @@ describe('an endpoint that is not to be believed', () => {
     double.clockSec = undefined
   })
 
-  test('a list much older than what is read then is asked for again', async () => {
+  test('a list much older than the positions is requested again', async () => {
     double.accounts = owned(['edge/in-range'])
     double.faults.push({
       kind: 'reply',

@@ -142,11 +142,11 @@ describe('a position', () => {
 describe('a bundle', () => {
   test('has each of its 256 places, first and last too', () => {
     for (let place = 0; place < 256; place++) {
-      expect(decodeBundle(bundleBytes({ mint: A, places: [place] }))).toEqual({ mint: A, places: [place] })
+      expect(decodeBundle(bundleBytes({ mint: A, places: [place] }))).toEqual({ mint: A, indexes: [place] })
     }
     const all = Array.from({ length: 256 }, (_, place) => place)
-    expect(decodeBundle(bundleBytes({ mint: A, places: all }))?.places).toEqual(all)
-    expect(decodeBundle(bundleBytes({ mint: A, places: [] }))?.places).toEqual([])
+    expect(decodeBundle(bundleBytes({ mint: A, places: all }))?.indexes).toEqual(all)
+    expect(decodeBundle(bundleBytes({ mint: A, places: [] }))?.indexes).toEqual([])
   })
 
   test('is none a byte short', () => {
@@ -155,7 +155,7 @@ describe('a bundle', () => {
 })
 
 /** A tick that no other has. */
-function tickAt(index: number): TickFixture {
+function createTick(index: number): TickFixture {
   const base = BigInt(index + 1_000_000)
   return {
     index,
@@ -188,16 +188,16 @@ describe.each([
       places.filter((_, place) => place % 7 !== 2),
     ]
     for (const set of sets) {
-      const data = bytesOf({ start, pool: A, tickSpacing, ticks: set.map(tickAt) })
+      const data = bytesOf({ start, pool: A, tickSpacing, ticks: set.map(createTick) })
       for (const tick of places) {
-        const expected = set.includes(tick) ? shown(tickAt(tick)) : { isInitialized: false }
+        const expected = set.includes(tick) ? shown(createTick(tick)) : { isInitialized: false }
         expect(decodeTick(data, { pool: A, tickSpacing, tick })).toMatchObject(expected)
       }
     }
   })
 
   test('is not believed of another pool, another start, between two ticks, or cut', () => {
-    const data = bytesOf({ start, pool: A, tickSpacing, ticks: places.map(tickAt) })
+    const data = bytesOf({ start, pool: A, tickSpacing, ticks: places.map(createTick) })
     expect(decodeTick(data, { pool: B, tickSpacing, tick: start })).toBeUndefined()
     expect(decodeTick(data, { pool: A, tickSpacing, tick: 0 })).toBeUndefined()
     expect(decodeTick(data, { pool: A, tickSpacing, tick: start - 8 })).toBeUndefined()
@@ -210,7 +210,7 @@ describe.each([
 })
 
 test('a dynamic array that says it has more ticks than it has gives none of them, and never fails', () => {
-  const data = dynamicArrayBytes({ start: 0, pool: A, tickSpacing: 1, ticks: [tickAt(0)] })
+  const data = dynamicArrayBytes({ start: 0, pool: A, tickSpacing: 1, ticks: [createTick(0)] })
   const lying = data.slice()
   lying.fill(255, 44, 55)
   for (let tick = 0; tick < 88; tick++) expect(() => decodeTick(lying, { pool: A, tickSpacing: 1, tick })).not.toThrow()
@@ -222,7 +222,7 @@ test('full-range pools have a left array that begins below the least tick', () =
   const lower = -427_648
   const start = -88 * tickSpacing
   for (const bytesOf of [fixedArrayBytes, dynamicArrayBytes]) {
-    const data = bytesOf({ start, pool: A, tickSpacing, ticks: [tickAt(lower)] })
-    expect(decodeTick(data, { pool: A, tickSpacing, tick: lower })).toEqual(shown(tickAt(lower)))
+    const data = bytesOf({ start, pool: A, tickSpacing, ticks: [createTick(lower)] })
+    expect(decodeTick(data, { pool: A, tickSpacing, tick: lower })).toEqual(shown(createTick(lower)))
   }
 })

@@ -10,7 +10,7 @@ import { orcaStage } from './stage.ts'
 const WALLET = toFakeAddress('wallet')
 const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
-/** From this slot on one token is another's. */
+/** From this slot on, one token belongs to another wallet. */
 const SOLD_AT = SLOT + Math.floor(1.2 * caseCount(1_000))
 const ANSWERS = caseCount(1_000)
 const AT_ONCE = 8
@@ -22,7 +22,7 @@ double.clockSec = NOW_SEC
 double.slotsPerRead = 1
 afterAll(() => double.stop(), 60_000)
 
-/** A state whose accounts are all others in each slot. */
+/** A state whose accounts all change with each slot. */
 function at(state: OrcaCase, slot: number, wallet: string): OrcaCase {
   const plus = (text: string, by: number) => (BigInt(text) + BigInt(slot * by)).toString()
   const { pool, position, lower, upper, rewardVaults } = state
@@ -45,7 +45,7 @@ function at(state: OrcaCase, slot: number, wallet: string): OrcaCase {
   }
 }
 
-/** An empty position whose range is another in each slot. */
+/** An empty position whose range changes with each slot. */
 function reset(state: OrcaCase, slot: number): OrcaCase {
   const lower = state.pool.tickSpacing * ((slot % 200) - 100)
   return {
@@ -75,7 +75,7 @@ function chainAt(slot: number) {
   return chain
 }
 
-/** What an answer must say of a slot: of each of the wallet's positions all that changes. */
+/** Expected answer at a slot: the changing fields of each of the wallet's positions. */
 function truth(slot: number): Record<string, unknown> {
   const { states, accounts } = chainAt(slot)
   const data = (address: string) => accounts[address]?.data ?? new Uint8Array()
@@ -85,7 +85,7 @@ function truth(slot: number): Record<string, unknown> {
       const pool = decodePool(data(state.addresses.pool))
       const position = decodePosition(data(state.addresses.position))
       if (pool === undefined || position === undefined) throw new Error('Expected a position')
-      const tickOf = (array: string, tick: number) => {
+      const readTick = (array: string, tick: number) => {
         const found = decodeTick(data(array), { pool: state.addresses.pool, tickSpacing: pool.tickSpacing, tick })
         if (found === undefined) throw new Error('Expected a tick')
         return found
@@ -97,10 +97,10 @@ function truth(slot: number): Record<string, unknown> {
         tokenA: token,
         tokenB: token,
         ticks: {
-          lower: tickOf(state.addresses.lowerArray, position.tickLower),
-          upper: tickOf(state.addresses.upperArray, position.tickUpper),
+          lower: readTick(state.addresses.lowerArray, position.tickLower),
+          upper: readTick(state.addresses.upperArray, position.tickUpper),
         },
-        rewards: state.rewardVaults.map((inVault) => ({ token, inVault: BigInt(inVault) })),
+        rewards: state.rewardVaults.map((inVault) => ({ token, vaultAmount: BigInt(inVault) })),
         timestampSec: BigInt(NOW_SEC),
       })
       const paid = rewards.map(({ collectable }) => collectable.toString())
@@ -117,7 +117,7 @@ interface Shown {
   readonly rewards: readonly { readonly collectable_raw: string }[]
 }
 
-test(`${ANSWERS} answers, while every account changes with each request, are each that of the slot that they name`, async () => {
+test(`each of ${ANSWERS} answers is of the slot that it names, while every account changes with each request`, async () => {
   double.accounts = (slot) => chainAt(slot).accounts
   // The cluster's clock stands still, and a slow machine takes longer than an answer may be old.
   const stages = [0, 1].map(() => orcaStage([double], { now: () => NOW_SEC * 1_000 }))

@@ -45,7 +45,7 @@ afterEach(() => {
 
 afterAll(() => double.stop(), 60_000)
 
-/** Serves states as if their time were now, with what grows with time moved as far. */
+/** Serves states as if their time were now, and shifts their timestamps by the same amount. */
 function serve(states: readonly OrcaCase[], others: ServedAccounts = {}, program?: string): void {
   const nowSec = Math.floor(Date.now() / 1_000)
   const all: ServedAccounts = {}
@@ -98,17 +98,17 @@ function allShown({ reply, message }: OrcaAnswer): readonly Shown[] {
   return reply.data as Shown[]
 }
 
-function countsOf({ reply }: OrcaAnswer) {
+function getCounts({ reply }: OrcaAnswer) {
   return reply?.['counts']
 }
 
-/** What reaches the wallet: what is paid, unless the token takes a fee. */
+/** Amount after the token's transfer fee. */
 function reaching({ raw, after_transfer_fee }: Raw): string {
   return after_transfer_fee?.raw ?? raw
 }
 
-/** The figures of an answer as the vectors have them. */
-function figuresIn({ amounts, uncollected_fees: fees, rewards }: Shown, { expected }: OrcaCase): OrcaCase['expected'] {
+/** The figures of an answer in the form of the vectors. */
+function getFigures({ amounts, uncollected_fees: fees, rewards }: Shown, { expected }: OrcaCase): OrcaCase['expected'] {
   const isRefused = expected.amountA === null
   return {
     feeA: fees.token0.raw,
@@ -125,14 +125,14 @@ function figuresIn({ amounts, uncollected_fees: fees, rewards }: Shown, { expect
 }
 
 describe('GET …/{id}', () => {
-  test.each(ORCA_CASES)('$name: every figure is what the program wrote and paid', async (state) => {
+  test.each(ORCA_CASES)('$name: every figure equals what the program wrote and paid', async (state) => {
     serve([state])
     const { position, pool, bundleIndex = -1, addresses } = state
     const answer = await stage.single(state.tokenId, { wallet: state.wallet, full: true })
     const data = shown(answer)
     expect(answer.credits).toBe(15)
     expect(answer.reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT) }])
-    expect(figuresIn(data, state)).toEqual(state.expected)
+    expect(getFigures(data, state)).toEqual(state.expected)
     expect(data).toMatchObject({
       token_id: state.tokenId,
       chain_id: 101,
@@ -179,7 +179,7 @@ describe('GET …/{id}', () => {
     expect(Object.keys(shown(brief))).not.toContain('amounts')
   })
 
-  test('has no slot of its own and no fee after a fee of nothing', async () => {
+  test('has no slot field, and no amount after fee if the fee is zero', async () => {
     const state = orcaCase('edge/in-range')
     serve([state])
     const data = shown(await stage.single(state.tokenId, { wallet: WALLET, full: true }))
@@ -197,7 +197,7 @@ describe('GET …/{id}', () => {
     expect([data.manager_address, data.position_address, data.is_active]).toEqual([WHIRLPOOL_2026, position, false])
   })
 
-  test('finds the token in another account than the usual one, also if it may be moved by somebody else', async () => {
+  test('finds the token in an unusual account, even if it is delegated', async () => {
     const state = orcaCase('edge/in-range')
     serve([state])
     const usual = state.addresses.nftAccount
@@ -219,7 +219,7 @@ describe('a position that cannot be found is 404, which says why', () => {
     })
   })
 
-  test('it is closed: its mint is left, and nobody holds a token of it', async () => {
+  test('it is closed: its mint exists with a supply of 0', async () => {
     serve([state])
     const {
       [state.addresses.position]: _,
@@ -245,7 +245,7 @@ describe('a position that cannot be found is 404, which says why', () => {
     })
   })
 
-  test('it was sold since the last time', async () => {
+  test('it was sold after the last read', async () => {
     serve([state])
     await stage.single(state.tokenId, { wallet: WALLET })
     stage.pass()
@@ -279,11 +279,11 @@ describe('GET the list', () => {
     for (const data of all) {
       const state = ORCA_CASES.find(({ tokenId }) => tokenId === data.token_id)
       if (state === undefined) throw new Error('Expected a state')
-      expect(figuresIn(data, state)).toEqual(state.expected)
+      expect(getFigures(data, state)).toEqual(state.expected)
     }
     expect(pages.map(({ credits }) => credits)).toEqual([25 * 15, 18 * 15])
     expect(pages[0]?.reply?.['pagination']).toMatchObject({ page: 1, limit: 25, total: 43, prev_page: null })
-    expect(countsOf(pages[0] as OrcaAnswer)).toEqual({
+    expect(getCounts(pages[0] as OrcaAnswer)).toEqual({
       totalActive: 43,
       totalInactive: 2,
       total: 45,
@@ -300,7 +300,7 @@ describe('GET the list', () => {
     const inactive = await stage.list({ wallet: WALLET, status: 'inactive' })
     expect(allShown(inactive).map(({ is_active }) => is_active)).toEqual([false, false])
     expect(inactive.credits).toBe(2)
-    expect(countsOf(inactive)).toMatchObject({ filtered: 2, total: 45 })
+    expect(getCounts(inactive)).toMatchObject({ filtered: 2, total: 45 })
     expect(Object.keys(allShown(active)[0] ?? {})).not.toContain('amounts')
     expect(allShown(active)[0]?.position_state.pool.sqrtPrice).toBeUndefined()
   })
@@ -308,7 +308,7 @@ describe('GET the list', () => {
   test('of a wallet without positions is empty, and says as of which slot', async () => {
     const answer = await stage.list({ wallet: toFakeAddress('nobody') })
     expect(answer).toMatchObject({ status: 200, reply: { data: [], asOf: [{ blockNumber: BigInt(SLOT) }] } })
-    expect(countsOf(answer)).toMatchObject({ total: 0, filtered: 0 })
+    expect(getCounts(answer)).toMatchObject({ total: 0, filtered: 0 })
     stage.pass()
     double.seen.length = 0
     await stage.list({ wallet: toFakeAddress('nobody') })
@@ -345,7 +345,7 @@ describe('GET the list', () => {
     serve([state, other])
     const answer = await stage.list({ wallet: WALLET, full: true })
     expect(allShown(answer).map(({ token_id }) => token_id)).toEqual([other.tokenId])
-    expect(countsOf(answer)).toMatchObject({
+    expect(getCounts(answer)).toMatchObject({
       totalActive: 1,
       spams: [
         { token_id: lure.tokenId, chain_id: 101, manager_address: WHIRLPOOL, reason: expect.stringContaining(mint) },
@@ -360,30 +360,30 @@ describe('GET the list', () => {
     const broken = { ...state, pool: { ...state.pool, mintA: toFakeAddress('no mint') } }
     serve([broken, other])
     const answer = await stage.list({ wallet: WALLET })
-    expect(countsOf(answer)).toMatchObject({ total: 1, errors: 1 })
+    expect(getCounts(answer)).toMatchObject({ total: 1, errors: 1 })
     expect(await stage.single(broken.tokenId, { wallet: WALLET })).toMatchObject({ status: 502 })
   })
 })
 
 describe('a name', () => {
   const state = orcaCase('edge/in-range')
-  const nameOf = async () => shown(await stage.single(state.tokenId, { wallet: WALLET })).position_state.token0
+  const readName = async () => shown(await stage.single(state.tokenId, { wallet: WALLET })).position_state.token0
 
-  test('of no known token is the first letters of its mint', async () => {
+  test('of an unknown token is the first letters of its mint', async () => {
     serve([state])
     const { [deriveMetadataAddress(state.pool.mintA)]: _, ...rest } = double.accounts as ServedAccounts
     double.accounts = rest
-    expect(await nameOf()).toMatchObject({ symbol: state.pool.mintA.slice(0, 4), name: '' })
+    expect(await readName()).toMatchObject({ symbol: state.pool.mintA.slice(0, 4), name: '' })
   })
 
-  test('is shown without what nobody sees', async () => {
+  test('is shown without invisible characters', async () => {
     serve([state], {
       [deriveMetadataAddress(state.pool.mintA)]: toServedAccount(
         metadataBytes({ mint: state.pool.mintA, symbol: 'U\u200bS', name: 'ＵＳ  Ｄ' }),
         METADATA,
       ),
     })
-    expect(await nameOf()).toMatchObject({ symbol: 'US', name: 'US D' })
+    expect(await readName()).toMatchObject({ symbol: 'US', name: 'US D' })
   })
 })
 
@@ -427,11 +427,11 @@ describe('US dollars', () => {
     }
   }
 
-  const usdOf = async () => shown(await stage.single(state.tokenId, { wallet: WALLET, full: true }))
+  const readUsd = async () => shown(await stage.single(state.tokenId, { wallet: WALLET, full: true }))
 
-  test('are those at which the main market values a token; what cannot be collected is worth nothing', async () => {
+  test('use the prices of the main market; rewards that cannot be collected are worth nothing', async () => {
     serve([state], reserves())
-    const { usd, rewards } = await usdOf()
+    const { usd, rewards } = await readUsd()
     expect(usd).toEqual({
       token0_price: '0.999900',
       token0_price_source: 'scope',
@@ -445,7 +445,7 @@ describe('US dollars', () => {
       rewards: null,
       total: null,
     })
-    // 982 of 10^-9 SOL are in the vault; nobody prices Bonk.
+    // 982 of 10^-9 SOL are in the vault; Bonk has no price.
     expect(rewards.map(({ usd: each }) => each)).toEqual(['0.000147', null])
   })
 
@@ -455,11 +455,11 @@ describe('US dollars', () => {
     ['another market', () => reserves({ market: toFakeAddress('market') }), ['token0_price', 'token1_price']],
   ])('are null with %s', async (_, accounts, missing) => {
     serve([state], accounts())
-    const { usd } = await usdOf()
+    const { usd } = await readUsd()
     for (const field of [...missing, 'amounts', 'uncollected_fees', 'total']) expect(usd[field]).toBeNull()
   })
 
-  test('count what reaches the wallet, and a reward of nothing as nothing', async () => {
+  test('count amounts after transfer fees, and a reward of zero as zero', async () => {
     const taxed = orcaCase('edge/taxed-next-epoch')
     const tokens = { mintA: taxed.pool.mintA, mintB: taxed.pool.mintB }
     const accounts = reserves()
@@ -518,7 +518,7 @@ test('programs of a CHAINS_FILE are read beside those built in', async () => {
   configured.solana.close()
 })
 
-test('without a Solana endpoint it answers that there is none', async () => {
+test('fails with API_ENDPOINT_NOT_CONFIGURED without a Solana endpoint', async () => {
   for (const route of createFamilyRoutes(ORCA_WHIRLPOOL, {})) {
     const asked = callRoute(route, { params: { id: WALLET }, query: `wallet=${WALLET}` })
     const failure = await asked.then(

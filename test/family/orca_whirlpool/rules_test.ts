@@ -10,7 +10,7 @@ import { caseCount } from '../../support/cases.ts'
 const STATES = caseCount(20_000)
 const [U64, U128] = [2n ** 64n, 2n ** 128n]
 
-/** Numbers that are the same each time: xorshift over 64 bits. */
+/** Deterministic random numbers: xorshift over 64 bits. */
 function createRandom(seed: bigint) {
   let state = seed
   const next = (): bigint => {
@@ -23,7 +23,7 @@ function createRandom(seed: bigint) {
   const below = (bound: bigint): bigint => ((next() * U64 + next()) * U64 + next()) % bound
   return {
     below,
-    /** Of any size alike: as many of one bit as of all. */
+    /** Uniform over bit lengths. */
     sized: (bits: number): bigint => below(2n ** BigInt(1 + Number(below(BigInt(bits))))),
     chance: (one: number): boolean => below(BigInt(one)) === 0n,
     of: <T>(list: readonly T[]): T => list[Number(below(BigInt(list.length)))] as T,
@@ -32,7 +32,7 @@ function createRandom(seed: bigint) {
 
 type Random = ReturnType<typeof createRandom>
 
-function stateFrom(random: Random) {
+function createState(random: Random) {
   const spacing = random.of([1, 2, 4, 8, 64, 128, 32_896])
   const last = Math.floor(TICK_MAX / spacing)
   const place = (from: number, to: number) => from + Number(random.below(BigInt(to - from + 1)))
@@ -86,7 +86,7 @@ function stateFrom(random: Random) {
   return { pool, position, ticks: { lower: end(), upper: end() }, nowSec: 1_790_000_000n }
 }
 
-type State = ReturnType<typeof stateFrom>
+type State = ReturnType<typeof createState>
 
 /** The rules, in the order of the notes; a mutant is the computation without one of them. */
 const RULES = [
@@ -102,7 +102,7 @@ const RULES = [
 ] as const
 type Rule = (typeof RULES)[number]
 
-/** What the program does, computed from the rules over exact fractions. */
+/** The program's results, computed from the rules over exact fractions. */
 function oracle({ pool, position, ticks, nowSec }: State, without?: Rule) {
   const has = (rule: Rule) => rule !== without
   const modulo = (value: bigint, size: bigint) => ((value % size) + size) % size
@@ -151,7 +151,7 @@ function oracle({ pool, position, ticks, nowSec }: State, without?: Rule) {
     ...amounts(),
   }
 
-  /** By the price itself: the same amounts, whichever side the tick tells. */
+  /** Decided by the price: the same amounts on either side of the tick. */
   function amounts() {
     const [low, high] = [sqrtPriceAtTickX64(tickLower), sqrtPriceAtTickX64(tickUpper)]
     const here = minBigint(maxBigint(pool.sqrtPriceX64, low), high)
@@ -163,7 +163,7 @@ function oracle({ pool, position, ticks, nowSec }: State, without?: Rule) {
     }
   }
 
-  /** The tick that a price alone would tell. */
+  /** The tick of a price. */
   function tickOfPrice(): number {
     return pool.sqrtPriceX64 === sqrtPriceAtTickX64(pool.tick + 1) ? pool.tick + 1 : pool.tick
   }
@@ -174,29 +174,29 @@ function floor(numerator: bigint, denominator: bigint): bigint {
   return numerator < 0n && quotient * denominator !== numerator ? quotient - 1n : quotient
 }
 
-test(`${STATES} random states: what is owed and withdrawn is as the rules say, each of which matters`, () => {
+test(`owed and withdrawn amounts of ${STATES} random states follow the rules, and every rule matters`, () => {
   const random = createRandom(22n)
   const caught = new Map<Rule, number>(RULES.map((rule) => [rule, 0]))
   for (let index = 0; index < STATES; index++) {
-    const state = stateFrom(random)
+    const state = createState(random)
     const { pool, position, ticks, nowSec } = state
     const told = { ...computeOwed(pool, position, { ticks, nowSec }), ...computeWithdrawal(pool, position) }
     expect(told).toEqual(oracle(state))
-    const text = textOf(told)
+    const text = toText(told)
     for (const rule of RULES) {
-      if (textOf(oracle(state, rule)) !== text) caught.set(rule, (caught.get(rule) ?? 0) + 1)
+      if (toText(oracle(state, rule)) !== text) caught.set(rule, (caught.get(rule) ?? 0) + 1)
     }
   }
-  // A computation without any one of the rules is found out, and not by a single state.
+  // A computation without one of the rules fails, in more than one state.
   for (const [rule, times] of caught) expect([rule, times > STATES / 1_000]).toEqual([rule, true])
 }, 120_000)
 
-function textOf(value: object): string {
+function toText(value: object): string {
   return JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? each.toString() : each))
 }
 
-test('without its ticks only a position without liquidity can be told', () => {
-  const { pool, position, nowSec } = stateFrom(createRandom(5n))
+test('computeOwed() throws without ticks, unless the position has no liquidity', () => {
+  const { pool, position, nowSec } = createState(createRandom(5n))
   const at = { ticks: undefined, nowSec }
   expect(() => computeOwed(pool, { ...position, liquidity: 1n }, at)).toThrow(RangeError)
   expect(computeOwed(pool, { ...position, liquidity: 0n }, at).feeA).toBe(position.owedA)

@@ -10,7 +10,7 @@ import type { SolanaDouble } from '../../support/solana.ts'
 export const LIST = '/v1/positions/orca-whirlpool'
 export const SLOT_MS = 400
 
-/** What a route answers, from the parameters to the body. */
+/** Answer of a route, from the parameters to the body. */
 export interface OrcaAnswer {
   readonly status: number
   readonly code?: string
@@ -19,7 +19,7 @@ export interface OrcaAnswer {
   readonly credits?: number
 }
 
-/** The family over doubles, with time that can be moved. */
+/** The family over test doubles, with a clock that can be advanced. */
 export function orcaStage(
   doubles: readonly SolanaDouble[],
   options: { readonly row?: object; readonly now?: Clock['now'] } = {},
@@ -40,7 +40,7 @@ export function orcaStage(
   const rows = [[SOLANA_CHAIN_ID, options.row ?? {}]] as const
   const routes = createFamilyRoutes(ORCA_WHIRLPOOL, { solana, rows, clock, log })
 
-  function routeAt(path: string): Route {
+  function findRoute(path: string): Route {
     const found = routes.find((each) => each.path === path)
     if (found === undefined) throw new Error(`There is no route ${path}`)
     return found
@@ -63,11 +63,11 @@ export function orcaStage(
   return {
     lines,
     solana,
-    /** Nothing that was read lives longer than a slot. */
+    /** Advances the clock, by default one slot, so that cached reads expire. */
     pass(ms = SLOT_MS) {
       passedMs += ms
     },
-    list: (query: object) => ask(routeAt(LIST), {}, query),
-    single: (id: string, query: object) => ask(routeAt(`${LIST}/:id`), { id }, query),
+    list: (query: object) => ask(findRoute(LIST), {}, query),
+    single: (id: string, query: object) => ask(findRoute(`${LIST}/:id`), { id }, query),
   }
 }

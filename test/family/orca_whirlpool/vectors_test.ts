@@ -13,18 +13,18 @@ import { afterTransferFee } from '../../../src/finance/math/transfer.ts'
 import { WHIRLPOOL } from '../../support/orca.ts'
 import { ORCA_CASES, type OrcaCase, orcaAccounts } from '../../support/orca_vectors.ts'
 
-/** What the reader and the formulas make of a state's accounts. */
-function figuresOf(state: OrcaCase): OrcaCase['expected'] {
+/** Figures that the reader and the formulas compute from a state's accounts. */
+function computeExpected(state: OrcaCase): OrcaCase['expected'] {
   const { addresses } = state
   const accounts = orcaAccounts(state)
   const data = (address: string) => accounts[address]?.data ?? new Uint8Array()
   const pool = decodePool(data(addresses.pool))
   const position = decodePosition(data(addresses.position))
   if (pool === undefined || position === undefined) throw new Error('Expected a pool and a position')
-  const tickOf = (array: string, tick: number) =>
+  const readTick = (array: string, tick: number) =>
     decodeTick(data(array), { pool: addresses.pool, tickSpacing: pool.tickSpacing, tick })
-  const lower = tickOf(addresses.lowerArray, position.tickLower)
-  const upper = tickOf(addresses.upperArray, position.tickUpper)
+  const lower = readTick(addresses.lowerArray, position.tickLower)
+  const upper = readTick(addresses.upperArray, position.tickUpper)
   const ticks = lower && upper && { lower, upper }
   const owed = computeOwed(pool, position, { ticks, nowSec: BigInt(state.unixTs) })
   const received = (mint: string, amount: bigint) => {
@@ -51,11 +51,11 @@ function figuresOf(state: OrcaCase): OrcaCase['expected'] {
   }
 }
 
-test.each(ORCA_CASES)('$name: every figure is what the program itself wrote and paid', (state) => {
-  expect(figuresOf(state)).toEqual(state.expected)
+test.each(ORCA_CASES)('$name: every figure equals what the program wrote and paid', (state) => {
+  expect(computeExpected(state)).toEqual(state.expected)
 })
 
-test.each(ORCA_CASES)('$name: every address is where the program keeps it', (state) => {
+test.each(ORCA_CASES)('$name: every derived address equals the program’s', (state) => {
   const { addresses, pool, position, bundleIndex } = state
   const { positionMint: mint } = addresses
   if (addresses.bundle === null) expect(derivePositionAddress(WHIRLPOOL, mint)).toBe(addresses.position)
@@ -63,14 +63,14 @@ test.each(ORCA_CASES)('$name: every address is where the program keeps it', (sta
     expect(deriveBundleAddress(WHIRLPOOL, mint)).toBe(addresses.bundle)
     expect(deriveBundledPositionAddress(WHIRLPOOL, mint, bundleIndex ?? -1)).toBe(addresses.position)
     const data = orcaAccounts(state)[addresses.bundle]?.data ?? new Uint8Array()
-    expect(decodeBundle(data)).toEqual({ mint, places: [bundleIndex ?? -1] })
+    expect(decodeBundle(data)).toEqual({ mint, indexes: [bundleIndex ?? -1] })
   }
   const place = { pool: addresses.pool, tickSpacing: pool.tickSpacing }
   expect(deriveTickArrayAddress(WHIRLPOOL, { ...place, tick: position.lower })).toBe(addresses.lowerArray)
   expect(deriveTickArrayAddress(WHIRLPOOL, { ...place, tick: position.upper })).toBe(addresses.upperArray)
 })
 
-test('the vectors reach every rule', () => {
+test('the vectors cover every rule', () => {
   const names = ORCA_CASES.map(({ name }) => name)
   for (const rule of ['fee-overflow', 'owed-wraps', 'reward-overflow', 'pool-empty', 'at-upper-crossed', 'splash'])
     expect(names).toContain(`edge/${rule}`)

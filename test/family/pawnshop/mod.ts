@@ -16,7 +16,7 @@ export const PAWNSHOP = defineFamily({
   network: 'evm',
   entries: { pawnshop: v.optional(v.strictObject({ shop: address, startBlock })) },
   builtIn: new Map<number, PawnshopDeployment>(),
-  settingOf: ({ pawnshop }) => pawnshop,
+  getSetting: ({ pawnshop }) => pawnshop,
   routes({ settings, connect }) {
     return createRoutes({
       chainIds: [...settings.keys()],
@@ -38,12 +38,12 @@ export const PAWNSHOP = defineFamily({
         {
           chainId,
           title: 'pawnshop loans',
-          complete: (reader, signal) => reader.complete({ stream: createLoanStream(connect()), place }, signal),
+          complete: (reader, signal) => reader.complete({ stream: createLoanStream(connect()), target: place }, signal),
         },
         {
           chainId,
           title: 'pawnshop appraisals',
-          complete: (reader, signal) => reader.complete({ stream: APPRAISALS, place }, signal),
+          complete: (reader, signal) => reader.complete({ stream: APPRAISALS, target: place }, signal),
         },
       ]
     })

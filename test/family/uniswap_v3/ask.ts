@@ -6,7 +6,7 @@ import { callRoute } from '../../support/call_route.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { patient } from './support.ts'
 
-/** What a route answers, and what it costs. */
+/** Answer of a route, and its cost. */
 export interface Answer {
   readonly reply: Reply & { readonly data: never; readonly counts: Record<string, unknown> }
   readonly credits: number
@@ -19,19 +19,19 @@ export interface Routes {
   readonly one: Route
 }
 
-/** Both endpoints over chain 1 with these deployments. */
-export function routesOf(clients: readonly FinanceClient[], deployments: readonly UniswapV3Deployment[]): Routes {
+/** Creates both endpoints over chain 1 with these deployments. */
+export function createRoutes(clients: readonly FinanceClient[], deployments: readonly UniswapV3Deployment[]): Routes {
   const [list, one] = createFamilyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   return { list, one }
 }
 
-/** What the app does with a route, without the gate. */
+/** Answers a route as the app does, without the gate. */
 export async function ask(route: Route, query: string, params: Record<string, string> = {}): Promise<Answer> {
   return (await callRoute(route, { params, query }, patient)) as Answer
 }
 
-/** The token ids on a page. */
-export function idsOf(answer: Answer): string[] {
+/** Gets the token ids on a page. */
+export function getIds(answer: Answer): string[] {
   return (answer.reply.data as { token_id: string }[]).map(({ token_id }) => token_id)
 }

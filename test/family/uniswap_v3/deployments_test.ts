@@ -16,7 +16,7 @@ const IDS = CHAINS.map(({ id }) => id)
 /** Registry chains that are left out: EraVM (ZKsync Era, Abstract, Lens) and Polygon zkEVM, which ends in 2026. */
 const LEFT_OUT = [324, 2_741, 232, 1_101]
 
-/** Uniswap's first. */
+/** Uniswap's first factory. */
 const CODES = ['uniswap_v3', 'pancakeswap_v3', 'sushiswap_v3', 'projectx_v3']
 
 function listed(code: string): (readonly [number, ListedExchange])[] {

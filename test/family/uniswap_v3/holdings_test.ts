@@ -11,7 +11,7 @@ import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { readHoldings } from '../../support/holdings.ts'
 import { withLensMode } from '../../support/lens_mode.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
+import { countedClient, createTestReader, DEPLOYMENT, patient, toWhole } from './support.ts'
 
 const SIXTY = toWalletAddress('holdings of 60')
 
@@ -47,9 +47,9 @@ describe('holdings()', () => {
       for (const wallet of wallets) {
         const held = await readHoldings(holdings, withLensMode(client, way), { wallet })
         if (held === undefined) throw new Error('Cannot read the devnet')
-        const { reader: list, places } = readerOf(client)
-        const [read] = await list.readWallet(wallet, { places, signal: patient })
-        const expected = wholeOf(read?.positions ?? []).flatMap((position) => {
+        const { reader: list, targets: places } = createTestReader(client)
+        const [read] = await list.readWallet(wallet, { targets: places, signal: patient })
+        const expected = toWhole(read?.positions ?? []).flatMap((position) => {
           const { amounts, owed } = computeFigures(position)
           const id = String(position.tokenId)
           return [
@@ -86,8 +86,8 @@ describe('holdings()', () => {
     const { client, reader } = setUp()
     const { wallet } = await devnet.hostile()
     const held = await readHoldings(createHoldingsReader({ reader, clock: systemClock }), client, { wallet })
-    const { reader: list, places } = readerOf(client)
-    const [read] = await list.readWallet(wallet, { places, signal: patient })
+    const { reader: list, targets: places } = createTestReader(client)
+    const [read] = await list.readWallet(wallet, { targets: places, signal: patient })
     const spam = held?.rows.filter(({ refused }) => refused?.reason === 'spam') ?? []
     expect(new Set(spam.map(({ position }) => position['token_id']))).toEqual(
       new Set(read?.spams.map(({ tokenId }) => String(tokenId))),
@@ -101,7 +101,7 @@ describe('holdings()', () => {
     expect(spam.length).toBeGreaterThan(0)
   })
 
-  test('counts a list that is too long, and reads none of it', async () => {
+  test('counts a list that is too long, and reads no position', async () => {
     const { client, requests, reader } = setUp()
     const holdings = createHoldingsReader({ reader, clock: systemClock })
     expect(await readHoldings(holdings, client, { wallet: SIXTY, positionsMax: 59 })).toMatchObject({
@@ -112,7 +112,7 @@ describe('holdings()', () => {
     expect(requests).toEqual(['eth_call'])
   })
 
-  test('asks nothing of a manager before its first block, and at a past block tells what was held then', async () => {
+  test('skips a manager before its first block, and at a past block returns the holdings at that block', async () => {
     const { number } = await devnet.client.getBlock()
     const { client, reader } = setUp({ startBlock: Number(number) })
     const holdings = createHoldingsReader({ reader, clock: systemClock })

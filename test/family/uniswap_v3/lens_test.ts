@@ -43,8 +43,8 @@ async function call(data: Hex, gas = 50_000_000) {
   return devnet.rpc.call<Hex>('eth_call', request, 'latest', { [AT]: { code: LENS_RUNTIME } })
 }
 
-/** What a call of the lens costs. */
-async function gasOf(data: Hex): Promise<number> {
+/** Measures the gas of a call of the lens. */
+async function measureGas(data: Hex): Promise<number> {
   const { gasUsed } = await devnet.rpc.call<{ readonly gasUsed: Hex }>(
     'debug_traceCall',
     { to: AT, data, gas: '0x2faf080' },
@@ -57,12 +57,12 @@ async function gasOf(data: Hex): Promise<number> {
 const page = { wallet: WALLET, offset: 0, count: 500, bytesMax: 1_000_000 }
 
 describe('the lens', () => {
-  // That it is what its source compiles to is `bun run lens --check`'s to say.
+  // `bun run lens --check` checks that the code is the compiled source.
   test('is small enough to be a contract’s code', () => {
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   })
 
-  test('tells the block it ran at', async () => {
+  test('returns the block it ran at', async () => {
     const { block } = decodeLens(await call(encodeList(SUBJECT, page)))
     const latest = await devnet.client.getBlock()
     expect(block).toEqual({
@@ -96,7 +96,7 @@ describe('the lens', () => {
     expect(decodeLens(await call(encodeList(SUBJECT, { ...page, offset: COUNT }))).taken).toBe(0)
   })
 
-  test('goes through several managers as through one list', async () => {
+  test('reads several managers as one list', async () => {
     const twice = { ...SUBJECT, deployments: [UNISWAP_V3, UNISWAP_V3] }
     const read = decodeLens(await call(encodeList(twice, { ...page, offset: COUNT - 2, count: 5 })))
     expect(read.managers).toEqual([{ balance: COUNT }, { balance: COUNT }])
@@ -126,7 +126,7 @@ describe('the lens', () => {
     const { aaveOracle } = await devnet.morpho()
     for (const prices of [PRICES, { ...PRICES, aaveOracle }, { ...PRICES, feeds: [], aaveOracle }]) {
       const data = encodeList({ ...SUBJECT, prices }, { ...page, wallet: many })
-      const gas = await gasOf(data)
+      const gas = await measureGas(data)
       expect(gas).toBeGreaterThan(5_000_000)
       expect(gas / 300).toBeLessThan(30_000)
     }
@@ -135,12 +135,12 @@ describe('the lens', () => {
   test('costs at most 22,000 gas a position in brief', async () => {
     const many = toWalletAddress('lens of 300')
     if ((await devnet.v3.readTokenIds(many)).length === 0) await devnet.mintMany(many, 300)
-    const gas = await gasOf(encodeScan(SUBJECT, { ...page, wallet: many }))
+    const gas = await measureGas(encodeScan(SUBJECT, { ...page, wallet: many }))
     expect(gas).toBeGreaterThan(2_000_000)
     expect(gas / 300).toBeLessThan(22_000)
   }, 60_000)
 
-  test('tells in brief what it tells of the same positions, from any offset and within any bytes and gas', async () => {
+  test('returns in brief the fields of the same positions, from any offset and within any bytes and gas', async () => {
     const whole = decodeLens(await call(encodeList(SUBJECT, page))).positions
     const brief = whole.map(({ tokenId, liquidity }) => ({ tokenId, liquidity }))
     const scanned = async (options: Partial<typeof page>, gas?: number) => {
@@ -158,11 +158,13 @@ describe('the lens', () => {
     }
   })
 
-  test('reads some positions by their ids, as many as bytes and gas allow, and says which there are not', async () => {
+  test('reads some positions by their ids, as many as bytes and gas allow, and marks missing ones', async () => {
     const whole = decodeLens(await call(encodeList(SUBJECT, page)))
     const picks = [5, 3, 40].map((at) => ({ manager: 0, tokenId: whole.positions[at]?.tokenId ?? 0n }))
     const some = (request: Partial<Parameters<typeof encodeSome>[1]>, gas?: number) =>
-      call(encodeSome(SUBJECT, { owner: WALLET, picks, bytesMax: page.bytesMax, ...request }), gas).then(decodeLens)
+      call(encodeSome(SUBJECT, { owner: WALLET, refs: picks, bytesMax: page.bytesMax, ...request }), gas).then(
+        decodeLens,
+      )
     const found = await some({})
     const plain = ({ pool: _, ...position }: (typeof found.positions)[number]) => position
     expect(found.positions.map(plain)).toEqual([5, 3, 40].flatMap((at) => whole.positions.slice(at, at + 1)).map(plain))
@@ -172,29 +174,29 @@ describe('the lens', () => {
       expect(part.positions).toEqual(found.positions.slice(0, part.taken))
     }
     const { burned } = devnet.positions
-    const { taken, broken } = await some({ picks: [{ manager: 0, tokenId: burned }, ...picks] })
+    const { taken, broken } = await some({ refs: [{ manager: 0, tokenId: burned }, ...picks] })
     expect({ taken, broken }).toEqual({ taken: 4, broken: [{ manager: 0, tokenId: burned, part: 'position' }] })
   })
 
-  test('reads what Aave’s oracle says of tokens that it has a source for, and nothing of the others', async () => {
+  test('reads the price of Aave’s oracle for tokens that it has a source for, and nothing of the others', async () => {
     const { aaveOracle } = await devnet.morpho()
     const { provider } = devnet.wallets
-    const pricesBy = async (prices: PriceSources) => {
+    const readPricesWith = async (prices: PriceSources) => {
       const { tokens } = decodeLens(
         await call(encodeList({ ...SUBJECT, prices: { ...prices, aaveOracle } }, { ...page, wallet: provider })),
       )
       expect(tokens.length).toBeGreaterThan(2)
       return Object.fromEntries(tokens.flatMap(({ address, usd }) => (usd.aave ? [[address, usd.aave.price]] : [])))
     }
-    expect(await pricesBy({ ...PRICES, feeds: [] })).toEqual({
+    expect(await readPricesWith({ ...PRICES, feeds: [] })).toEqual({
       [TOKENS.usdc.address]: AAVE_PRICES.usdc,
       [TOKENS.dai.address]: AAVE_PRICES.dai,
     })
-    // A feed is not replaced, so nobody else is asked.
-    expect(await pricesBy(PRICES)).toEqual({})
+    // A feed takes precedence, so no other source is read.
+    expect(await readPricesWith(PRICES)).toEqual({})
   })
 
-  test('ends a page early if an oracle burns all gas that it may, and gets through every entry', async () => {
+  test('ends a page early if an oracle burns all its gas, and still reads every entry', async () => {
     const { wallet } = await devnet.hostile()
     const aaveOracle = toWalletAddress('burning oracle')
     await devnet.client.setCode({ address: aaveOracle, bytecode: BURNING_ORACLE })
@@ -241,17 +243,17 @@ describe('decodeLens()', () => {
 })
 
 describe('decodeList()', () => {
-  test('gives what decodeLens() gives, open and closed positions, once each is asked for as a whole', async () => {
+  test('returns what decodeLens() returns for open and closed positions, once each is decoded whole', async () => {
     for (const wallet of [WALLET, ...Object.values(devnet.wallets)]) {
       const answer = await call(encodeList(SUBJECT, { ...page, wallet }))
       const { positions, ...read } = decodeLens(answer)
       const { positions: listed, ...list } = atOnce(decodeList(answer))
       expect(list).toEqual(read)
-      expect(listed.map((each) => ({ ...each.whole(), ...briefOf(each) }))).toEqual([...positions])
+      expect(listed.map((each) => ({ ...each.whole(), ...toBrief(each) }))).toEqual([...positions])
     }
   })
 
-  test('refuses an answer that is cut anywhere, before any position is asked for', async () => {
+  test('refuses an answer that is cut anywhere, before any position is decoded', async () => {
     const answer = await call(encodeList(SUBJECT, { ...page, count: 2 }))
     for (let end = 2; end < answer.length; end += 26) {
       expect(() => atOnce(decodeList(answer.slice(0, end) as Hex))).toThrow(UpstreamError)
@@ -259,6 +261,6 @@ describe('decodeList()', () => {
   })
 })
 
-function briefOf({ manager, tokenId, pool, liquidity }: RawBrief): RawBrief {
+function toBrief({ manager, tokenId, pool, liquidity }: RawBrief): RawBrief {
   return { manager, tokenId, pool, liquidity }
 }

@@ -9,15 +9,15 @@ import { amounts } from '../../devnet/scenario.ts'
 import { fullRange } from '../../devnet/ticks.ts'
 import type { Pool } from '../../devnet/uniswap_v3_calls.ts'
 import { caseCount } from '../../support/cases.ts'
-import { type Answer, ask, idsOf, routesOf } from './ask.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
+import { type Answer, ask, createRoutes, getIds } from './ask.ts'
+import { countedClient, createTestReader, DEPLOYMENT, patient } from './support.ts'
 
 const MAILED = caseCount(20_000, 5_000)
 const OWN = 60
 const CLOSED = 15
-/** More than the lens notes in one page. */
+/** More pools than the lens tracks in one page. */
 const POOLS = 520
-/** The first page of whole positions at the latest block, and the header of the block that all others see. */
+/** Requests: the first page of whole positions at the latest block, and the header of the block of all other pages. */
 const LATEST_AND_PIN = 2
 const FACTORY_ABI = parseAbi(['function enableFeeAmount(uint24 fee, int24 tickSpacing)'])
 
@@ -29,17 +29,17 @@ let own: readonly bigint[]
 let closed: readonly bigint[]
 let unreadable: bigint
 
-/** The chain of this file is its own: thousands of positions would be in the way of others. */
+/** This file has its own chain, because thousands of positions would slow down other tests. */
 beforeAll(async () => {
   devnet = await startDevnet()
   const before = await devnet.mintMany(victim, OWN / 2)
-  const spam = await poolOf({ name: 'Claim your reward', symbol: 'GIFT', decimals: 18 })
+  const spam = await deployPool({ name: 'Claim your reward', symbol: 'GIFT', decimals: 18 })
   await mintSpamPositions(devnet, { wallet: victim, pool: spam, count: MAILED })
-  // Whoever is mailed spam goes on to use the wallet.
+  // The wallet has positions of its own after the spam.
   own = [...before, ...(await devnet.mintMany(victim, OWN / 2))]
   closed = own.filter((_, index) => index % (OWN / CLOSED) === 0)
   for (const stored of await devnet.v3.readPositions(closed)) await devnet.v3.decreaseLiquidity({ ...stored })
-  const odd = await poolOf({ name: 'Most decimals', symbol: 'FINEST', decimals: 255 })
+  const odd = await deployPool({ name: 'Most decimals', symbol: 'FINEST', decimals: 255 })
   unreadable = (
     await devnet.v3.mint({ pool: odd, amount0: 1_000n, amount1: 1_000n, ...fullRange(odd), recipient: victim })
   ).tokenId
@@ -49,8 +49,8 @@ afterAll(async () => {
   await devnet.stop()
 })
 
-/** A pool of a new token and WETH. */
-async function poolOf(says: Parameters<typeof tokenCreationCode>[0]): Promise<Pool> {
+/** Deploys a pool of a new token and WETH. */
+async function deployPool(says: Parameters<typeof tokenCreationCode>[0]): Promise<Pool> {
   const [receipt] = await devnet.send([{ from: BANK, data: tokenCreationCode(says) }])
   const token = receipt?.contractAddress
   if (token === undefined || token === null) throw new Error('Cannot deploy a token')
@@ -65,10 +65,10 @@ async function poolOf(says: Parameters<typeof tokenCreationCode>[0]): Promise<Po
   })
 }
 
-/** The list's route, with what it asks of the node; `reuseMs` is how long it may use an answer again. */
+/** Creates the list's route, with its requests to the node; `reuseMs` is how long it may reuse an answer. */
 function listing(reuseMs = 0) {
   const { client, requests } = countedClient(createDevnetChain(devnet, { reuseMs }))
-  const { list } = routesOf([client], [DEPLOYMENT])
+  const { list } = createRoutes([client], [DEPLOYMENT])
   return { list: (query: string): Promise<Answer> => ask(list, `wallet=${victim}${query}`), requests }
 }
 
@@ -91,16 +91,16 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
       expect(others).toEqual({ ...counts, filtered: OWN - CLOSED })
       expect(spams).toHaveLength(1_000)
       expect(answer.reply.pagination).toMatchObject({ page, limit: 10, total: OWN - CLOSED })
-      expect(answer.credits).toBe(15 * idsOf(answer).length)
-      found.push(...idsOf(answer))
+      expect(answer.credits).toBe(15 * getIds(answer).length)
+      found.push(...getIds(answer))
     }
     expect(found).toEqual(open)
     const inactive = await list('&status=inactive&limit=25')
     expect(inactive.reply.counts).toMatchObject({ ...counts, filtered: CLOSED })
-    expect(idsOf(inactive)).toEqual(closed.map(String))
+    expect(getIds(inactive)).toEqual(closed.map(String))
   }, 120_000)
 
-  test('is asked for in a request for 2,000 of them, and in one more for each further page in the same block', async () => {
+  test('takes one request per 2,000 positions, and one for each further page of the answer in the same block', async () => {
     const { list, requests } = listing(600_000_000)
     await list('&limit=10')
     expect(requests.length).toBe(LATEST_AND_PIN + Math.ceil((MAILED + OWN + 1) / 2_000) + 1)
@@ -111,16 +111,16 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
     expect(requests.length).toBe(before + 1)
   }, 60_000)
 
-  test('has each of its own positions in the list as it has it by its id', async () => {
+  test('has each of its own positions in the list equal to the position by its id', async () => {
     const { client } = countedClient(createDevnetChain(devnet))
-    const { reader, places } = readerOf(client)
-    const reads = await reader.readWallet(victim, { places, signal: patient })
+    const { reader, targets: places } = createTestReader(client)
+    const reads = await reader.readWallet(victim, { targets: places, signal: patient })
     const positions = reads.flatMap((read) => read.positions)
     expect(positions.map(({ tokenId }) => tokenId)).toEqual([...own])
     const whole = await reader.complete(victim, { reads, positions, signal: patient })
     expect(whole.positions).toHaveLength(OWN)
     for (const position of whole.positions) {
-      const [one] = await reader.readOne(position.tokenId, { places, signal: patient })
+      const [one] = await reader.readOne(position.tokenId, { targets: places, signal: patient })
       expect(one?.positions).toEqual([position])
     }
     expect(reads[0]?.unreadable).toMatchObject([{ tokenId: unreadable }])
@@ -129,8 +129,8 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
 
   test('is listed without override too, in smaller pages', async () => {
     const { client, requests } = countedClient(createDevnetChain(devnet))
-    const { reader, places } = readerOf(client, { opinion: 'deployless' })
-    const [read] = await reader.readWallet(victim, { places, signal: patient })
+    const { reader, targets: places } = createTestReader(client, { opinion: 'deployless' })
+    const [read] = await reader.readWallet(victim, { targets: places, signal: patient })
     expect({ positions: read?.positions.length, spams: read?.spams.length }).toEqual({ positions: OWN, spams: MAILED })
     expect(requests.length).toBe(LATEST_AND_PIN + Math.ceil((MAILED + OWN + 1) / 200))
   }, 60_000)
@@ -156,8 +156,8 @@ test('a list in more pools than fit in one page of it is read to its end', async
     pools.map((pool) => ({ pool, ...fullRange(pool), ...amounts(pool, 1), recipient: scattered })),
   )
   const { client, requests } = countedClient(createDevnetChain(devnet))
-  const { reader, places } = readerOf(client, { wholeMax: 0 })
-  const reads = await reader.readWallet(scattered, { places, signal: patient })
+  const { reader, targets: places } = createTestReader(client, { wholeMax: 0 })
+  const reads = await reader.readWallet(scattered, { targets: places, signal: patient })
   const positions = reads.flatMap((read) => read.positions)
   expect(positions.map(({ tokenId }) => tokenId)).toEqual(minted.map(({ tokenId }) => tokenId))
   // Two pages in brief.

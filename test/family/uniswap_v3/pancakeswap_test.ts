@@ -13,7 +13,7 @@ import { addPancakeswapV3, type PancakeswapDevnet } from '../../devnet/pancakesw
 import { MANAGER_ABI } from '../../devnet/uniswap_v3_calls.ts'
 import { PANCAKESWAP_INIT_CODE_HASHES } from '../../support/registries.ts'
 import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
+import { countedClient, createTestReader, DEPLOYMENT, patient, toWhole } from './support.ts'
 
 let devnet: Devnet
 let pancakeswap: PancakeswapDevnet
@@ -28,10 +28,10 @@ beforeAll(async () => {
 
 async function read(rung: Opinion) {
   const { client } = countedClient(createDevnetChain(devnet))
-  const { reader, places } = readerOf(client, { deployments, opinion: rung })
-  const [answer] = await reader.readWallet(pancakeswap.owner, { places, signal: patient })
+  const { reader, targets: places } = createTestReader(client, { deployments, opinion: rung })
+  const [answer] = await reader.readWallet(pancakeswap.owner, { targets: places, signal: patient })
   if (answer === undefined) throw new Error('Cannot read the devnet')
-  return { ...answer, positions: wholeOf(answer.positions) }
+  return { ...answer, positions: toWhole(answer.positions) }
 }
 
 test('the pool of the devnet has the code of all PancakeSwap pools, and a protocol fee that does not fit in a byte', () => {
@@ -50,7 +50,7 @@ test('PancakeSwap’s manager answers the same calls as Uniswap’s, in the same
   expect(shapes(nonfungiblePositionManagerABI as Abi)).toEqual(shapes(MANAGER_ABI))
 })
 
-test('positions of PancakeSwap V3 are worth, to the wei, what its contracts would pay, for every way of reading', async () => {
+test('positions of PancakeSwap V3 are worth, to the wei, what its contracts would pay, in every lens mode', async () => {
   for (const rung of OPINIONS) {
     const { positions, spams, unreadable } = await read(rung)
     expect({ spams, unreadable }).toEqual({ spams: [], unreadable: [] })

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { Pool } from '../../devnet/uniswap_v3_calls.ts'
-import { clientOf, newPool, newToken, pass, pooledChain, rawOf } from '../../finance/price/pool/world.ts'
+import { createClient, newPool, newToken, pass, pooledChain, toRaw } from '../../finance/price/pool/world.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { DEPLOYMENT, patient } from './support.ts'
 
@@ -27,8 +27,8 @@ beforeAll(async () => {
 
 afterAll(() => devnet?.stop())
 
-function readerAt(rpcUrl: string): PositionReader {
-  const client = clientOf({ ...pooledChain(devnet), rpcUrls: [rpcUrl] })
+function createReader(rpcUrl: string): PositionReader {
+  const client = createClient({ ...pooledChain(devnet), rpcUrls: [rpcUrl] })
   const [chainId, deployments] = [client.chain.id, [DEPLOYMENT]] as const
   return createPositionReader({
     clients: new Map([[chainId, client]]),
@@ -39,43 +39,43 @@ function readerAt(rpcUrl: string): PositionReader {
 
 async function mint(dollars: number): Promise<bigint> {
   const edge = Math.floor(887_272 / pool.tickSpacing) * pool.tickSpacing
-  const [own, other] = [rawOf(dollars / 2, 18), rawOf(dollars, 6)]
+  const [own, other] = [toRaw(dollars / 2, 18), toRaw(dollars, 6)]
   const [amount0, amount1] = pool.token0 === token ? [own, other] : [other, own]
   const range = { pool, tickLower: -edge, tickUpper: edge }
   return (await devnet.v3.mint({ ...range, amount0, amount1, recipient: toWalletAddress('pooled') })).tokenId
 }
 
-async function pricesOf(reader: PositionReader, tokenId: bigint) {
-  const places = [...reader.places.values()]
-  const reads = await reader.readOne(tokenId, { places, signal: patient })
+async function readPrices(reader: PositionReader, tokenId: bigint) {
+  const places = [...reader.targets.values()]
+  const reads = await reader.readOne(tokenId, { targets: places, signal: patient })
   const positions = reads.flatMap((read) => read.positions)
-  const [position] = await reader.priceByPools(positions, { places, reads, signal: patient })
+  const [position] = await reader.priceByPools(positions, { targets: places, reads, signal: patient })
   if (position === undefined) throw new Error('There is no such position')
   const tokens = [position.token0, position.token1]
   return new Map(tokens.map(({ address, price }) => [address, price]))
 }
 
-test('a position’s token that nobody prices has its pool’s price, in one call more; others are not asked again', async () => {
+test('a position’s token without a price gets its pool’s price in one more call; others are not read again', async () => {
   const [pooled, known] = [await mint(100), devnet.positions.inRange]
   const proxy = await startFaultyRpc(devnet.rpcUrl)
   try {
-    const reader = readerAt(proxy.url)
-    const prices = await pricesOf(reader, pooled)
+    const reader = createReader(proxy.url)
+    const prices = await readPrices(reader, pooled)
     const price = prices.get(token)
     expect(price && getConfidence(price)).toBe('market')
     expect(Number(price?.units) / 10 ** Number(price?.scale)).toBeCloseTo(2, 2)
     expect(prices.get(usdc.address)?.source).toBe('feed')
     const before = proxy.seen.length
-    await pricesOf(reader, known)
+    await readPrices(reader, known)
     expect(proxy.seen.length - before).toBe(1)
   } finally {
     await proxy.stop()
   }
 }, 20_000)
 
-test('a pool prices no more of a token than is worth what it holds', async () => {
+test('a pool prices a token only up to the worth of its own holdings', async () => {
   const other = { ...usdc, address: await newToken(devnet, 6), usd: 1 }
-  const priceOf = async (dollars: number) => {
+  const readPrice = async (dollars: number) => {
     const heap = await newPool(
       devnet,
       { address: token, decimals: 18, usd: 2 },
@@ -83,8 +83,8 @@ test('a pool prices no more of a token than is worth what it holds', async () =>
     )
     const [tokenId] = (await devnet.v3.readTokenIds(BANK)).slice(-1)
     if (tokenId === undefined) throw new Error(`Nothing was minted in ${heap.address}`)
-    return (await pricesOf(readerAt(devnet.rpcUrl), tokenId)).get(token)
+    return (await readPrices(createReader(devnet.rpcUrl), tokenId)).get(token)
   }
-  expect((await priceOf(59_000))?.source).toBe('pool')
-  expect(await priceOf(70_000)).toBeUndefined()
+  expect((await readPrice(59_000))?.source).toBe('pool')
+  expect(await readPrice(70_000)).toBeUndefined()
 }, 20_000)

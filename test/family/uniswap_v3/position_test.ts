@@ -8,7 +8,7 @@ import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { AAVE_PRICES, type MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
-import { BURNING_ORACLE, countedClient, patient, readerOf, wholeOf } from './support.ts'
+import { BURNING_ORACLE, countedClient, createTestReader, patient, toWhole } from './support.ts'
 
 const { usdc, dai, usdt, weth } = TOKENS
 const ORACLE_ABI = parseAbi([
@@ -45,20 +45,20 @@ afterEach(async () => {
 })
 
 /** The oracle that knows USDC and DAI, and no feeds, unless told otherwise. */
-function pricesOf(overrides: Partial<ChainPrices> = {}): ChainPrices {
+function createPrices(overrides: Partial<ChainPrices> = {}): ChainPrices {
   return { usdFeeds: {}, stablecoins: [], aaveOracle: morpho.aaveOracle, ...overrides }
 }
 
-/** What every way of reading says alike, and what it asked for that. */
+/** Reads in every lens mode, which must agree, and returns the requests. */
 async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provider) {
   const ways = await Promise.all(
     OPINIONS.map(async (rung) => {
       const { client, requests } = countedClient(createDevnetChain(devnet, { prices }))
-      const { reader, places } = readerOf(client, { opinion: rung })
-      const [found] = await reader.readWallet(wallet, { places, signal: patient })
+      const { reader, targets: places } = createTestReader(client, { opinion: rung })
+      const [found] = await reader.readWallet(wallet, { targets: places, signal: patient })
       if (found === undefined) throw new Error('Expected an answer')
       const { untilMs: _, ...answer } = found
-      return { answer: { ...answer, positions: wholeOf(answer.positions) }, requests: requests.length }
+      return { answer: { ...answer, positions: toWhole(answer.positions) }, requests: requests.length }
     }),
   )
   const [override, deployless, staged] = ways
@@ -68,19 +68,19 @@ async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provid
   return { ...override.answer, requests: ways.map(({ requests }) => requests) }
 }
 
-function priceOf({ positions }: ChainRead, token: Address) {
+function findPrice({ positions }: ChainRead, token: Address) {
   const found = positions.flatMap(({ token0, token1 }) => [token0, token1]).find(({ address }) => address === token)
   if (found === undefined) throw new Error(`Cannot find token ${token} among the positions`)
   return found.price
 }
 
-function stableOf({ positions }: ChainRead) {
+function findStablePositions({ positions }: ChainRead) {
   const found = positions.find(({ tokenId }) => tokenId === devnet.positions.stable)
   if (found === undefined) throw new Error('Cannot find the position in DAI and USDC')
   return found
 }
 
-async function sourceOf(token: Address): Promise<Address> {
+async function readSource(token: Address): Promise<Address> {
   return devnet.client.readContract({
     address: morpho.aaveOracle,
     abi: ORACLE_ABI,
@@ -96,8 +96,8 @@ function worthE6(amountDai: bigint, amountUsdc: bigint): bigint {
 }
 
 describe('USD prices', () => {
-  test('of tokens without a feed are Aave’s, and so are all values of the position', async () => {
-    const answer = await read(pricesOf())
+  test('of tokens without a feed come from Aave, and so do all values of the position', async () => {
+    const answer = await read(createPrices())
     for (const token of [usdc, dai]) {
       const units = await devnet.client.readContract({
         address: morpho.aaveOracle,
@@ -105,9 +105,9 @@ describe('USD prices', () => {
         functionName: 'getAssetPrice',
         args: [token.address],
       })
-      expect(priceOf(answer, token.address)).toEqual({ units, scale: 8, source: 'aave_oracle' })
+      expect(findPrice(answer, token.address)).toEqual({ units, scale: 8, source: 'aave_oracle' })
     }
-    const stable = stableOf(answer)
+    const stable = findStablePositions(answer)
     expect([stable.token0.address, stable.token1.address]).toEqual([dai.address, usdc.address])
     const { amounts, owed, usd } = computeFigures(stable, [0n, 0n])
     expect(usd).toEqual({
@@ -119,9 +119,9 @@ describe('USD prices', () => {
     expect(usd?.amountsE6).toBeGreaterThan(10_000_000_000n)
   })
 
-  test('are missing if nobody knows the token, and then the position has no value', async () => {
-    const answer = await read(pricesOf())
-    expect(priceOf(answer, weth.address)).toBeUndefined()
+  test('are missing for an unknown token, and then the position has no value', async () => {
+    const answer = await read(createPrices())
+    expect(findPrice(answer, weth.address)).toBeUndefined()
     const half = answer.positions.find(({ tokenId }) => tokenId === devnet.positions.inRange)
     expect(half === undefined ? half : computeFigures(half).usd).toBeUndefined()
   })
@@ -129,17 +129,17 @@ describe('USD prices', () => {
   test('come from a feed first, then from Aave, then from a list', async () => {
     const { usdFeeds } = createDevnetChain(devnet).prices
     const stablecoins = [usdc.address, usdt.address]
-    const all = await read(pricesOf({ usdFeeds, stablecoins }))
-    expect(priceOf(all, usdc.address)).toEqual(FED_DOLLAR)
-    expect(priceOf(all, dai.address)).toEqual(FED_DOLLAR)
-    const unfed = await read(pricesOf({ stablecoins }))
-    expect(priceOf(unfed, usdc.address)).toEqual(AAVE_USDC)
-    expect(priceOf(unfed, usdt.address)).toEqual(DOLLAR)
+    const all = await read(createPrices({ usdFeeds, stablecoins }))
+    expect(findPrice(all, usdc.address)).toEqual(FED_DOLLAR)
+    expect(findPrice(all, dai.address)).toEqual(FED_DOLLAR)
+    const unfed = await read(createPrices({ stablecoins }))
+    expect(findPrice(unfed, usdc.address)).toEqual(AAVE_USDC)
+    expect(findPrice(unfed, usdt.address)).toEqual(DOLLAR)
   })
 
   test('are missing if the feed is stale, in the future, zero, negative or silent, even if others have one', async () => {
     const { usdFeeds } = createDevnetChain(devnet).prices
-    const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address, usdt.address] })
+    const prices = createPrices({ usdFeeds, stablecoins: [usdc.address, usdt.address] })
     const { timestamp } = await devnet.client.getBlock()
     const answer = 100_000_000n
     const broken = [
@@ -152,19 +152,19 @@ describe('USD prices', () => {
       await devnet.setFeed(usdc.feed, round)
       await devnet.setFeed(usdt.feed, round)
       const found = await read(prices)
-      expect(priceOf(found, usdc.address)).toBeUndefined()
-      expect(priceOf(found, usdt.address)).toBeUndefined()
-      expect(priceOf(found, dai.address)).toEqual(FED_DOLLAR)
+      expect(findPrice(found, usdc.address)).toBeUndefined()
+      expect(findPrice(found, usdt.address)).toBeUndefined()
+      expect(findPrice(found, dai.address)).toEqual(FED_DOLLAR)
     }
     await devnet.client.setCode({ address: usdc.feed, bytecode: BURNING })
-    expect(priceOf(await read(prices), usdc.address)).toBeUndefined()
+    expect(findPrice(await read(prices), usdc.address)).toBeUndefined()
   })
 
   test('are missing for a stale feed that Aave asks through a cap, which hides its age', async () => {
     const { usdFeeds } = createDevnetChain(devnet).prices
-    const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address] })
+    const prices = createPrices({ usdFeeds, stablecoins: [usdc.address] })
     await morpho.capAaveSource('usdc', usdc.feed)
-    expect(priceOf(await read(prices), usdc.address)).toEqual(FED_DOLLAR)
+    expect(findPrice(await read(prices), usdc.address)).toEqual(FED_DOLLAR)
     const { timestamp } = await devnet.client.getBlock()
     const monthAgo = timestamp - 30n * 86_400n
     await devnet.setFeed(usdc.feed, { answer: 100_000_000n, updatedAtSec: monthAgo })
@@ -176,8 +176,8 @@ describe('USD prices', () => {
     })
     expect(ofAave).toBe(100_000_000n)
     const answer = await read(prices)
-    expect(priceOf(answer, usdc.address)).toBeUndefined()
-    expect(computeFigures(stableOf(answer)).usd).toBeUndefined()
+    expect(findPrice(answer, usdc.address)).toBeUndefined()
+    expect(computeFigures(findStablePositions(answer)).usd).toBeUndefined()
   })
 
   test.each([
@@ -189,15 +189,15 @@ describe('USD prices', () => {
   ] as const)(
     'are missing, even for a listed stablecoin, if Aave’s source %s, and other prices stay',
     async (_, bytecode) => {
-      const prices = pricesOf({ stablecoins: [usdc.address, usdt.address] })
+      const prices = createPrices({ stablecoins: [usdc.address, usdt.address] })
       const before = await read(prices)
       if (bytecode === undefined) await morpho.setAavePrice('usdc', 0n)
-      else await devnet.client.setCode({ address: await sourceOf(usdc.address), bytecode })
+      else await devnet.client.setCode({ address: await readSource(usdc.address), bytecode })
       const answer = await read(prices)
-      expect(priceOf(answer, usdc.address)).toBeUndefined()
-      expect(priceOf(answer, dai.address)).toEqual(AAVE_DAI)
-      expect(priceOf(answer, usdt.address)).toEqual(DOLLAR)
-      expect(computeFigures(stableOf(answer)).usd).toBeUndefined()
+      expect(findPrice(answer, usdc.address)).toBeUndefined()
+      expect(findPrice(answer, dai.address)).toEqual(AAVE_DAI)
+      expect(findPrice(answer, usdt.address)).toEqual(DOLLAR)
+      expect(computeFigures(findStablePositions(answer)).usd).toBeUndefined()
       const ids = ({ positions }: ChainRead) => positions.map(({ tokenId }) => tokenId)
       expect(ids(answer)).toEqual(ids(before))
       expect(answer.unreadable).toEqual([])
@@ -213,18 +213,18 @@ describe('USD prices', () => {
     await devnet.client.setCode({ address: morpho.aaveOracle, bytecode })
     const { usdFeeds } = createDevnetChain(devnet).prices
     const fed = { [weth.address]: usdFeeds[weth.address] } as ChainPrices['usdFeeds']
-    const answer = await read(pricesOf({ usdFeeds: fed, stablecoins: [usdt.address] }))
+    const answer = await read(createPrices({ usdFeeds: fed, stablecoins: [usdt.address] }))
     expect(answer.positions).toHaveLength(10)
-    expect(priceOf(answer, usdc.address)).toBeUndefined()
-    expect(priceOf(answer, usdt.address)).toEqual(DOLLAR)
-    expect(priceOf(answer, weth.address)).toEqual({ units: 300_000_000_000n, scale: 8, source: 'feed' })
+    expect(findPrice(answer, usdc.address)).toBeUndefined()
+    expect(findPrice(answer, usdt.address)).toEqual(DOLLAR)
+    expect(findPrice(answer, weth.address)).toEqual({ units: 300_000_000_000n, scale: 8, source: 'feed' })
   })
 
-  test('are asked about odd tokens too, and lose none if every one of them burns all gas', async () => {
+  test('are read for odd tokens too, and none is lost if each of them burns all gas', async () => {
     const { wallet } = await devnet.hostile()
-    const before = await read(pricesOf(), wallet)
+    const before = await read(createPrices(), wallet)
     await devnet.client.setCode({ address: morpho.aaveOracle, bytecode: BURNING_ORACLE })
-    const { positions, spams, unreadable } = await read(pricesOf({ stablecoins: [weth.address] }), wallet)
+    const { positions, spams, unreadable } = await read(createPrices({ stablecoins: [weth.address] }), wallet)
     expect({ positions: positions.length, spams, unreadable }).toEqual({
       positions: before.positions.length,
       spams: before.spams,
@@ -235,7 +235,7 @@ describe('USD prices', () => {
 
   test('cost no request more than without an oracle', async () => {
     const { usdFeeds } = createDevnetChain(devnet).prices
-    const [prices, without] = [pricesOf({ usdFeeds }), { usdFeeds, stablecoins: [] }]
+    const [prices, without] = [createPrices({ usdFeeds }), { usdFeeds, stablecoins: [] }]
     expect((await read(prices)).requests).toEqual((await read(without)).requests)
     const many = toWalletAddress('list of 300 with an oracle')
     await devnet.mintMany(many, 300)

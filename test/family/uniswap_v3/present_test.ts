@@ -48,14 +48,14 @@ function position(overrides: Partial<Position> = {}): Position {
   }
 }
 
-/** Its flows are known: of what the manager keeps as owed, 1.5 and 2 are principal. */
+/** PnL of a position with known flows: 1.5 and 2 of the amounts stored as owed are principal. */
 const missing = { token: UNISWAP_V3.manager, because: 'nobody prices it' }
 const pnl: PnlOutcome = { status: 'unpriced', missing, withdrawn: [1_500_000n, 2n * 10n ** 18n] }
-const single = { pnl, sqrtPrice: true }
+const single = { pnl, hasSqrtPrice: true }
 
 describe('presentPosition()', () => {
   test('has the fields of the interface, with text for all numbers but decimals and chain ids', () => {
-    expect(presentPosition(position(), { sqrtPrice: true })).toEqual({
+    expect(presentPosition(position(), { hasSqrtPrice: true })).toEqual({
       token_id: (2n ** 200n).toString(),
       chain_id: 1,
       manager_address: UNISWAP_V3.manager,
@@ -77,7 +77,7 @@ describe('presentPosition()', () => {
   })
 
   test('leaves the square-root price out of lists', () => {
-    const { pool } = presentPosition(position(), { pnl, sqrtPrice: false }).position_state
+    const { pool } = presentPosition(position(), { pnl, hasSqrtPrice: false }).position_state
     expect(Object.keys(pool)).toEqual(['id', 'tick', 'feeTier'])
   })
 
@@ -126,7 +126,7 @@ describe('presentPosition()', () => {
     }
   })
 
-  test('has no value if one token has no price, and still says the other’s', () => {
+  test('has no value if one token has no price, and still has the price of the other', () => {
     const half = presentPosition(position({ token1: token(TOKENS.weth, 18) }), single)
     expect((half as { usd?: unknown }).usd).toEqual({
       token0_price: '1.000000',
@@ -142,8 +142,8 @@ describe('presentPosition()', () => {
     })
   })
 
-  test.each(['pending', 'failed'] as const)('calls nothing fees that may be principal while pnl is %s', (status) => {
-    const unknown = presentPosition(position(), { pnl: { status }, sqrtPrice: true })
+  test.each(['pending', 'failed'] as const)('has null fees if they may be principal while pnl is %s', (status) => {
+    const unknown = presentPosition(position(), { pnl: { status }, hasSqrtPrice: true })
     expect(unknown as object).toMatchObject({
       uncollected_fees: null,
       withdrawn_principal: null,
@@ -151,10 +151,10 @@ describe('presentPosition()', () => {
       pnl_status: status,
       usd: { uncollected_fees: null, withdrawn_principal: null, total: '5008852.833717' },
     })
-    // All that the manager keeps as owed is nothing: the rest can only be growth.
+    // The manager stores nothing as owed: all can only be growth.
     const grown = presentPosition(position({ owed: { amount0: 0n, amount1: 0n } }), {
       pnl: { status },
-      sqrtPrice: true,
+      hasSqrtPrice: true,
     })
     expect(grown as object).toMatchObject({
       uncollected_fees: { token0: { raw: '9999999' }, token1: { raw: '0' } },
@@ -165,12 +165,12 @@ describe('presentPosition()', () => {
       { amount0: 1n, amount1: 0n },
       { amount0: 0n, amount1: 1n },
     ]) {
-      const half = presentPosition(position({ owed }), { pnl: { status }, sqrtPrice: true })
+      const half = presentPosition(position({ owed }), { pnl: { status }, hasSqrtPrice: true })
       expect(half as object).toMatchObject({ uncollected_fees: null, withdrawn_principal: null })
     }
   })
 
-  test('of a closed position owes what was not collected', () => {
+  test('of a closed position has the amounts not yet collected', () => {
     const closed = presentPosition(position({ liquidity: 0n, outside: undefined }), single) as Record<string, unknown>
     expect(closed).toMatchObject({
       is_active: false,
@@ -195,7 +195,7 @@ describe('presentPosition()', () => {
         token1: token(TOKENS.weth, 77 - decimals, FEED),
       })
       for (const full of [{ pnl }, {}]) {
-        const data = presentPosition(odd, { ...full, sqrtPrice: true })
+        const data = presentPosition(odd, { ...full, hasSqrtPrice: true })
         expect(v.safeParse(positionOutput, { data }).issues).toBeUndefined()
       }
     }

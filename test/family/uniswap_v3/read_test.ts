@@ -17,7 +17,7 @@ import { decreaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.t
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
+import { countedClient, createTestReader, DEPLOYMENT, patient, toWhole } from './support.ts'
 
 const SIXTY = toWalletAddress('list of 60')
 const THREE_HUNDRED = toWalletAddress('list of 300')
@@ -39,10 +39,10 @@ beforeAll(async () => {
 
 async function readWallet(wallet: Address, opinion?: Opinion): Promise<ChainRead & { requests: string[] }> {
   const { client, requests } = countedClient(createDevnetChain(devnet))
-  const { reader, places } = readerOf(client, opinion === undefined ? {} : { opinion })
-  const [read] = await reader.readWallet(wallet, { places, signal: patient })
+  const { reader, targets: places } = createTestReader(client, opinion === undefined ? {} : { opinion })
+  const [read] = await reader.readWallet(wallet, { targets: places, signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
-  return { ...read, positions: wholeOf(read.positions), requests }
+  return { ...read, positions: toWhole(read.positions), requests }
 }
 
 describe('readWallet()', () => {
@@ -61,17 +61,19 @@ describe('readWallet()', () => {
     }
   })
 
-  test('gives many wallets that ask at once what each is given alone, in far fewer requests', async () => {
+  test('answers many concurrent wallets as it answers each alone, in far fewer requests', async () => {
     const wallets = [...Object.values(devnet.wallets), SIXTY, THREE_HUNDRED, ...randomWallets]
     const { client, requests } = countedClient(createDevnetChain(devnet))
-    const { reader, places } = readerOf(client)
+    const { reader, targets: places } = createTestReader(client)
     const alone: WithExpiry<ChainRead<BriefPosition>>[] = []
-    for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { places, signal: patient })))
+    for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { targets: places, signal: patient })))
     expect(requests).toHaveLength(wallets.length)
     requests.length = 0
-    const together = await Promise.all(wallets.map((wallet) => reader.readWallet(wallet, { places, signal: patient })))
+    const together = await Promise.all(
+      wallets.map((wallet) => reader.readWallet(wallet, { targets: places, signal: patient })),
+    )
     const shown = (reads: typeof alone) =>
-      reads.map((read) => ({ ...read, positions: wholeOf(read.positions), untilMs: 0 }))
+      reads.map((read) => ({ ...read, positions: toWhole(read.positions), untilMs: 0 }))
     expect(shown(together.flat())).toEqual(shown(alone))
     expect(requests).toHaveLength(8 + Math.ceil((wallets.length - 8) / 8))
   }, 60_000)
@@ -85,7 +87,7 @@ describe('readWallet()', () => {
     expect((await readWallet(zeroAddress)).requests).toEqual(['eth_call'])
   })
 
-  test('gives amounts and what is owed of random positions equal to the wei to what the contracts would pay', async () => {
+  test('returns amounts and fees of random positions equal to the wei to what the contracts would pay', async () => {
     let compared = 0
     let open = 0
     let inRange = 0
@@ -122,7 +124,7 @@ describe('readWallet()', () => {
     for (const id of [...burned, devnet.positions.burned]) expect(all).not.toContain(id)
   })
 
-  test('is the same for every way of reading, also with odd tokens', async () => {
+  test('is the same in every lens mode, also with odd tokens', async () => {
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed } = devnet.wallets
     for (const wallet of [provider, empty, spammed, hostile, THREE_HUNDRED, ...randomWallets.slice(0, 1)]) {
@@ -133,7 +135,7 @@ describe('readWallet()', () => {
     }
   }, 60_000)
 
-  test('says the same in brief as whole, position by position once they are completed', async () => {
+  test('returns the same list in brief as whole, and the same positions once they are completed', async () => {
     await placeSecondManager(devnet)
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed, receiver } = devnet.wallets
@@ -141,10 +143,10 @@ describe('readWallet()', () => {
     for (const rung of LENS_MODES) {
       for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
         const { client } = countedClient(createDevnetChain(devnet))
-        const whole = readerOf(client, { deployments })
-        const [expected] = await whole.reader.readWallet(wallet, { places: whole.places, signal: patient })
-        const { reader, places } = readerOf(client, { deployments, wholeMax: 0, opinion: rung })
-        const reads = await reader.readWallet(wallet, { places, signal: patient })
+        const whole = createTestReader(client, { deployments })
+        const [expected] = await whole.reader.readWallet(wallet, { targets: whole.targets, signal: patient })
+        const { reader, targets: places } = createTestReader(client, { deployments, wholeMax: 0, opinion: rung })
+        const reads = await reader.readWallet(wallet, { targets: places, signal: patient })
         const [read] = reads
         const plain = ({ chainId, deployment, tokenId, liquidity }: BriefPosition) => {
           return { chainId, deployment, tokenId, liquidity }
@@ -159,19 +161,19 @@ describe('readWallet()', () => {
         } as never)
         expect(positions).toEqual((expected?.positions ?? []).map(plain))
         expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual({
-          positions: wholeOf(expected?.positions ?? []),
+          positions: toWhole(expected?.positions ?? []),
           unreadable: [],
         })
       }
     }
   }, 60_000)
 
-  test('completes the others if a token says something else than when the list was read', async () => {
+  test('completes the other positions if a token changes its answers after the list was read', async () => {
     const { client: viem } = devnet
     const { wallet, positions: odd } = await devnet.hostile()
     const { client } = countedClient(createDevnetChain(devnet))
-    const { reader, places } = readerOf(client, { wholeMax: 0 })
-    const reads = await reader.readWallet(wallet, { places, signal: patient })
+    const { reader, targets: places } = createTestReader(client, { wholeMax: 0 })
+    const reads = await reader.readWallet(wallet, { targets: places, signal: patient })
     const positions = reads.flatMap((read) => read.positions)
     const id = await viem.snapshot()
     try {
@@ -190,10 +192,10 @@ describe('readWallet()', () => {
   test('completes no position of a list whose block was replaced', async () => {
     const { client: viem, wallets } = devnet
     const { client } = countedClient(createDevnetChain(devnet))
-    const { reader, places } = readerOf(client, { wholeMax: 0 })
+    const { reader, targets: places } = createTestReader(client, { wholeMax: 0 })
     const id = await viem.snapshot()
     await viem.mine({ blocks: 2, interval: 1 })
-    const reads = await reader.readWallet(wallets.provider, { places, signal: patient })
+    const reads = await reader.readWallet(wallets.provider, { targets: places, signal: patient })
     const positions = reads.flatMap((read) => read.positions)
     await viem.revert({ id })
     await viem.mine({ blocks: 2, interval: 7 })
@@ -209,19 +211,19 @@ describe('readWallet()', () => {
     ])
   })
 
-  test('comes in pages although every fourth request is cut off, each of which is sent again alone', async () => {
+  test('comes in pages although every fourth request is cut off, and sends only those again', async () => {
     const rpc = await startFaultyRpc(devnet.rpcUrl)
     try {
       const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
-      const { reader, places } = readerOf(client, { opinion: 'deployless' })
-      await reader.readOne(1n, { places, signal: patient })
+      const { reader, targets: places } = createTestReader(client, { opinion: 'deployless' })
+      await reader.readOne(1n, { targets: places, signal: patient })
       for (let times = 0; times < 5; times++) {
         rpc.reset()
         let requests = times
         rpc.rule(() => (++requests % 4 === 0 ? { kind: 'cut' } : undefined))
-        const [read] = await reader.readWallet(SIXTY, { places, signal: patient })
+        const [read] = await reader.readWallet(SIXTY, { targets: places, signal: patient })
         expect(read?.positions).toHaveLength(60)
-        // A page of 40, the block to pin, two pages at it, and again what was cut.
+        // A page of 40, the block to pin, two pages at it, and the retries.
         expect(rpc.seen.length).toBeLessThanOrEqual(4 + 1 + 1)
       }
     } finally {
@@ -258,13 +260,13 @@ describe('readWallet()', () => {
   test('takes a token on the operator’s list for spam', async () => {
     const wallet = devnet.wallets.single
     const { client } = countedClient(createDevnetChain(devnet, { spamTokens: [devnet.addresses.tokens.usdc.address] }))
-    const { reader, places } = readerOf(client)
-    const [read] = await reader.readWallet(wallet, { places, signal: patient })
+    const { reader, targets: places } = createTestReader(client)
+    const [read] = await reader.readWallet(wallet, { targets: places, signal: patient })
     expect(read?.positions).toEqual([])
     expect(read?.spams).toMatchObject([{ tokenId: devnet.positions.single, chainId: 1, manager: DEPLOYMENT.manager }])
   })
 
-  test('counts a position whose pool has gone as unreadable, and answers the others', async () => {
+  test('counts a position whose pool is gone as unreadable, and answers the others', async () => {
     const { client: viem, positions, pools, wallets } = devnet
     const id = await viem.snapshot()
     try {
@@ -279,10 +281,10 @@ describe('readWallet()', () => {
     }
   })
 
-  test('is read once for all who ask at the same time, and once per block', async () => {
+  test('is read once for concurrent requests, and once per block', async () => {
     const { client, requests } = countedClient(createDevnetChain(devnet, { reuseMs: 600_000_000 }))
-    const { reader, places } = readerOf(client)
-    const ask = () => reader.readWallet(SIXTY, { places, signal: patient })
+    const { reader, targets: places } = createTestReader(client)
+    const ask = () => reader.readWallet(SIXTY, { targets: places, signal: patient })
     const [first, second] = await Promise.all([ask(), ask()])
     expect(await ask()).toEqual(first)
     expect(second).toEqual(first)
@@ -294,57 +296,58 @@ describe('readWallet()', () => {
     const dead = countedClient(
       createDevnetChain(devnet, { id: 10, name: 'Dead', rpcUrls: ['http://127.0.0.1:9'] }),
     ).client
-    const places = [...readerOf(good).places, ...readerOf(dead).places]
-    const { reader } = readerOf(good)
-    const failure = await reader.readWallet(SIXTY, { places, signal: patient }).catch((error: unknown) => error)
+    const places = [...createTestReader(good).targets, ...createTestReader(dead).targets]
+    const { reader } = createTestReader(good)
+    const failure = await reader
+      .readWallet(SIXTY, { targets: places, signal: patient })
+      .catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(UnavailableError)
     expect((failure as Error).message).toContain('chain 10 (Dead)')
     expect((failure as Error).message).not.toContain('127.0.0.1')
   }, 20_000)
 
-  test.each(REVERTING)(
-    'asks another endpoint if one of them answers %s, and is unavailable if all of them do',
-    async (_, rule) => {
-      const rpc = await startFaultyRpc(devnet.rpcUrl)
-      try {
-        rpc.rule(rule)
-        const { receiver } = devnet.wallets
-        const alone = readerOf(countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] })).client)
-        const options = { places: alone.places, signal: patient }
-        await expect(alone.reader.readWallet(receiver, options)).rejects.toBeInstanceOf(UnavailableError)
-        await expect(alone.reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
-        const both = readerOf(countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })).client)
-        const [read] = await both.reader.readWallet(receiver, { places: both.places, signal: patient })
-        expect(read?.positions).toHaveLength(1)
-      } finally {
-        await rpc.stop()
-      }
-    },
-  )
+  test.each(REVERTING)('tries another endpoint if one answers %s, and is unavailable if all do', async (_, rule) => {
+    const rpc = await startFaultyRpc(devnet.rpcUrl)
+    try {
+      rpc.rule(rule)
+      const { receiver } = devnet.wallets
+      const alone = createTestReader(countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] })).client)
+      const options = { targets: alone.targets, signal: patient }
+      await expect(alone.reader.readWallet(receiver, options)).rejects.toBeInstanceOf(UnavailableError)
+      await expect(alone.reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
+      const both = createTestReader(
+        countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })).client,
+      )
+      const [read] = await both.reader.readWallet(receiver, { targets: both.targets, signal: patient })
+      expect(read?.positions).toHaveLength(1)
+    } finally {
+      await rpc.stop()
+    }
+  })
 
-  test('is unavailable, whichever way it reads, if the newest block is a day from the clock', async () => {
+  test('is unavailable in every lens mode if the newest block is a day from the clock', async () => {
     const { timestamp } = await devnet.client.getBlock()
     for (const offMs of [-86_400_000, 86_400_000]) {
       const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
       const chain = createDevnetChain(devnet, { blockTimeMs: 12_000, reuseMs: 12_000, maxBlockAgeSec: 3_600 })
       const client = createChainClient({ chain, clock, log: silentLog })
       for (const rung of LENS_MODES) {
-        const { reader, places } = readerOf(client, { opinion: rung })
-        const options = { places, signal: patient }
+        const { reader, targets } = createTestReader(client, { opinion: rung })
+        const options = { targets, signal: patient }
         await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
         await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
       }
     }
   })
 
-  test('fails if a manager does not answer, rather than count nothing', async () => {
+  test('fails if a manager does not answer, instead of counting nothing', async () => {
     const { client } = countedClient(createDevnetChain(devnet))
     for (const rung of LENS_MODES) {
-      const { reader, places } = readerOf(client, {
+      const { reader, targets } = createTestReader(client, {
         deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: toWalletAddress('no contract') }],
         opinion: rung,
       })
-      const options = { places, signal: patient }
+      const options = { targets, signal: patient }
       await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
       await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
     }
@@ -357,8 +360,13 @@ describe('readWallet()', () => {
     await devnet.client.setCode({ address: manager, bytecode })
     for (const rung of LENS_MODES) {
       const { client, requests } = countedClient(createDevnetChain(devnet))
-      const { reader, places } = readerOf(client, { deployments: [{ ...DEPLOYMENT, manager }], opinion: rung })
-      await expect(reader.readWallet(SIXTY, { places, signal: patient })).rejects.toBeInstanceOf(ListTooLongError)
+      const { reader, targets: places } = createTestReader(client, {
+        deployments: [{ ...DEPLOYMENT, manager }],
+        opinion: rung,
+      })
+      await expect(reader.readWallet(SIXTY, { targets: places, signal: patient })).rejects.toBeInstanceOf(
+        ListTooLongError,
+      )
       expect(requests.length).toBeLessThanOrEqual(2)
     }
   })
@@ -377,13 +385,13 @@ describe('readWallet()', () => {
 
     async function read() {
       const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
-      const { reader, places } = readerOf(client, { opinion: rung, ...how })
-      const reads = await reader.readWallet(SIXTY, { places, signal: patient })
+      const { reader, targets: places } = createTestReader(client, { opinion: rung, ...how })
+      const reads = await reader.readWallet(SIXTY, { targets: places, signal: patient })
       const positions = reads.flatMap((each) => each.positions)
       return (await reader.complete(SIXTY, { reads, positions, signal: patient })).positions
     }
 
-    test('finds all behind an address of two nodes, of which every second answer is a block late', async () => {
+    test('finds all positions behind an address of two nodes, one of which is a block behind', async () => {
       await devnet.rpc.call('evm_mine')
       for (const late of [0, 1]) {
         let requests = 0
@@ -398,7 +406,7 @@ describe('readWallet()', () => {
       expect(rpc.seen.length).toBeLessThan(100)
     })
 
-    test('never joins two forks, whichever call sees a block replaced by a sibling', async () => {
+    test('never joins two forks, even if a sibling replaces the block before any call', async () => {
       const { client: viem, pools, send, addresses } = devnet
       const pool = pools.usdcWeth3000
       const { weth, usdc } = addresses.tokens
@@ -440,11 +448,11 @@ describe('readWallet()', () => {
     }, 60_000)
   })
 
-  test('stops when the caller leaves', async () => {
+  test('stops when the caller aborts', async () => {
     const { client } = countedClient(createDevnetChain(devnet))
-    const { reader, places } = readerOf(client)
+    const { reader, targets: places } = createTestReader(client)
     const leaving = new AbortController()
-    const reading = reader.readWallet(SIXTY, { places, signal: leaving.signal })
+    const reading = reader.readWallet(SIXTY, { targets: places, signal: leaving.signal })
     leaving.abort()
     await expect(reading).rejects.toBeInstanceOf(AbortedError)
   })
@@ -452,7 +460,7 @@ describe('readWallet()', () => {
   test('reads deployless if override is refused, and remembers it', async () => {
     const chain = createDevnetChain(devnet)
     const { client, requests } = countedClient(chain)
-    const { reader, places } = readerOf({
+    const { reader, targets: places } = createTestReader({
       ...client,
       read: (attempt, options) =>
         client.read((endpoint, signal) => {
@@ -467,11 +475,11 @@ describe('readWallet()', () => {
           })
         }, options),
     })
-    const [first] = await reader.readWallet(SIXTY, { places, signal: patient })
+    const [first] = await reader.readWallet(SIXTY, { targets: places, signal: patient })
     expect(first?.positions).toHaveLength(60)
     // The one that is ignored, then 40 positions, the header, and all in two pages.
     expect(requests).toHaveLength(5)
-    await reader.readWallet(SIXTY, { places, signal: patient })
+    await reader.readWallet(SIXTY, { targets: places, signal: patient })
     expect(requests).toHaveLength(9)
   })
 })
@@ -481,8 +489,8 @@ describe('readOne()', () => {
     const { positions, wallets } = devnet
     for (const rung of OPINIONS) {
       const { client, requests } = countedClient(createDevnetChain(devnet))
-      const { reader, places } = readerOf(client, { opinion: rung })
-      const options = { places, signal: patient }
+      const { reader, targets } = createTestReader(client, { opinion: rung })
+      const options = { targets, signal: patient }
       const [found] = await reader.readOne(positions.transferred, options)
       expect(found?.positions).toMatchObject([{ tokenId: positions.transferred, owner: wallets.receiver }])
       if (rung !== 'staged') expect(requests).toEqual(['eth_call'])
@@ -493,12 +501,12 @@ describe('readOne()', () => {
     }
   })
 
-  test('equals what the list says of the same position', async () => {
+  test('equals the same position of the list', async () => {
     const { client } = countedClient(createDevnetChain(devnet))
-    const { reader, places } = readerOf(client)
-    const options = { places, signal: patient }
+    const { reader, targets } = createTestReader(client)
+    const options = { targets, signal: patient }
     const [list] = await reader.readWallet(devnet.wallets.provider, options)
-    for (const position of wholeOf(list?.positions ?? [])) {
+    for (const position of toWhole(list?.positions ?? [])) {
       const [one] = await reader.readOne(position.tokenId, options)
       expect(one?.positions).toEqual([position])
     }
@@ -508,13 +516,13 @@ describe('readOne()', () => {
     await placeSecondManager(devnet)
     for (const rung of OPINIONS) {
       const { client } = countedClient(createDevnetChain(devnet))
-      const { reader, places } = readerOf(client, { deployments: [DEPLOYMENT, SECOND], opinion: rung })
-      const [one] = await reader.readOne(1n, { places, signal: patient })
+      const { reader, targets: places } = createTestReader(client, { deployments: [DEPLOYMENT, SECOND], opinion: rung })
+      const [one] = await reader.readOne(1n, { targets: places, signal: patient })
       expect(one?.positions.map(({ deployment, tokenId }) => ({ tokenId, code: deployment.code }))).toEqual([
         { tokenId: 1n, code: 'uniswap_v3' },
         { tokenId: 1n, code: 'second_exchange' },
       ])
-      const [list] = await reader.readWallet(devnet.wallets.receiver, { places, signal: patient })
+      const [list] = await reader.readWallet(devnet.wallets.receiver, { targets: places, signal: patient })
       expect(list?.positions.map(({ deployment }) => deployment.code)).toEqual(['uniswap_v3', 'second_exchange'])
     }
   })

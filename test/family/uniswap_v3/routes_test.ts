@@ -5,25 +5,25 @@ import { toWalletAddress } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
-import { type Answer, ask, idsOf as ids, type Routes, routesOf } from './ask.ts'
+import { type Answer, ask, createRoutes, getIds as ids, type Routes } from './ask.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT } from './support.ts'
 
 let devnet: Devnet
 let routes: Routes
-/** The same with a second manager and a second chain without this family. */
+/** Endpoints with a second manager and a second chain without this family. */
 let crowded: Routes
 
 beforeAll(async () => {
   devnet = await sharedDevnet()
   await placeSecondManager(devnet)
   const { client } = countedClient(createDevnetChain(devnet))
-  routes = routesOf([client], [DEPLOYMENT])
+  routes = createRoutes([client], [DEPLOYMENT])
   const other = countedClient(createDevnetChain(devnet, { id: 5, rpcUrls: ['http://127.0.0.1:9'] })).client
-  crowded = routesOf([client, other], [DEPLOYMENT, SECOND])
+  crowded = createRoutes([client, other], [DEPLOYMENT, SECOND])
 }, 60_000)
 
-test('both routes say how to leave a dead chain out, if others are asked too', async () => {
+test('both routes say how to leave a dead chain out, if other chains are read too', async () => {
   const dead = [1, 5].map(
     (id) => countedClient(createDevnetChain(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client,
   )
@@ -125,7 +125,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
     )
   })
 
-  test('does not ask chains that have no manager', async () => {
+  test('does not read chains without a manager', async () => {
     expect((await ask(crowded.list, `wallet=${devnet.wallets.single}`)).reply.asOf).toMatchObject([{ chainId: 1 }])
     const other = await ask(crowded.list, `wallet=${devnet.wallets.single}&chain_id=5`)
     expect({ data: other.reply.data as unknown, asOf: other.reply.asOf }).toEqual({ data: [], asOf: [] })
@@ -155,7 +155,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
   })
 
   test('says so if no chain with this family is configured', async () => {
-    const { list, one } = routesOf([countedClient(createDevnetChain(devnet)).client], [])
+    const { list, one } = createRoutes([countedClient(createDevnetChain(devnet)).client], [])
     expect((await refused(ask(list, `wallet=${devnet.wallets.single}`))).code).toBe('API_ENDPOINT_NOT_CONFIGURED')
     expect((await refused(ask(one, '', { id: '1' }))).code).toBe('API_ENDPOINT_NOT_CONFIGURED')
   })
@@ -189,7 +189,7 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     expect((await refused(ask(crowded.one, 'chain_id=5', { id: '1' }))).code).toBe('NOT_FOUND')
   })
 
-  test('names the parameter that decides if several managers know an id', async () => {
+  test('names the parameter that selects a manager if several know an id', async () => {
     const error = await refused(ask(crowded.one, '', { id: '1' }))
     expect(error.code).toBe('MISSING_PARAMETER')
     for (const part of ['"manager_address"', DEPLOYMENT.manager, SECOND.manager, 'chain 1']) {
@@ -213,7 +213,7 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
       ...SECOND,
       manager: toWalletAddress(`manager ${index}`),
     }))
-    const hundred = routesOf([countedClient(createDevnetChain(devnet)).client], many)
+    const hundred = createRoutes([countedClient(createDevnetChain(devnet)).client], many)
     const { message } = await refused(ask(hundred.one, `manager_address=${toWalletAddress('unknown')}`, { id: '1' }))
     expect(message).toContain(toWalletAddress('manager 0'))
     expect(message).toContain('and 76 more')

@@ -20,7 +20,7 @@ export const SECOND: UniswapV3Deployment = {
 
 const placed = new WeakMap<Devnet, Promise<void>>()
 
-/** Places the second manager, once, and mints its position 1 for the receiver, in the devnet's USDC/WETH pool. */
+/** Deploys the second manager, once, and mints its position 1 for the receiver, in the devnet's USDC/WETH pool. */
 export function placeSecondManager(devnet: Devnet): Promise<void> {
   const before = placed.get(devnet) ?? placeAndMint(devnet, devnet.wallets.receiver)
   placed.set(devnet, before)

@@ -24,13 +24,13 @@ export const DEPLOYMENT: UniswapV3Deployment = {
 
 const PATIENCE_MS = 60_000
 
-/** JSON-RPC methods that were asked of the node, in order, the check of its chain id apart. */
+/** JSON-RPC methods that were requested, in order, without the check of the chain id. */
 export interface Counted {
   readonly client: FinanceClient
   readonly requests: string[]
 }
 
-/** A client of the chain that notes what it asks. */
+/** Creates a client of the chain that records its requests. */
 export function countedClient(chain: FinanceChain, log: Log = silentLog): Counted {
   const requests: string[] = []
   const counting = (url: string, init: RequestInit): Promise<Response> => {
@@ -41,14 +41,14 @@ export function countedClient(chain: FinanceChain, log: Log = silentLog): Counte
   return { client: patiently(createChainClient({ chain, clock: systemClock, log, fetch: counting })), requests }
 }
 
-/** The same client with as much time for each read as a slow machine may take. */
+/** Creates the same client with a long time limit for each read, for slow machines. */
 function patiently<Client extends ChainClient>(client: Client): Client {
   const read: ChainClient['read'] = (attempt, options) => client.read(attempt, { ...options, budgetMs: PATIENCE_MS })
   return { ...client, read }
 }
 
-/** A reader of one chain, and its only place. */
-export function readerOf(
+/** Creates a reader of one chain, and its only target. */
+export function createTestReader(
   client: FinanceClient,
   options: {
     readonly deployments?: readonly UniswapV3Deployment[]
@@ -59,16 +59,16 @@ export function readerOf(
   const { deployments = [DEPLOYMENT], opinion, ...others } = options
   if (opinion === 'staged') {
     const reader = createStagedReader(client, deployments)
-    // All that it reads is whole.
+    // Every position that it reads is whole.
     const complete: PositionReader['complete'] = async (_, { positions }) => ({
-      positions: wholeOf(positions),
+      positions: toWhole(positions),
       unreadable: [],
     })
     return placed({
       ...reader,
       complete,
       priceByPools: async (positions) => positions,
-      past: { at: async (places) => [...places], standing: async ({ deployments }) => deployments },
+      past: { resolve: async (places) => [...places], filterDeployed: async ({ deployments }) => deployments },
     })
   }
   const reader = createPositionReader({
@@ -81,11 +81,11 @@ export function readerOf(
 }
 
 function placed(reader: PositionReader) {
-  const places: readonly UniswapV3Target[] = [...reader.places.values()]
-  return { reader, places }
+  const targets: readonly UniswapV3Target[] = [...reader.targets.values()]
+  return { reader, targets }
 }
 
-/** All steps of some work at once. */
+/** Runs all steps of a computation at once. */
 export function atOnce<T>(work: Steps<T>): T {
   for (;;) {
     const step = work.next()
@@ -93,8 +93,8 @@ export function atOnce<T>(work: Steps<T>): T {
   }
 }
 
-/** Positions of which all was read; throws for a brief one. */
-export function wholeOf(positions: readonly BriefPosition[]): Position[] {
+/** Decodes whole positions; throws for a brief one. */
+export function toWhole(positions: readonly BriefPosition[]): Position[] {
   return positions.map((position) => {
     if ('whole' in position) return (position as ListedPosition).whole()
     if (!('token0' in position)) throw new Error(`Position ${position.tokenId} is brief`)

@@ -37,14 +37,14 @@ import {
   type WatchedClause,
 } from '../../support/forecast_watcher.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { feedsOf, type PnlRoutes, type PnlScene, startPnlScene } from './pnl/scene.ts'
+import { type PnlRoutes, type PnlScene, startPnlScene, toFeeds } from './pnl/scene.ts'
 import { countedClient, DEPLOYMENT, patient } from './support.ts'
 
 const FIGURES = ['in_range', 'is_active', 'fees_usd', 'value_usd', 'distance_to_edge_percentage']
 const MANAGER = UNISWAP_V3.manager
 const BLOCKS = caseCount(2_000, 60)
 
-const subjectOf = (tokenId: bigint | string): WatchSubject => ({ token_id: String(tokenId), manager_address: MANAGER })
+const toSubject = (tokenId: bigint | string): WatchSubject => ({ token_id: String(tokenId), manager_address: MANAGER })
 
 function watched(): WatchableFamily {
   const setup = { chainIds: [1], servesSolana: false, connect: () => ({}) as never }
@@ -61,7 +61,7 @@ describe('confirm()', () => {
     countedClient(
       createDevnetChain(scene.devnet, {
         finality: { depth: 12 },
-        prices: { usdFeeds: feedsOf(scene.lives.tokens), stablecoins: [] },
+        prices: { usdFeeds: toFeeds(scene.lives.tokens), stablecoins: [] },
       }),
     ).client
 
@@ -87,14 +87,14 @@ describe('confirm()', () => {
   }, 180_000)
   afterAll(() => scene.close())
 
-  test('tells the figures of the route at the same block, digit by digit, and who is burned', async () => {
+  test('returns the figures of the route at the same block, digit by digit, and which positions are burned', async () => {
     const { positions } = scene.lives
     const block = await readNewestBlock(scene.devnet.rpc, 1)
-    const subjects = positions.map(({ tokenId }) => subjectOf(tokenId))
+    const subjects = positions.map(({ tokenId }) => toSubject(tokenId))
     const shown = await Promise.all(
       positions.map(async ({ tokenId, isBurned }) => {
         if (isBurned) return undefined
-        const [, query = ''] = watched().answerPath(subjectOf(tokenId), 1, block.number).split('?')
+        const [, query = ''] = watched().answerPath(toSubject(tokenId), 1, block.number).split('?')
         const { reply } = await callRoute(routes.one, { params: { id: String(tokenId) }, query })
         return reply.data as unknown as Shown
       }),
@@ -102,7 +102,7 @@ describe('confirm()', () => {
     const confirm = () => watcher.confirm(subjects, { client: client(), block }, patient)
     // The histories that tell fees from principal are read in the background, in turn.
     const isTold = async () =>
-      (await confirm()).every((each, index) => each === 'gone' || each.text('fees_usd') === feesOf(shown[index]))
+      (await confirm()).every((each, index) => each === 'gone' || each.text('fees_usd') === getFees(shown[index]))
     await waitFor('all fees', isTold, 30_000)
     const confirmed = await confirm()
     for (const [index, answer] of shown.entries()) {
@@ -120,14 +120,14 @@ describe('confirm()', () => {
       const distance = (Math.min(current - lower, upper - current) / current) * 100
       expect(Number(found.text('distance_to_edge_percentage')) / distance).toBeCloseTo(1, 3)
     }
-    const told = shown.filter((answer) => feesOf(answer) !== null)
+    const told = shown.filter((answer) => getFees(answer) !== null)
     expect(told.length).toBeGreaterThan(10)
     expect(shown.filter((answer) => answer === undefined).length).toBeGreaterThan(0)
   }, 120_000)
 
-  test('a token that never was, or whose manager is not configured, is gone', async () => {
+  test('returns gone for a token that never existed, or whose manager is not configured', async () => {
     const place = { client: client(), block: await readNewestBlock(scene.devnet.rpc, 1) }
-    const never = [subjectOf(10n ** 20n), { token_id: '1', manager_address: toWalletAddress('no manager') }]
+    const never = [toSubject(10n ** 20n), { token_id: '1', manager_address: toWalletAddress('no manager') }]
     expect(await watcher.confirm(never, place, patient)).toEqual(['gone', 'gone'])
     expect(await watcher.confirm([], place, patient)).toEqual([])
   }, 30_000)
@@ -140,7 +140,7 @@ interface Shown {
   readonly prices: { readonly current: string; readonly lower: string; readonly upper: string }
 }
 
-const feesOf = (answer: Shown | undefined) => answer?.usd.uncollected_fees ?? null
+const getFees = (answer: Shown | undefined) => answer?.usd.uncollected_fees ?? null
 
 type Numbers = [number, number, number]
 
@@ -165,7 +165,7 @@ describe('over a busy chain', () => {
     const block = await readNewestBlock(devnet.rpc, 1)
     const ids = [...Object.values(hostile.positions).map(({ tokenId }) => tokenId), ...burned, ...held()]
     const place = { client: client(), block }
-    const confirmed = await watcherOver().confirm(ids.map(subjectOf), place, patient)
+    const confirmed = await watcherOver().confirm(ids.map(toSubject), place, patient)
     const [one] = [createFamilyRoutes(FAMILY, { clients: [client()], rows: [[1, { uniswapV3: [DEPLOYMENT] }]] })[1]]
     if (one === undefined) throw new Error('Cannot find the route')
     const kinds = { gone: 0, unknown: 0, told: 0 }
@@ -186,10 +186,10 @@ describe('over a busy chain', () => {
 
   const held = () => positions.map(({ tokenId }) => tokenId)
 
-  test(`the screen names everyone who crosses in ${BLOCKS} blocks of swaps, deposits, withdrawals and burns`, async () => {
+  test(`the forecaster finds every crossing in ${BLOCKS} blocks of swaps, deposits, withdrawals and burns`, async () => {
     const random = createRandom(2_412)
     const watcher = watcherOver()
-    const subjects = held().map(subjectOf)
+    const subjects = held().map(toSubject)
     const begun = await watcher.confirm(
       subjects,
       { client: client(), block: await readNewestBlock(devnet.rpc, 1) },
@@ -210,10 +210,10 @@ describe('over a busy chain', () => {
     let [confirmed, crossings] = [0, 0]
     let before: readonly (boolean | undefined)[] = []
     for (let at = 0; at < BLOCKS; at++) {
-      await devnet.send(await actsOf(random), { mayRevert: true })
+      await devnet.send(await createActs(random), { mayRevert: true })
       const block = await readNewestBlock(devnet.rpc, 1)
       const step = await screened.step(block)
-      // A figure that cannot be told any more changes nothing.
+      // A figure that cannot be computed any more changes nothing.
       const told = step.exact.map((truth, index) => truth ?? step.screened[index])
       expect({ block: block.number, truths: step.screened }).toEqual({ block: block.number, truths: told })
       if (at > 0) {
@@ -226,12 +226,12 @@ describe('over a busy chain', () => {
     expect(confirmed / (BLOCKS - 1) / clauses.length).toBeLessThan(0.4)
   }, 900_000)
 
-  /** What happens in one block: swaps, prices, and what owners do, which may revert. */
-  async function actsOf(random: Random): Promise<Transaction[]> {
+  /** Creates the transactions of one block: swaps, prices, and acts of owners, which may revert. */
+  async function createActs(random: Random): Promise<Transaction[]> {
     const pools = positions.map(({ pool }) => pool)
     // One in a pool: what a range earns while the price goes through it and back in one block, no screen can see.
     const traded = new Set(Array.from({ length: random.below(4) }, () => random.pick(pools)))
-    const swaps = [...traded].map((pool) => swapOf(random, pool))
+    const swaps = [...traded].map((pool) => createSwap(random, pool))
     const token = random.pick(Object.values(TOKENS))
     const answer = BigInt(Math.round(token.usd * (9 + random.below(3)) * 1e7))
     const feeds = random.below(6) === 0 ? [setFeedCall(token.feed, { answer })] : []
@@ -248,10 +248,10 @@ describe('over a busy chain', () => {
       [],
     ]
     const acts = [...swaps, ...feeds, ...random.pick(choices)]
-    return acts.length > 0 ? acts : [swapOf(random, pool)]
+    return acts.length > 0 ? acts : [createSwap(random, pool)]
   }
 
-  test('tells flows of positions, and believes no other contract', async () => {
+  test('returns flows of positions, and ignores other contracts', async () => {
     const watcher = watcherOver()
     const [first, second] = positions
     if (first === undefined || second === undefined) throw new Error('Cannot test without positions')
@@ -263,35 +263,37 @@ describe('over a busy chain', () => {
       collectCall({ tokenId, owner }),
     ])
     const block = await readNewestBlock(devnet.rpc, 1)
-    const subject = subjectOf(tokenId)
+    const subject = toSubject(tokenId)
     const filters = watcher.events?.filters(1) ?? []
     const logs = await readBlockLogs(devnet.rpc, { filters, block })
     const forged = logs.map((log): typeof log => ({ ...log, address: toWalletAddress('forger').toLowerCase() as Hex }))
     const place = { client: client(), block }
-    const found = await watcher.events?.happenings([...logs, ...forged], [subject], place, patient)
+    const found = await watcher.events?.read([...logs, ...forged], [subject], place, patient)
     expect(found?.map(({ type }) => type)).toEqual(['increase', 'decrease', 'collect'])
     expect(found?.every((each) => each.subject === subject && each.blockHash === block.hash)).toBe(true)
     const isTouched = (some: typeof logs) =>
-      [subject, subjectOf(second.tokenId), subjectOf(7n)].map((each) => watcher.screen?.touched(some, 1)(each))
+      [subject, toSubject(second.tokenId), toSubject(7n)].map((each) =>
+        watcher.forecaster?.toTouchedCheck(some, 1)(each),
+      )
     expect(isTouched(logs)).toEqual([true, true, false])
     expect(isTouched(forged)).toEqual([false, false, false])
   }, 30_000)
 })
 
-function swapOf(random: Random, pool: Pool): Transaction {
+function createSwap(random: Random, pool: Pool): Transaction {
   const tokenIn = random.below(2) === 0 ? pool.token0 : pool.token1
   const usd = random.pick([20, 4_000, 60_000]) * (1 + random.below(1000) / 1000)
   return swapCall({ pool, tokenIn, amountIn: usdToRaw(tokenAt(tokenIn), usd) + 1n })
 }
 
-describe('watched()', () => {
-  test('takes what the routes take, in one form', () => {
+describe('createWatchable()', () => {
+  test('accepts the input of the routes, in one normal form', () => {
     const parse = (value: unknown) => {
       const result = v.safeParse(watched().subject(1), value)
       return result.success ? result.output : undefined
     }
     expect(parse({ token_id: '7' })).toEqual({ token_id: '7', manager_address: MANAGER })
-    expect(parse({ token_id: '7', manager_address: MANAGER.toLowerCase() })).toEqual(subjectOf(7n))
+    expect(parse({ token_id: '7', manager_address: MANAGER.toLowerCase() })).toEqual(toSubject(7n))
     expect(parse({ token_id: '7', manager_address: toWalletAddress('other') })).toBeUndefined()
     expect(parse({ token_id: '-7' })).toBeUndefined()
     expect(parse({ wallet: MANAGER })).toBeUndefined()
@@ -310,7 +312,7 @@ describe('distanceToEdge()', () => {
     return formatRational(distanceToEdge({ pool, tickLower: -6_932, tickUpper: 6_932 }), { digits: 2 })
   }
 
-  test('is 0 at an edge, below 0 beside the range, and at most 100', () => {
+  test('is 0 at an edge, below 0 outside the range, and at most 100', () => {
     const [lower, upper] = [sqrtPriceAtTickX96(-6_932), sqrtPriceAtTickX96(6_932)]
     // From half the price to twice the price.
     expect([at(lower), at(upper), at(Q96)]).toEqual(['0.00', '0.00', '50.00'])

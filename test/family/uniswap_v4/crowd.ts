@@ -41,7 +41,7 @@ export async function buildCrowd(
   }))
   await v4.fund(crowds.map(({ owner }) => owner))
   for (let minted = 0; minted < count; minted += MINTED_AT_ONCE) {
-    const ticks = new Map(await Promise.all(pools.map(async (pool) => [pool, await tickOf(devnet, pool)] as const)))
+    const ticks = new Map(await Promise.all(pools.map(async (pool) => [pool, await readTick(devnet, pool)] as const)))
     const requests = Array.from({ length: Math.min(MINTED_AT_ONCE, count - minted) }, () => {
       const pool = random.pick(pools)
       const crowd = random.pick(crowds)
@@ -94,7 +94,7 @@ export async function buildCrowd(
 }
 
 /** The pool's tick as StateView says it. */
-export async function tickOf({ client }: Devnet, { id }: Pick<V4PoolOf, 'id'>): Promise<number> {
+export async function readTick({ client }: Devnet, { id }: Pick<V4PoolOf, 'id'>): Promise<number> {
   const call = { address: UNISWAP_V4.stateView, abi: STATE_VIEW_ABI, functionName: 'getSlot0', args: [id] } as const
   const [, tick] = await client.readContract(call)
   return tick
@@ -102,7 +102,7 @@ export async function tickOf({ client }: Devnet, { id }: Pick<V4PoolOf, 'id'>): 
 
 /** Sells currency 0 until the price is exactly that of the next bound below, from where on the tick is below it. */
 async function landOnBound(devnet: Devnet, pool: V4PoolOf): Promise<void> {
-  const bound = Math.floor(((await tickOf(devnet, pool)) - 1) / pool.tickSpacing) * pool.tickSpacing
+  const bound = Math.floor(((await readTick(devnet, pool)) - 1) / pool.tickSpacing) * pool.tickSpacing
   const amountIn = usdToRaw(pool.currencies[0], 50_000_000)
   const sqrtPriceLimitX96 = sqrtPriceAtTickX96(bound)
   const data = encodeFunctionData({

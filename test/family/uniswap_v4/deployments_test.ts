@@ -15,7 +15,7 @@ test('every manager of Uniswap V4 is that of Uniswap’s SDK, and every one of i
   expect(listed.length).toBeGreaterThan(20)
 })
 
-test('addresses are checksummed, and every chain has the block that its history begins at', () => {
+test('addresses are checksummed, and every chain has the start block of its history', () => {
   for (const { positionManager, poolManager, startBlock } of UNISWAP_V4_DEPLOYMENTS.values()) {
     expect([positionManager, poolManager].map((each) => getAddress(each))).toEqual([positionManager, poolManager])
     expect(Number.isSafeInteger(startBlock) && startBlock > 0).toBe(true)

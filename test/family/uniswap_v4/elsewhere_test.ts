@@ -13,7 +13,7 @@ import { rangeAround } from '../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import { callRoute } from '../../support/call_route.ts'
 import { countedClient } from '../uniswap_v3/support.ts'
-import { DEPLOYMENT, everyIdOf } from './support.ts'
+import { createFindEveryId, DEPLOYMENT } from './support.ts'
 
 const OTHER_CHAIN = 10
 const BUILD_LIMIT_MS = 120_000
@@ -50,13 +50,13 @@ function routes() {
     clock: systemClock,
     find: async (asked, ...others) => {
       const devnet = devnets.find(({ chainId }) => chainId === asked.client.chain.id)
-      return devnet === undefined ? [] : await everyIdOf(devnet)(asked, ...others)
+      return devnet === undefined ? [] : await createFindEveryId(devnet)(asked, ...others)
     },
   })
-  const lives = () => {
+  const histories = () => {
     throw new Error('Expected no question about a life')
   }
-  const options = { chainIds: [1, OTHER_CHAIN], reader: () => reader, lives }
+  const options = { chainIds: [1, OTHER_CHAIN], reader: () => reader, histories }
   return { list: listRoute(options), one: positionRoute(options) }
 }
 
@@ -71,7 +71,7 @@ const wherever = (data: unknown) => {
   return [chain_id, BigInt(token_id)]
 }
 
-test('an id of several chains is refused with their names, and answered for the one that is asked', async () => {
+test('an id on several chains is refused with their names, and answered for the named chain', async () => {
   const { code, message } = await refused(onBoth)
   expect(code).toBe('MISSING_PARAMETER')
   expect(message).toBe(
@@ -86,13 +86,13 @@ test('an id of several chains is refused with their names, and answered for the 
   }
 })
 
-test('an id of one chain alone needs no name of a chain, and does not exist on the other', async () => {
+test('an id on one chain needs no chain_id, and does not exist on the other chain', async () => {
   const { reply } = await callRoute(routes().one, { params: { id: String(onOne) } })
   expect(wherever(reply.data)).toEqual([OTHER_CHAIN, onOne])
   expect((await refused(onOne, 'chain_id=1')).code).toBe('NOT_FOUND')
 })
 
-test('a wallet is listed on both, chain by chain', async () => {
+test('a wallet is listed on both chains, sorted by chain', async () => {
   const { reply, credits } = await callRoute(routes().list, { query: `wallet=${OWNER}` })
   expect((reply.data as unknown[]).map(wherever)).toEqual([
     [1, onBoth],
@@ -103,7 +103,7 @@ test('a wallet is listed on both, chain by chain', async () => {
   expect(reply.asOf?.map(({ chainId }) => chainId).sort()).toEqual([1, OTHER_CHAIN])
 })
 
-test('an id of Uniswap V3 is none of V4, and its manager is no manager of V4', async () => {
+test('an id of Uniswap V3 does not exist in V4, and its manager is no manager of V4', async () => {
   const [first] = devnets
   const v3 = Object.values(first?.positions ?? {}).find((id) => id > onOne) ?? 0n
   expect(v3).toBeGreaterThan(onOne)

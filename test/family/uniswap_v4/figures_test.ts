@@ -60,7 +60,7 @@ test('fees are growth times liquidity, rounded down, also where growth has wrapp
   expect(computeFees({ ...RECORDED, liquidity: 0n, growth: undefined })).toEqual({ amount0: 0n, amount1: 0n })
 })
 
-test('of each token counts no more than the pool owes, whatever a withdrawal pays, and nothing that reverts', () => {
+test('the total counts at most what the pool owes of each token, and nothing of a withdrawal that reverts', () => {
   const owed = { principal: { amount0: 100n, amount1: 200n }, fees: { amount0: 5n, amount1: 0n } }
   expect(computeCountedAmounts(owed, undefined)).toEqual({ amount0: 105n, amount1: 200n })
   expect(computeCountedAmounts(owed, { paid: { amount0: 90n, amount1: 10_000n } })).toEqual({
@@ -71,7 +71,7 @@ test('of each token counts no more than the pool owes, whatever a withdrawal pay
   expect(computeCountedAmounts(owed, { error: 'unsupported' })).toBeUndefined()
 })
 
-test('the total in dollars is what counts, and unknown if a price is or if the withdrawal did not pay', () => {
+test('the total in dollars is unknown if a price is unknown or the withdrawal did not pay', () => {
   const { amounts, usd } = computeFigures(RECORDED)
   expect(usd?.totalE6).toBe(usd?.amountsE6)
   const half = { amount0: amounts.amount0 / 2n, amount1: amounts.amount1 * 5n }

@@ -10,7 +10,7 @@ import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, type V4PoolName } from '../../devnet/uniswap_v4/pools.ts'
 import { readHoldings } from '../../support/holdings.ts'
 import { countedClient, patient } from '../uniswap_v3/support.ts'
-import { everyIdOf, readerOf } from './support.ts'
+import { createFindEveryId, createTestReader } from './support.ts'
 
 const OWNER = toWalletAddress('v4 holdings owner')
 const NAMES = ['plain', 'native', 'feeTaking', 'forbidding'] as const
@@ -34,16 +34,16 @@ beforeAll(async () => {
 
 function setUp() {
   const { client, requests } = countedClient(createDevnetChain(devnet))
-  const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
+  const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   return { client, requests, reader, places, holdings: createHoldingsReader({ reader, clock: systemClock }) }
 }
 
-test('a portfolio has what the pool owes, or what a withdrawal pays where a hook sees it, and no more', async () => {
+test('a portfolio has what the pool owes, or at most that if a withdrawal with a hook pays less', async () => {
   const { client, reader, places, holdings } = setUp()
   const held = await readHoldings(holdings, client, { wallet: OWNER })
   expect([held?.positions, held?.notRead]).toEqual([NAMES.length, []])
-  const [read] = await reader.readWallet(OWNER, { places, signal: patient })
-  const rowsOf = (name: V4PoolName) =>
+  const [read] = await reader.readWallet(OWNER, { targets: places, signal: patient })
+  const readRows = (name: V4PoolName) =>
     (held?.rows ?? [])
       .filter(({ position }) => position['token_id'] === String(ids.get(name)))
       .map(({ token, amount, position, refused }) => ({
@@ -57,14 +57,14 @@ test('a portfolio has what the pool owes, or what a withdrawal pays where a hook
     if (position === undefined) throw new Error(`Cannot find ${name}`)
     const { principal } = computeHeldAmounts(position)
     const reason = name === 'forbidding' ? 'withdrawal_reverts' : undefined
-    expect(rowsOf(name).filter(({ part }) => part === 'principal')).toEqual([
+    expect(readRows(name).filter(({ part }) => part === 'principal')).toEqual([
       { token: position.token0.address, amount: principal.amount0, part: 'principal', reason },
       { token: position.token1.address, amount: principal.amount1, part: 'principal', reason },
     ])
   }
   const pool = v4.pools.feeTaking
   const [paid] = await v4.realBurns([{ pool, tokenId: ids.get('feeTaking') ?? 0n, owner: OWNER }])
-  expect(rowsOf('feeTaking')).toEqual([
+  expect(readRows('feeTaking')).toEqual([
     { token: pool.currencies[0].address, amount: paid?.amount0 ?? 0n, part: 'withdrawable', reason: undefined },
     { token: pool.currencies[1].address, amount: paid?.amount1 ?? 0n, part: 'withdrawable', reason: undefined },
   ])

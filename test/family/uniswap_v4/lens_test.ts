@@ -74,7 +74,7 @@ const list = (
 }
 
 /** What a call of the lens costs. */
-async function gasOf(data: Hex): Promise<number> {
+async function measureGas(data: Hex): Promise<number> {
   const { gasUsed } = await devnet.rpc.call<{ readonly gasUsed: Hex }>(
     'debug_traceCall',
     { to: AT, data, gas: '0x2faf080' },
@@ -85,7 +85,7 @@ async function gasOf(data: Hex): Promise<number> {
 }
 
 describe('the lens', () => {
-  test('tells the block it ran at, and how many positions the wallet owns, asked about any or none', async () => {
+  test('answers the block it ran at, and how many positions the wallet owns, with and without ids', async () => {
     const latest = await devnet.client.getBlock()
     for (const asked of [[], ids.slice(0, 3)]) {
       const { block, manager, balance, taken } = decodeLens(await call(list(asked)))
@@ -99,7 +99,7 @@ describe('the lens', () => {
     }
   })
 
-  test('reads only those ids that the wallet owns: others’, burned, never minted and impossible ones are nothing', async () => {
+  test('reads only ids that the wallet owns, and skips foreign, burned, unminted and impossible ones', async () => {
     const strange = [0n, 1n, burned, burned + 1n, 10n ** 30n, 2n ** 256n - 1n]
     const asked = [...strange, ...ids.slice(0, 2)]
     const { positions, broken, taken } = decodeLens(await call(list(asked)), asked)
@@ -113,7 +113,7 @@ describe('the lens', () => {
   test('costs at most 26,000 gas and 260 bytes a position at 100 or more, in seven pools and with all prices', async () => {
     for (const count of [100, 200, 300]) {
       const data = list(ids.slice(0, count))
-      const gas = (await gasOf(data)) / count
+      const gas = (await measureGas(data)) / count
       expect([count, gas > 18_000, gas]).toEqual([count, true, Math.min(gas, 26_000)])
       expect((await call(data)).length / 2 / count).toBeLessThan(260)
     }
@@ -150,7 +150,7 @@ describe('the lens', () => {
     }
   })
 
-  test('tells one position with its owner, whoever he is, and nothing of an id that nobody owns', async () => {
+  test('reads one position with its owner, and nothing for an id without an owner', async () => {
     const one = async (id: bigint) => decodeLens(await call(encodeOne(SUBJECT, id)), [id])
     const [id = 0n] = ids
     const found = await one(id)
@@ -166,7 +166,7 @@ describe('the lens', () => {
     }
   })
 
-  test('tells a manager that does not stand from one that does not answer, and a pool manager that lies', async () => {
+  test('distinguishes a missing manager, a silent one, and a pool manager with false answers', async () => {
     const ask = async (deployment: Partial<typeof DEPLOYMENT>) => {
       const subject = { ...SUBJECT, deployment: { ...DEPLOYMENT, ...deployment } }
       const { manager, positions, broken } = decodeLens(
@@ -197,21 +197,21 @@ describe('decodeLens()', () => {
         const cut = answer.slice(0, end) as Hex
         expect(() => decodeLens(cut)).toThrow(UpstreamError)
       }
-      expect(() => decodeLens(`${answer}00` as Hex)).toThrow('behind its end')
+      expect(() => decodeLens(`${answer}00` as Hex)).toThrow('bytes follow the end record')
       expect(() => decodeLens(`0x02${answer.slice(4)}`)).toThrow('unknown layout')
     }
     expect(() => decodeLens('0x')).toThrow('cut short')
   })
 
-  test('refuses an answer about an id that was not asked about', async () => {
+  test('refuses an answer about an id that was not requested', async () => {
     const answer = await call(list(ids.slice(0, 2)))
-    expect(() => decodeLens(answer, ids.slice(0, 1))).toThrow('did not take')
-    expect(() => atOnce(decodeList(answer, ids.slice(0, 1)))).toThrow('did not take')
+    expect(() => decodeLens(answer, ids.slice(0, 1))).toThrow('was not taken')
+    expect(() => atOnce(decodeList(answer, ids.slice(0, 1)))).toThrow('was not taken')
   })
 })
 
 describe('decodeList()', () => {
-  test('gives what decodeLens() gives, open and closed positions, once each is asked for as a whole', async () => {
+  test('decodes open and closed positions like decodeLens(), once each is decoded in full', async () => {
     const wallets = [
       { wallet: WALLET, asked: ids },
       { wallet: OTHER, asked: [burned, closed, closed + 1n] },
@@ -231,7 +231,7 @@ describe('decodeList()', () => {
     }
   })
 
-  test('refuses an answer that is cut anywhere, before any position is asked for', async () => {
+  test('refuses an answer that is cut anywhere, before any position is decoded in full', async () => {
     const answer = await call(list(ids.slice(0, 2)))
     for (let end = 2; end < answer.length; end += 2) {
       expect(() => atOnce(decodeList(answer.slice(0, end) as Hex, ids))).toThrow(UpstreamError)

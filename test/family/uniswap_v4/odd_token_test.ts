@@ -15,7 +15,7 @@ import { bankCalls, HOOKS } from '../../devnet/uniswap_v4/place.ts'
 import { liquidityWorth, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
 import { callRoute } from '../../support/call_route.ts'
 import { countedClient, patient } from '../uniswap_v3/support.ts'
-import { everyIdOf, readerOf } from './support.ts'
+import { createFindEveryId, createTestReader } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const OWNER = toWalletAddress('v4 odd tokens')
@@ -81,12 +81,12 @@ afterAll(async () => {
 
 function reading() {
   const { client, requests } = countedClient(createDevnetChain(devnet))
-  const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
+  const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   const read = async (wallet: Address) => {
-    const reads = await reader.readWallet(wallet, { places, full: true, signal: patient })
+    const reads = await reader.readWallet(wallet, { targets: places, full: true, signal: patient })
     const [{ positions: listed, spams, unreadable } = { positions: [], spams: [], unreadable: [] }] = reads
     const positions = listed.map((each) => each.whole())
-    const figures = await reader.readFull(positions, { places, reads, signal: patient })
+    const figures = await reader.readFull(positions, { targets: places, reads, signal: patient })
     return { positions, spams, unreadable, figures }
   }
   return { read, reader, requests }
@@ -106,13 +106,13 @@ async function expectPaid(figures: readonly FullPosition[]): Promise<void> {
   expect(said).toEqual(paid)
 }
 
-test('odd tokens are listed, spam or unreadable, none is lost, and what is listed is exact', async () => {
+test('odd tokens are listed, spam or unreadable, none is lost, and listed figures are exact', async () => {
   const { positions, spams, unreadable, figures } = await reading().read(OWNER)
-  const idsOf = (kinds: readonly HostileKind[]) => kinds.map((kind) => ids.get(kind) ?? 0n)
+  const getIds = (kinds: readonly HostileKind[]) => kinds.map((kind) => ids.get(kind) ?? 0n)
   const found = (each: readonly { readonly tokenId: bigint }[]) => each.map(({ tokenId }) => tokenId).sort()
-  expect(found(positions)).toEqual([...idsOf(SORTS.listed), ...honest.slice(0, PLAIN.length)].sort())
-  expect(found(spams)).toEqual(idsOf(SORTS.spam).sort())
-  expect(found(unreadable)).toEqual(idsOf(SORTS.unreadable).sort())
+  expect(found(positions)).toEqual([...getIds(SORTS.listed), ...honest.slice(0, PLAIN.length)].sort())
+  expect(found(spams)).toEqual(getIds(SORTS.spam).sort())
+  expect(found(unreadable)).toEqual(getIds(SORTS.unreadable).sort())
   expect(figures.filter(({ withdrawal }) => withdrawal !== undefined).length).toBeGreaterThan(3)
   await expectPaid(figures)
 })
@@ -128,12 +128,12 @@ test(`a wallet of ${BURNING} positions in a token that burns gas is read whole, 
   await expectPaid(figures)
 })
 
-test('one position whose token has no readable decimals is 503 and says why', async () => {
+test('a position whose token has no readable decimals answers 503 with the reason', async () => {
   const { reader } = reading()
   const lives = () => {
     throw new Error('Expected no question about a life')
   }
-  const one = positionRoute({ chainIds: [1], reader: () => reader, lives })
+  const one = positionRoute({ chainIds: [1], reader: () => reader, histories: lives })
   for (const kind of ['decimals255', 'gasBurner', 'removed'] as const) {
     const id = String(ids.get(kind))
     const failure = await callRoute(one, { params: { id } }).then(String, (error: unknown) => error)

@@ -24,7 +24,7 @@ import { callRoute } from '../../support/call_route.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { countedClient, patient } from '../uniswap_v3/support.ts'
-import { everyIdOf, readerOf } from './support.ts'
+import { createFindEveryId, createTestReader } from './support.ts'
 
 const NAMES = ['plain', 'native', 'dynamicFee', 'feeTaking', 'customCurve', 'forbidding', 'protocolFee'] as const
 const OWNER = toWalletAddress('v4 routes owner')
@@ -76,11 +76,11 @@ interface Set {
   readonly id?: number
 }
 
-function setUp({ find = everyIdOf(devnet), url = devnet.rpcUrl, id = 1 }: Set = {}) {
+function setUp({ find = createFindEveryId(devnet), url = devnet.rpcUrl, id = 1 }: Set = {}) {
   const { client, requests } = countedClient(createDevnetChain(devnet, { id, rpcUrls: [url] }))
-  const { reader } = readerOf(client, { find })
-  const lives = once(() => createUniswapV4Histories({ ...past, clock: systemClock, reader }))
-  const options = { chainIds: [1, 5], reader: () => reader, lives }
+  const { reader } = createTestReader(client, { find })
+  const histories = once(() => createUniswapV4Histories({ ...past, clock: systemClock, reader }))
+  const options = { chainIds: [1, 5], reader: () => reader, histories }
   return { list: listRoute(options), one: positionRoute(options), reader, requests }
 }
 
@@ -110,38 +110,38 @@ describe('GET /v1/positions/uniswap-v4', () => {
     expect(first.reply.asOf).toEqual([{ chainId: 1, blockNumber: await devnet.client.getBlockNumber() }])
   })
 
-  test('lists closed positions with status=inactive, one credit each; burned ones are none', async () => {
+  test('lists closed positions with status=inactive, one credit each, and no burned ones', async () => {
     const answer = await callRoute(setUp().list, { query: `wallet=${OWNER}&status=inactive` })
     expect([idsIn(answer), answer.credits]).toEqual([[closed], 1])
   })
 
-  test('says of each pool its hook with permissions, the fee in force, who sets it, and what the protocol takes', async () => {
+  test('shows for each pool its hook with permissions, the fee in force and the protocol fee', async () => {
     const { reply } = await callRoute(setUp().list, { query: `wallet=${OWNER}` })
     const pools = Object.fromEntries(
       (
         reply.data as { token_id: string; position_state: { pool: object; token0: { id: string; symbol: string } } }[]
       ).map(({ token_id, position_state: { pool, token0 } }) => [token_id, { ...pool, token0 }]),
     )
-    const poolOf = (name: V4PoolName) => pools[String(ids.get(name))]
-    expect(poolOf('plain')).toMatchObject({ id: v4.pools.plain.id, feeTier: '3000', hooks: null, protocolFee: '0' })
-    expect(poolOf('native')).toMatchObject({ token0: { id: zeroAddress, symbol: 'ETH' }, tickSpacing: '10' })
-    expect(poolOf('dynamicFee')).toMatchObject({
+    const getPool = (name: V4PoolName) => pools[String(ids.get(name))]
+    expect(getPool('plain')).toMatchObject({ id: v4.pools.plain.id, feeTier: '3000', hooks: null, protocolFee: '0' })
+    expect(getPool('native')).toMatchObject({ token0: { id: zeroAddress, symbol: 'ETH' }, tickSpacing: '10' })
+    expect(getPool('dynamicFee')).toMatchObject({
       feeTier: '3000',
       isDynamicFee: true,
       hooks: { permissions: ['afterInitialize', 'beforeSwap'] },
     })
-    expect(poolOf('feeTaking')).toMatchObject({
+    expect(getPool('feeTaking')).toMatchObject({
       isDynamicFee: false,
       hooks: {
         permissions: ['afterRemoveLiquidity', 'afterSwap', 'afterSwapReturnsDelta', 'afterRemoveLiquidityReturnsDelta'],
       },
     })
-    expect(poolOf('forbidding')).toMatchObject({ hooks: { permissions: ['beforeRemoveLiquidity'] } })
-    expect(poolOf('protocolFee')).toMatchObject({ protocolFee: String((1_000 << 12) | 500) })
+    expect(getPool('forbidding')).toMatchObject({ hooks: { permissions: ['beforeRemoveLiquidity'] } })
+    expect(getPool('protocolFee')).toMatchObject({ protocolFee: String((1_000 << 12) | 500) })
     expect(JSON.stringify(pools).toLowerCase()).toContain(HOOKS.feeTaking.toLowerCase())
   })
 
-  test('adds figures with full=true, fifteen credits each, and what a withdrawal pays where a hook sees it', async () => {
+  test('adds figures with full=true, fifteen credits each, and withdrawable amounts behind hooks', async () => {
     const { list } = setUp()
     const seen = (['feeTaking', 'forbidding'] as const).map((name) => ({
       pool: v4.pools[name],
@@ -169,13 +169,15 @@ describe('GET /v1/positions/uniswap-v4', () => {
     })
   })
 
-  test('withdrawals that are known to be needed are executed in the call that reads the list', async () => {
+  test('executes withdrawals known to be needed in the call that reads the list', async () => {
     const { reader, requests } = setUp()
-    const places = [...reader.places.values()]
+    const places = [...reader.targets.values()]
     const full = async () => {
-      const reads = await reader.readWallet(OWNER, { places, full: true, signal: patient })
+      const reads = await reader.readWallet(OWNER, { targets: places, full: true, signal: patient })
       const positions = reads.flatMap((read) => read.positions).map((each) => each.whole())
-      return (await reader.readFull(positions, { places, reads, signal: patient })).map(({ withdrawal }) => withdrawal)
+      return (await reader.readFull(positions, { targets: places, reads, signal: patient })).map(
+        ({ withdrawal }) => withdrawal,
+      )
     }
     const first = await full()
     expect(first.filter((each) => each !== undefined)).toHaveLength(2)
@@ -184,7 +186,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     expect(requests).toEqual(['eth_call'])
   })
 
-  test('a wallet whose ids are known takes one request, and so does one without positions', async () => {
+  test('takes one request for a wallet with cached ids, and for one without positions', async () => {
     const { list, requests } = setUp()
     await callRoute(list, { query: `wallet=${OWNER}` })
     requests.length = 0
@@ -199,8 +201,8 @@ describe('GET /v1/positions/uniswap-v4', () => {
     }
   })
 
-  test('is never short: if an id is missing, it is 503 and names the check', async () => {
-    const all = everyIdOf(devnet)
+  test('never omits a position: a missing id answers 503 and names the check', async () => {
+    const all = createFindEveryId(devnet)
     const missing = ids.get('native')
     const find: FindOwnedIds = async (...asked) => (await all(...asked)).filter((id) => id !== missing)
     const { code, message } = await refused(callRoute(setUp({ find }).list, { query: `wallet=${OWNER}` }))
@@ -209,7 +211,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     expect(message).toContain('owns 8, and 7 were found')
   })
 
-  test('heals itself when the wallet gets and gives positions between two answers', async () => {
+  test('recovers when the wallet receives and sends positions between two answers', async () => {
     const { list } = setUp()
     const wallet = toWalletAddress('v4 routes changing')
     const pool = v4.pools.plain
@@ -222,7 +224,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     expect(idsIn(await callRoute(list, { query: `wallet=${wallet}` }))).toEqual([second])
   })
 
-  test('answers past blocks, and nothing before the manager stood', async () => {
+  test('answers past blocks, with no positions before the manager was deployed', async () => {
     const { list, one } = setUp()
     const early = await callRoute(list, { query: `wallet=${OWNER}&chain_id=1&at_block=${before}` })
     expect([idsIn(early), early.credits]).toEqual([[], 0])
@@ -250,7 +252,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     expect(message).toContain('Cannot list 123456 positions on chain 1')
   })
 
-  test('refuses what cannot be meant', async () => {
+  test('refuses invalid parameters', async () => {
     const { list, one } = setUp()
     for (const [query, code, words] of [
       ['', 'MISSING_PARAMETER', 'wallet'],
@@ -272,7 +274,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     expect(single.code).toBe('NOT_FOUND')
   })
 
-  test('says the same by an endpoint that ignores state overrides, and by one that refuses them', async () => {
+  test('answers the same with an endpoint that ignores state overrides, and with one that refuses them', async () => {
     const { list } = setUp()
     const expected = (await callRoute(list, { query: `wallet=${OWNER}` })).reply
     for (const how of ['ignore', 'refuse'] as const) {
@@ -310,7 +312,7 @@ describe('GET /v1/positions/uniswap-v4/{id}', () => {
     expect(full.reply.data).toMatchObject({ in_range: true, usd: { token0_price_source: 'wrapper' } })
   })
 
-  test('a closed position can be withdrawn for nothing, whatever its hook does', async () => {
+  test('shows a withdrawal of zero for a closed position, with any hook', async () => {
     const pool = v4.pools.feeTaking
     const range = rangeAround(pool, -60, 60)
     const liquidity = liquidityWorth(pool, { ...range, usd: 100 })
@@ -325,7 +327,7 @@ describe('GET /v1/positions/uniswap-v4/{id}', () => {
     await devnet.send([burnCall({ pool, tokenId, owner: OWNER })])
   })
 
-  test('does not know ids that nobody owns, and refuses what is no id', async () => {
+  test('answers 404 for ids without an owner, and refuses invalid ids', async () => {
     const { one } = setUp()
     for (const id of ['0', String(burned), '99999999', String(2n ** 256n - 1n)]) {
       expect([id, (await refused(callRoute(one, { params: { id } }))).code]).toEqual([id, 'NOT_FOUND'])

@@ -12,7 +12,7 @@ import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { countedClient, patient } from '../uniswap_v3/support.ts'
 import { buildCrowd, type Crowd, type Member } from './crowd.ts'
-import { everyIdOf, readerOf } from './support.ts'
+import { createFindEveryId, createTestReader } from './support.ts'
 
 const LIMIT_MS = 240_000
 const COUNT = 1_000
@@ -30,9 +30,9 @@ beforeAll(async () => {
   crowds = await buildCrowd(devnet, { seed: 21, count: COUNT })
   for (const each of crowds.flatMap((crowd) => crowd.members)) members.set(each.tokenId, each)
   const { client } = countedClient(createDevnetChain(devnet))
-  const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
+  const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   for (const { owner } of crowds) {
-    const [found] = await reader.readWallet(owner, { places, signal: patient })
+    const [found] = await reader.readWallet(owner, { targets: places, signal: patient })
     for (const position of found?.positions ?? []) read.set(position.tokenId, position.whole())
   }
 }, LIMIT_MS)
@@ -41,12 +41,12 @@ beforeAll(async () => {
 async function view(
   positions: readonly Position[],
   functionName: 'getSlot0' | 'getFeeGrowthInside' | 'getPositionInfo',
-  argsOf: (position: Position) => readonly unknown[],
+  getArgs: (position: Position) => readonly unknown[],
 ): Promise<(readonly (bigint | number)[])[]> {
   const abi: Abi = STATE_VIEW_ABI
   const answers = await devnet.rpc.batch<Hex>(
     positions.map((position) => {
-      const data = encodeFunctionData({ abi, functionName, args: argsOf(position) })
+      const data = encodeFunctionData({ abi, functionName, args: getArgs(position) })
       return { method: 'eth_call', params: [{ to: UNISWAP_V4.stateView, data }, 'latest'] }
     }),
   )
@@ -55,7 +55,7 @@ async function view(
 
 const Q128 = 1n << 128n
 
-test(`state and fees of ${COUNT} random positions in pools of every kind are what StateView says`, async () => {
+test(`state and fees of ${COUNT} random positions in pools of every kind equal those of StateView`, async () => {
   const positions = [...read.values()]
   expect(positions.map(({ tokenId }) => tokenId).sort()).toEqual([...members.keys()].sort())
   const slots = await view(positions, 'getSlot0', ({ pool }) => [pool.id])
@@ -101,7 +101,7 @@ test(`state and fees of ${COUNT} random positions in pools of every kind are wha
   })
 })
 
-test('what the pool owes for their liquidity is what Uniswap’s SDK says', () => {
+test('the amounts that the pool owes for their liquidity equal those of Uniswap’s SDK', () => {
   const currency = ({ address, decimals }: Position['token0']) =>
     address === zeroAddress ? Ether.onChain(1) : new Token(1, address, decimals)
   for (const position of read.values()) {

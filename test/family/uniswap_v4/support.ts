@@ -17,8 +17,8 @@ export const DEPLOYMENT: UniswapV4Deployment = {
   startBlock: 0,
 }
 
-/** Every id that was ever minted up to a block may be anybody's. */
-export function everyIdOf({ rpc }: Devnet): FindOwnedIds {
+/** Creates a finder that returns every id minted up to a block. */
+export function createFindEveryId({ rpc }: Devnet): FindOwnedIds {
   const data = encodeFunctionData({ abi: POSITION_MANAGER_ABI, functionName: 'nextTokenId' })
   return async (_, { hash }) => {
     const next = await rpc.call<Hex>('eth_call', { to: UNISWAP_V4.positionManager, data }, { blockHash: hash })
@@ -26,8 +26,8 @@ export function everyIdOf({ rpc }: Devnet): FindOwnedIds {
   }
 }
 
-/** A reader of one chain, and its only place. */
-export function readerOf(
+/** Creates a reader of one chain, with its only target. */
+export function createTestReader(
   client: FinanceClient,
   options: {
     readonly find: FindOwnedIds
@@ -41,11 +41,11 @@ export function readerOf(
     clock: systemClock,
     ...others,
   })
-  const places: readonly UniswapV4Target[] = [...reader.places.values()]
+  const places: readonly UniswapV4Target[] = [...reader.targets.values()]
   return { reader, places }
 }
 
-/** Gas that a call with its overrides takes at the newest block, as an endpoint was asked it. */
+/** Estimates the gas of a call with its overrides at the newest block, with the parameters that an endpoint got. */
 export async function gasOfCall({ rpc }: Devnet, request: SeenRequest | undefined): Promise<number> {
   const [call, , stateOverrides] = request?.params ?? []
   const options = { stateOverrides, tracer: 'callTracer', tracerConfig: { onlyTopCall: true } }

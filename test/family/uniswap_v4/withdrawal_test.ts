@@ -23,7 +23,7 @@ import { coreHookCode, placeHook } from '../../devnet/uniswap_v4/place.ts'
 import { ETHER, liquidityWorth, usdToRaw, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
 import { buildV4RandomPositions } from '../../devnet/uniswap_v4/random_positions.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { DEPLOYMENT, everyIdOf, gasOfCall, readerOf } from './support.ts'
+import { createFindEveryId, createTestReader, DEPLOYMENT, gasOfCall } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
@@ -89,11 +89,11 @@ function read(owner: Address, ids: readonly bigint[], together = false) {
         { ...lens, read: (access) => readWithdrawals(access, { owner, ids, deployment: DEPLOYMENT }) },
         within,
       ),
-    { signal: patient, budgetMs: 30_000, together },
+    { signal: patient, budgetMs: 30_000, isBundled: together },
   )
 }
 
-function saidOf(paid: Paid | null | undefined): Withdrawal {
+function toWithdrawal(paid: Paid | null | undefined): Withdrawal {
   if (paid === null || paid === undefined) return { error: 'reverts' }
   return { paid }
 }
@@ -115,7 +115,7 @@ async function trade(pool: V4PoolOf): Promise<void> {
 }
 
 test(
-  'every withdrawal pays what the real one pays, reverts included, in pools of every kind after random lives',
+  'every withdrawal pays what the real one pays, reverts included, in pools of every kind after random histories',
   async () => {
     const pools = [...Object.values(v4.pools), ...taxed]
     const { positions } = await buildV4RandomPositions(v4, { seed: 5, rounds: 60, wallets: 10, pools })
@@ -127,7 +127,7 @@ test(
       const ids = living.filter((each) => each.owner === owner).map(({ tokenId }) => tokenId)
       const { byId } = await read(owner, ids)
       const expected = hooked.flatMap((each, index): [bigint, Withdrawal][] =>
-        each.owner === owner ? [[each.tokenId, saidOf(paid[index])]] : [],
+        each.owner === owner ? [[each.tokenId, toWithdrawal(paid[index])]] : [],
       )
       expect([...byId]).toEqual(expected)
       for (const [, outcome] of expected) {
@@ -161,22 +161,22 @@ test('25 withdrawals take one request and at most 6 million gas, and change noth
   )
 })
 
-test('the withdrawals of two owners and the list of a third leave in one request, and none sees another', async () => {
+test('withdrawals of two owners and the list of a third share one request independently', async () => {
   const owners = [toWalletAddress('withdraws beside 0'), toWalletAddress('withdraws beside 1')] as const
   const pool = v4.pools.feeTaking
   const ids = await v4.mintMany(owners.map((recipient) => mintRequest(pool, recipient)))
   await trade(pool)
   const paid = await v4.realBurns(ids.map((tokenId, index) => ({ pool, tokenId, owner: owners[index] ?? BANK })))
-  const { judge } = createSpamFilter()
+  const { classify: classifyToken } = createSpamFilter()
   const list = () => {
-    const asked = { chain: client.chain, deployment: DEPLOYMENT, judge, spam: 'apart' } as const
+    const asked = { chain: client.chain, deployment: DEPLOYMENT, classifyToken, spam: 'apart' } as const
     const lens = { ...LENS, chainId: devnet.chainId, clock: systemClock }
     return client.read(
       (endpoint, within) => {
         const wallet = { wallet: owners[0], ids, positionsMax: 100 }
         return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, wallet, asked) }, within)
       },
-      { signal: patient, together: true },
+      { signal: patient, isBundled: true },
     )
   }
   await list()
@@ -187,7 +187,7 @@ test('the withdrawals of two owners and the list of a third leave in one request
     list(),
   ])
   expect(faulty.seen).toHaveLength(1)
-  expect([...first.byId.values(), ...second.byId.values()]).toEqual(paid.map(saidOf))
+  expect([...first.byId.values(), ...second.byId.values()]).toEqual(paid.map(toWithdrawal))
   expect(owned).toEqual(ids.slice(0, 1))
 })
 
@@ -222,7 +222,7 @@ test(
       const isHarmed = index % 2 === 0 && index / 2 < 4
       // What takes more gas than a reading gives is not said to pay nothing.
       if (isHarmed) expect(said).toEqual({ error: expect.stringMatching(/^(reverts|unsupported)$/) })
-      else expect(said).toEqual(saidOf(paid[index]))
+      else expect(said).toEqual(toWithdrawal(paid[index]))
     }
     // As many of them as a page holds.
     const worst = changes[2]
@@ -232,13 +232,13 @@ test(
     const good = await mint(v4.pools.feeTaking, owner)
     const crowded = await read(owner, [...many, good])
     const [real] = await v4.realBurns([{ pool: v4.pools.feeTaking, owner, tokenId: good }])
-    expect(crowded.byId.get(good)).toEqual(saidOf(real))
+    expect(crowded.byId.get(good)).toEqual(toWithdrawal(real))
     expect(many.map((id) => crowded.byId.get(id))).toEqual(many.map(() => UNSUPPORTED))
   },
   BUILD_LIMIT_MS,
 )
 
-test('a contract, an id of somebody else, a burned one and none at all: each answers for itself', async () => {
+test('a contract, an id of another owner, a burned id and no id each get their own outcome', async () => {
   const [receipt] = await devnet.send([{ from: BANK, data: ownCreationCode('Actor') }])
   const contract = receipt?.contractAddress ?? '0x'
   const pool = v4.pools.feeTaking
@@ -247,7 +247,7 @@ test('a contract, an id of somebody else, a burned one and none at all: each ans
   const [paid] = await v4.realBurns([{ pool, owner: contract, tokenId: own }])
   const { byId } = await read(contract, [own, foreign, burned, 10n ** 30n])
   expect([...byId]).toEqual([
-    [own, saidOf(paid)],
+    [own, toWithdrawal(paid)],
     [foreign, { error: 'reverts' }],
   ])
   expect((await read(contract, [])).byId.size).toBe(0)
@@ -257,19 +257,19 @@ test('a contract, an id of somebody else, a burned one and none at all: each ans
   expect([...(await read(pool.key.hooks, [held])).byId]).toEqual([[held, UNSUPPORTED]])
 })
 
-test('an endpoint that does not override code is refused, and positions are then unsupported', async () => {
+test('an endpoint that does not override code is refused, and its positions are unsupported', async () => {
   const owner = toWalletAddress('withdraws without overrides')
   const pool = v4.pools.feeTaking
   const id = await mint(pool, owner)
-  const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
+  const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   const withdrawn = async () => {
-    const reads = await reader.readWallet(owner, { places, signal: patient })
+    const reads = await reader.readWallet(owner, { targets: places, signal: patient })
     const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
-    const full = await reader.readFull(positions, { places, reads, signal: patient })
+    const full = await reader.readFull(positions, { targets: places, reads, signal: patient })
     return full.map(({ withdrawal }) => withdrawal)
   }
   const [paid] = await v4.realBurns([{ pool, owner, tokenId: id }])
-  expect(await withdrawn()).toEqual([saidOf(paid)])
+  expect(await withdrawn()).toEqual([toWithdrawal(paid)])
   for (const how of ['ignore', 'refuse'] as const) {
     faulty.rule(() => ({ kind: 'no_overrides', how }))
     const failure = await read(owner, [id]).then(() => 'an answer', String)

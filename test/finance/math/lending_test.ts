@@ -75,14 +75,14 @@ describe('figures of a position', () => {
     ).toEqual(expected)
   })
 
-  test('are about the debt as risk counts it, but leverage is about the real one', () => {
+  test('use the risk debt, but leverage uses the real debt', () => {
     const factored = { ...TYPICAL, riskDebt: 5_000n * PER_USD }
     expect(text(healthFactor(factored))).toBe('1.600000')
     expect(text(currentLtv(factored))).toBe('0.500000')
     expect(text(positionLeverage(factored))).toBe('1.666667')
   })
 
-  test('are about the collateral, but leverage is about everything supplied', () => {
+  test('use the collateral, but leverage uses everything supplied', () => {
     const half = { ...TYPICAL, collateral: 5_000n * PER_USD, liquidationLimit: 4_000n * PER_USD }
     expect(text(currentLtv(half))).toBe('0.800000')
     expect(text(liquidationThreshold(half))).toBe('0.800000')
@@ -103,7 +103,7 @@ describe('safeBorrowUsd()', () => {
     expect(text(safeBorrowUsd(totals, target(at)))).toBe(expected)
   })
 
-  test('is the last unit that there is room for', () => {
+  test('is exact to the last unit of room', () => {
     const one = { ...EMPTY, liquidationLimit: 2n, borrowLimit: 1n, perUsd: 1n }
     expect(text(safeBorrowUsd(one, target('1.00000001')))).toBe('1.000000')
     expect(text(safeBorrowUsd({ ...one, riskDebt: 1n }, target('1.00000001')))).toBe('0.000000')

@@ -48,7 +48,7 @@ describe('sqrtPriceAtTickX96() against a real pool', () => {
   }, 60_000)
 
   /** The tick that the pool takes a price for, in one call that leaves nothing behind. */
-  async function tickOf(sqrtPriceX96: bigint): Promise<number | undefined> {
+  async function readTick(sqrtPriceX96: bigint): Promise<number | undefined> {
     const initialize = encodeFunctionData({ abi: ABI, functionName: 'initialize', args: [sqrtPriceX96] })
     const slot0 = encodeFunctionData({ abi: ABI, functionName: 'slot0' })
     const { result } = await devnet.client.simulateContract({
@@ -73,7 +73,7 @@ describe('sqrtPriceAtTickX96() against a real pool', () => {
     ]
     for (const each of new Set(ticks.flatMap((value) => [value, -value]))) {
       const price = sqrtPriceAtTickX96(each)
-      expect({ tick: each, at: await tickOf(price), below: await tickOf(price - 1n) }).toEqual({
+      expect({ tick: each, at: await readTick(price), below: await readTick(price - 1n) }).toEqual({
         tick: each,
         at: each,
         below: each - 1,
@@ -84,10 +84,10 @@ describe('sqrtPriceAtTickX96() against a real pool', () => {
   test('has the limits that a pool has', async () => {
     expect(sqrtPriceAtTickX96(TICK_MIN)).toBe(4_295_128_739n)
     expect(sqrtPriceAtTickX96(TICK_MAX)).toBe(1_461_446_703_485_210_103_287_273_052_203_988_822_378_723_970_342n)
-    expect(await tickOf(sqrtPriceAtTickX96(TICK_MIN))).toBe(TICK_MIN)
-    expect(await tickOf(sqrtPriceAtTickX96(TICK_MIN) - 1n)).toBeUndefined()
-    expect(await tickOf(sqrtPriceAtTickX96(TICK_MAX) - 1n)).toBe(TICK_MAX - 1)
-    expect(await tickOf(sqrtPriceAtTickX96(TICK_MAX))).toBeUndefined()
+    expect(await readTick(sqrtPriceAtTickX96(TICK_MIN))).toBe(TICK_MIN)
+    expect(await readTick(sqrtPriceAtTickX96(TICK_MIN) - 1n)).toBeUndefined()
+    expect(await readTick(sqrtPriceAtTickX96(TICK_MAX) - 1n)).toBe(TICK_MAX - 1)
+    expect(await readTick(sqrtPriceAtTickX96(TICK_MAX))).toBeUndefined()
     for (const beyond of [TICK_MIN - 1, TICK_MAX + 1, 0.5, Number.NaN]) {
       expect(() => sqrtPriceAtTickX96(beyond)).toThrow(RangeError)
     }
@@ -119,7 +119,7 @@ describe('principal()', () => {
     )
   })
 
-  test('of a single unit of liquidity is what it can be', () => {
+  test('of a single unit of liquidity is as exact as possible', () => {
     const range = { tickLower: -887_272, tickUpper: 887_272 }
     const { amount0 } = principal({ sqrtPriceX96: sqrtPriceAtTickX96(-887_272), liquidity: 1n, ...range })
     expect(amount0).toBeGreaterThan(2n ** 63n)
@@ -159,7 +159,7 @@ describe('feeGrowthInside()', () => {
     )
   })
 
-  test('is what grew while the price was inside', () => {
+  test('is the growth while the price was inside', () => {
     const none = { growth0: 0n, growth1: 0n }
     const grown = (value: bigint) => ({ growth0: value, growth1: 2n * value })
     const ends = { tickLower: -10, tickUpper: 10 }
@@ -182,7 +182,7 @@ describe('feeGrowthInside()', () => {
   })
 })
 
-describe('priceText()', () => {
+describe('formatPoolPrice()', () => {
   test('gives 18 significant digits, halves away from zero, without zeros at the end', () => {
     const at = (sqrtPriceX96: bigint, decimals0: number, decimals1: number, inverse = false) =>
       formatPoolPrice(sqrtPriceX96, { decimals0, decimals1, inverse })

@@ -46,7 +46,7 @@ describe('apyFromApr()', () => {
     )
   })
 
-  test('agrees with double precision as far as that goes', () => {
+  test('agrees with double precision within its accuracy', () => {
     fc.assert(
       fc.property(fc.double({ min: 1e-6, max: 20, noNaN: true }), (apr) => {
         const apy = Number(apyFromApr(BigInt(Math.round(apr * 1e15)) * 10n ** 12n)) / 1e27
@@ -62,7 +62,7 @@ describe('apyFromApr()', () => {
     expect(Math.abs((1 + 1e-4 / 63_072_000) ** 63_072_000 - 1 - Number(apy) / 1e27)).toBeGreaterThan(1e-10)
   })
 
-  test('of nothing is nothing, and of one period the rate itself', () => {
+  test('is zero for a zero rate, and the rate itself for one period', () => {
     expect(apyFromApr(0n)).toBe(0n)
     fc.assert(fc.property(fc.bigInt(0n, APR_RAY_MAX), (apr) => expect(apyFromApr(apr, 1n)).toBe(apr)))
   })
@@ -77,7 +77,7 @@ describe('apyFromApr()', () => {
     )
   })
 
-  test('answers the largest rate and refuses more and less than nothing', () => {
+  test('accepts the largest rate and refuses a higher or a negative one', () => {
     expect(apyFromApr(APR_RAY_MAX).toString().length).toBeGreaterThan(4000)
     expect(() => apyFromApr(APR_RAY_MAX + 1n)).toThrow(RangeError)
     expect(() => apyFromApr(-1n)).toThrow(RangeError)

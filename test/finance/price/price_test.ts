@@ -42,7 +42,7 @@ const ANSWERS: Answers = {
 
 type Answers = UsdAnswers & { readonly blockTimestampSec: bigint }
 
-/** What becomes of the answers on Ethereum with these prices. */
+/** Computes the price from the answers on Ethereum with these sources. */
 function priced(prices: ChainPrices, { blockTimestampSec, ...answers }: Answers, token: Address = TOKEN) {
   return computeUsdPrice(token, { chain: chainWith(prices), answers, blockTimestampSec })
 }
@@ -53,15 +53,15 @@ function chainWith(prices: ChainPrices): FinanceChain {
   return { ...ethereum, prices }
 }
 
-test('usdPriceOf() gives all digits of a feed’s answer', () => {
-  const priceOf = (change: Partial<FeedRound>) =>
+test('computeUsdPrice() returns all digits of a feed’s answer', () => {
+  const computePrice = (change: Partial<FeedRound>) =>
     priced(FED, { ...ANSWERS, round: { ...ROUND, ...change }, aave: undefined })
-  expect(priceOf({})).toEqual({ kind: 'price', price: { units: 345_612_345_678n, scale: 8, source: 'feed' } })
-  expect(priceOf({ answer: 1n, decimals: 18 })).toMatchObject({ price: { units: 1n, scale: 18 } })
-  expect(priceOf({ decimals: 0 })).toMatchObject({ price: { scale: 0 } })
+  expect(computePrice({})).toEqual({ kind: 'price', price: { units: 345_612_345_678n, scale: 8, source: 'feed' } })
+  expect(computePrice({ answer: 1n, decimals: 18 })).toMatchObject({ price: { units: 1n, scale: 18 } })
+  expect(computePrice({ decimals: 0 })).toMatchObject({ price: { scale: 0 } })
 })
 
-test('usdPriceOf() takes a round that is five minutes late, and not one that is a second later', () => {
+test('computeUsdPrice() accepts a round that is five minutes late, and rejects one a second later', () => {
   const at = (ageSec: bigint) => ({ ...ANSWERS, aave: undefined, blockTimestampSec: ROUND.updatedAtSec + ageSec })
   expect(priced(FED, at(3_900n)).kind).toBe('price')
   expect(priced(FED, at(3_901n)).kind).toBe('missing')
@@ -77,7 +77,7 @@ test.each([
   ['half a decimal', 'has unusable decimals', { decimals: 8.5 }],
   ['no number of decimals', 'has unusable decimals', { decimals: Number.NaN }],
 ] as [string, string, Partial<FeedRound>][])(
-  'usdPriceOf() gives no price from a feed with %s: it %s',
+  'computeUsdPrice() returns no price from a feed with %s: it %s',
   (_, why, change) => {
     const answers = { ...ANSWERS, round: { ...ROUND, ...change }, aave: undefined }
     const reason = why === 'is stale' ? 'stale' : 'unpriced'
@@ -91,7 +91,7 @@ test.each([
   ["Aave's oracle before the list", LISTED, {}, 'aave_oracle', 99_000_000n, 8],
   ['a dollar if only the list knows the token', LISTED, { aave: undefined }, 'stablecoin', 1n, 0],
 ] as [string, ChainPrices, Partial<Answers>, string, bigint, number][])(
-  'usdPriceOf() takes %s, and says so',
+  'computeUsdPrice() uses %s, and names the source',
   (_, prices, change, source, units, scale) => {
     const outcome = priced(prices, { ...ANSWERS, ...change })
     expect(outcome).toEqual({ kind: 'price', price: { units, scale, source } } as never)
@@ -108,14 +108,14 @@ test.each([
   ['a price of zero at Aave', LISTED, { aave: { price: 0n } }, "Aave's oracle has no price for it"],
   ['a token without a source', UNFED, { aave: undefined }, 'no source of its price is configured'],
 ] as [string, ChainPrices, Partial<Answers>, string][])(
-  'usdPriceOf() gives no price for %s, even if Aave or the list has one',
+  'computeUsdPrice() returns no price for %s, even if Aave or the list has one',
   (_, prices, change, because) => {
     const outcome = priced(prices, { ...ANSWERS, ...change })
     expect(outcome).toMatchObject({ kind: 'missing', because })
   },
 )
 
-describe('usdPriceOf() of a wrapper', () => {
+describe('computeUsdPrice() of a wrapper', () => {
   const [OUTER, INNER] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const
   const WRAPPED: ChainPrices = {
     ...FED,
@@ -124,7 +124,7 @@ describe('usdPriceOf() of a wrapper', () => {
   const unasked = { ...ANSWERS, aave: undefined }
   const rate = (units: bigint, scale = 18) => ({ units, scale })
 
-  test('is the price of what is inside times the rate, to 18 significant digits, and never said to be an oracle’s', () => {
+  test('is the price of the token inside times the rate, to 18 significant digits, never with oracle confidence', () => {
     const one = priced(WRAPPED, { ...unasked, rates: [rate(1_234_567_890_123_456_789n)] }, INNER)
     // The product is 4266.81904404307269856…
     expect(one).toEqual({ kind: 'price', price: { units: 426_681_904_404_307_270n, scale: 14, source: 'wrapper' } })
@@ -161,12 +161,12 @@ describe('usdPriceOf() of a wrapper', () => {
     },
   )
 
-  test('is none of a token that is in no table', () => {
+  test('throws for a token that is in no table', () => {
     expect(() => priced(FED, { ...unasked, rates: [rate(1n)] })).toThrow('a lens opened what is not a wrapper')
   })
 })
 
-test('confidenceOf() and ifDirect() tell sources apart', () => {
+test('getConfidence() and asDirectPrice() distinguish sources', () => {
   const of = (source: UsdPriceSource) => ({ units: 1n, scale: 0, source })
   const sources = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
   expect(sources.map((source) => getConfidence(of(source)))).toEqual([

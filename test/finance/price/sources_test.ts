@@ -13,13 +13,13 @@ test('the guide counts what prices the listed tokens of each chain', async () =>
   for (const chain of FINANCE_CHAINS) {
     const { name, tokens } = chain
     const row = guide.match(new RegExp(`^\\| ${name} \\| (\\d.*) \\|$`, 'm'))?.[1]
-    const counts = countsOf(chain)
+    const counts = countSources(chain)
     expect([name, row]).toEqual([name, tokens.addresses.length < LISTED_MIN ? undefined : counts.join(' | ')])
   }
 })
 
-/** How many tokens are listed, and of how many each source is the first that applies; the last count has none. */
-function countsOf({ id, tokens: { addresses }, prices }: FinanceChain): number[] {
+/** Counts listed tokens, and tokens by their first applicable source; the last count is without a source. */
+function countSources({ id, tokens: { addresses }, prices }: FinanceChain): number[] {
   const market = AAVE_MARKETS.find(({ chainId, oracle }) => chainId === id && oracle === prices.aaveOracle)
   const assets = new Set(market?.assets.map((asset) => getAddress(asset.toLowerCase())))
   const hasPools = prices.uniswapV3Factory !== undefined

@@ -4,7 +4,7 @@ import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import type { ChainPrices, FinanceClient } from '../../../src/finance/chain.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
-import { clientOf, codeOf, deploy, listedChain, mintCall, read } from '../token/balance/world.ts'
+import { createClient, createCode, deploy, listedChain, mintCall, read } from '../token/balance/world.ts'
 
 const { usdc, weth } = TOKENS
 const WALLET = toWalletAddress('wrappers')
@@ -22,13 +22,13 @@ let [vault, staked, rated, nested, deep, liar]: Address[] = []
 beforeAll(async () => {
   devnet = await sharedDevnet()
   ;[vault, staked, rated, liar] = await deploy(devnet, [
-    codeOf('Vault', usdc.address, 18),
-    codeOf('Vault', weth.address, 18),
-    codeOf('Vault', weth.address, 18),
-    codeOf('Vault', usdc.address, 18),
+    createCode('Vault', usdc.address, 18),
+    createCode('Vault', weth.address, 18),
+    createCode('Vault', weth.address, 18),
+    createCode('Vault', usdc.address, 18),
   ])
-  ;[nested] = await deploy(devnet, [codeOf('Vault', at(vault), 18)])
-  ;[deep] = await deploy(devnet, [codeOf('Vault', at(nested), 18)])
+  ;[nested] = await deploy(devnet, [createCode('Vault', at(vault), 18)])
+  ;[deep] = await deploy(devnet, [createCode('Vault', at(nested), 18)])
   await devnet.send([
     ...[vault, staked, rated, nested, deep, liar].map((each) => mintCall(at(each), WALLET, 2n * UNIT)),
     ...[vault, liar].map((each) => mintCall(usdc.address, at(each), 3_000_001n)),
@@ -60,11 +60,11 @@ function clientWith(prices: Partial<ChainPrices> = {}): FinanceClient {
     [at(nested)]: { kind: 'erc4626', of: at(vault) },
     [at(deep)]: { kind: 'erc4626', of: at(nested) },
   }
-  return clientOf({ ...chain, prices: { ...chain.prices, wrappers, ...prices } })
+  return createClient({ ...chain, prices: { ...chain.prices, wrappers, ...prices } })
 }
 
 /** Prices by token; the reason if one is missing. */
-async function pricesBy(client: FinanceClient, way: (typeof LENS_MODES)[number] = 'override') {
+async function readPrices(client: FinanceClient, way: (typeof LENS_MODES)[number] = 'override') {
   const { rows } = await read(client, { wallet: WALLET, way })
   return new Map(
     rows.map(({ token, price }) => [
@@ -76,7 +76,7 @@ async function pricesBy(client: FinanceClient, way: (typeof LENS_MODES)[number] 
   )
 }
 
-async function rateOf(token: Address): Promise<number> {
+async function readRate(token: Address): Promise<number> {
   const data = encodeFunctionData({ abi: ABI, functionName: 'convertToAssets', args: [UNIT] })
   return Number(await devnet.rpc.call<Hex>('eth_call', { to: token, data }, 'latest'))
 }
@@ -86,12 +86,12 @@ async function setMood(token: Address, mood: number): Promise<void> {
   await devnet.send([{ from: BANK, to: token, data }])
 }
 
-test.each(LENS_MODES)('wrappers of the table are worth what their contract says, two deep, by %s', async (way) => {
-  const prices = await pricesBy(clientWith(), way)
-  const one = (await rateOf(at(vault))) / 1e6
+test.each(LENS_MODES)('wrappers of the table are priced by their contract, two deep, by %s', async (way) => {
+  const prices = await readPrices(clientWith(), way)
+  const one = (await readRate(at(vault))) / 1e6
   expect(one).toBeCloseTo(1.0, 5)
   expect(prices.get(at(vault))).toBe(`${one} wrapper`)
-  expect(prices.get(at(nested))).toBe(`${((await rateOf(at(nested))) / 1e18) * one} wrapper`)
+  expect(prices.get(at(nested))).toBe(`${((await readRate(at(nested))) / 1e18) * one} wrapper`)
   expect(prices.get(at(staked))).toBe('3750 wrapper')
   expect(prices.get(at(rated))).toBe('3750 wrapper')
   expect(prices.get(zeroAddress)).toBe('3000 wrapper')
@@ -99,15 +99,15 @@ test.each(LENS_MODES)('wrappers of the table are worth what their contract says,
   expect(prices.get(at(deep))).toBe('no source of its price is configured')
 })
 
-test('a vault that no table names has no price, whatever it says', async () => {
+test('a vault outside the table has no price, whatever it returns', async () => {
   await setMood(at(liar), 1)
-  const prices = await pricesBy(clientWith())
+  const prices = await readPrices(clientWith())
   expect(prices.get(at(liar))).toBe('no source of its price is configured')
-  // Lent to its owner against nothing, it still says that all is there.
+  // After lending to its owner without collateral, it still reports all assets.
   const lend = encodeFunctionData({ abi: ABI, functionName: 'lend', args: [WALLET, 3_000_000n] })
   await devnet.send([{ from: BANK, to: at(liar), data: lend }])
-  expect(await rateOf(at(liar))).toBeGreaterThan(1e9)
-  expect((await pricesBy(clientWith())).get(at(liar))).toBe('no source of its price is configured')
+  expect(await readRate(at(liar))).toBeGreaterThan(1e9)
+  expect((await readPrices(clientWith())).get(at(liar))).toBe('no source of its price is configured')
 })
 
 test.each([
@@ -116,25 +116,25 @@ test.each([
   [4, 'answers half a word', 'its wrapper does not tell its rate'],
   [6, 'says that it holds nothing', 'its wrapper says that it holds nothing'],
 ] as const)('a wrapper with mood %i (it %s) has no price, and the others have theirs', async (mood, _, because) => {
-  const before = await pricesBy(clientWith())
+  const before = await readPrices(clientWith())
   await setMood(at(staked), mood)
-  const after = await pricesBy(clientWith())
+  const after = await readPrices(clientWith())
   await setMood(at(staked), 0)
   expect(after).toEqual(new Map([...before, [at(staked), because]]))
 })
 
 test('a wrapper answers a mebibyte: its first word counts, and nothing breaks', async () => {
   await setMood(at(staked), 5)
-  const after = await pricesBy(clientWith())
+  const after = await readPrices(clientWith())
   await setMood(at(staked), 0)
   expect(after.get(at(vault))).toContain('wrapper')
   expect(after.size).toBe(8)
 })
 
-test('what is inside has no price: nor has the wrapper, and no stablecoin replaces it', async () => {
+test('a wrapper around an unpriced token has no price, and no stablecoin replaces it', async () => {
   const { timestamp } = await devnet.client.getBlock()
   await devnet.setFeed(usdc.feed, { answer: 100_000_000n, updatedAtSec: timestamp - 100_000n })
-  const prices = await pricesBy(clientWith({ stablecoins: [usdc.address, at(vault)] }))
+  const prices = await readPrices(clientWith({ stablecoins: [usdc.address, at(vault)] }))
   await devnet.setFeed(usdc.feed, { answer: 100_000_000n })
   for (const token of [usdc.address, at(vault), at(nested)]) expect(prices.get(token)).toBe('its price feed is stale')
   expect(prices.get(at(staked))).toBe('3750 wrapper')

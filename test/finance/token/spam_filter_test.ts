@@ -27,31 +27,31 @@ function raw(index: number, name = 'Ordinary'): RawToken {
   return { address: toHex(index + 1, { size: 20 }), decimals: 18, symbol: returned('X'), name: returned(name) }
 }
 
-describe('a judge of tokens', () => {
-  test('judges a token once for as long as it says the same', () => {
-    const { judge } = createSpamFilter()
+describe('createSpamFilter()', () => {
+  test('classifies a token once while its text is unchanged', () => {
+    const { classify: judge } = createSpamFilter()
     const first = judge(raw(0), CHAIN)
     expect(first.spam).toBeUndefined()
     expect(judge(raw(0), CHAIN)).toBe(first)
   })
 
-  test('judges anew what a token newly says, and back again', () => {
-    const { judge } = createSpamFilter()
+  test('classifies a token again when its text changes, and when it changes back', () => {
+    const { classify: judge } = createSpamFilter()
     judge(raw(0), CHAIN)
     expect(judge(raw(0, 'Claim your reward'), CHAIN).spam).toContain('its name promises a reward')
     expect(judge({ ...raw(0), decimals: 6 }, CHAIN).token.decimals).toBe(6)
     expect(judge(raw(0), CHAIN)).toMatchObject({ spam: undefined, token: { decimals: 18 } })
   })
 
-  test('tells the same address on two chains apart, and follows each chain’s operator', () => {
-    const { judge } = createSpamFilter()
+  test('distinguishes one address on two chains, and follows each chain’s operator list', () => {
+    const { classify: judge } = createSpamFilter()
     expect(judge(raw(0), CHAIN).spam).toBeUndefined()
     expect(judge(raw(0), { ...CHAIN, id: 2, spamTokens: [raw(0).address] }).spam).toContain('operator')
     expect(judge(raw(0), CHAIN).spam).toBeUndefined()
   })
 
-  test('forgets the tokens met longest ago, so that strangers cannot fill the memory', () => {
-    const { judge } = createSpamFilter()
+  test('evicts the least recently used tokens, so that spam cannot fill the memory', () => {
+    const { classify: judge } = createSpamFilter()
     const [old, kept] = [judge(raw(0), CHAIN), judge(raw(1), CHAIN)]
     for (let index = 2; index < 10_000; index++) judge(raw(index), CHAIN)
     expect(judge(raw(1), CHAIN)).toBe(kept)
@@ -102,9 +102,9 @@ test('a list of a thousand hostile tokens does not block other requests', async 
     if (counting) setImmediate(count)
   }
   setImmediate(count)
-  const found = await runCooperatively(interpret(read, { ...options, judge: createSpamFilter().judge }))
+  const found = await runCooperatively(interpret(read, { ...options, classifyToken: createSpamFilter().classify }))
   counting = false
   expect(turns).toBeGreaterThan(25)
   expect(found.positions).toHaveLength(500)
-  expect(found).toEqual(atOnce(interpret(read, { ...options, judge: createSpamFilter().judge })))
+  expect(found).toEqual(atOnce(interpret(read, { ...options, classifyToken: createSpamFilter().classify })))
 })

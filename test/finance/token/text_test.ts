@@ -8,7 +8,7 @@ function returned(text: string): Hex {
   return encodeAbiParameters([{ type: 'string' }], [text]).slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
 }
 
-describe('textFrom()', () => {
+describe('decodeTokenText()', () => {
   test('reads strings, and 32 bytes up to the first NUL', () => {
     expect(decodeTokenText(returned('USDC'))).toBe('USDC')
     expect(decodeTokenText(returned('Ξther 🐸'))).toBe('Ξther 🐸')
@@ -36,7 +36,7 @@ describe('textFrom()', () => {
     expect((await secondsFor(returned(padded))) / (await secondsFor(returned('x'.repeat(256))))).toBeLessThan(5)
   })
 
-  test('gives no text for empty and short answers and false lengths', () => {
+  test('returns an empty text for empty and short answers and false lengths', () => {
     const lie = concatHex([
       toHex(32, { size: 32 }),
       toHex(2n ** 256n - 1n, { size: 32 }),
@@ -69,7 +69,7 @@ describe('textFrom()', () => {
   })
 })
 
-test('shownText() shows at most 64 letters, all of them seen and in one form', () => {
+test('toTokenDisplayText() keeps at most 64 letters, all of them visible and in one form', () => {
   expect(toTokenDisplayText(decodeTokenText(returned('ＵＳ\u3164Ｄ\u{e0100}Ｃ\u2800')))).toBe('USDC')
   expect(toTokenDisplayText('x'.repeat(100))).toBe('x'.repeat(64))
   expect([...toTokenDisplayText('\ufdfa'.repeat(20))].length).toBe(64)

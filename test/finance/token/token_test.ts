@@ -12,8 +12,8 @@ function shown(text: string): string {
   return toToken({ address: toWalletAddress('token'), decimals: 18, symbol: returned(text), name: undefined }).symbol
 }
 
-describe('tokenFrom()', () => {
-  test('shows no control, formatting or bidirectional characters, and at most 64 code points', () => {
+describe('toToken()', () => {
+  test('keeps no control, formatting or bidirectional characters, and at most 64 code points', () => {
     expect(shown('U\u202eS\u200bD\u0007C\r\n')).toBe('USDC')
     expect(shown('  two words  ')).toBe('two words')
     expect([...shown('🐸'.repeat(64))]).toHaveLength(64)
@@ -22,7 +22,7 @@ describe('tokenFrom()', () => {
     expect(shown(`${'x'.repeat(63)} y`)).toBe('x'.repeat(63))
   })
 
-  test('keeps what was written for the rules on spam', () => {
+  test('keeps the original text for the spam rules', () => {
     const raw = { address: toWalletAddress('token'), decimals: 18, symbol: returned('U\u200bSDC'), name: undefined }
     expect(toToken(raw).asWritten).toEqual({ symbol: 'U\u200bSDC', name: '' })
   })

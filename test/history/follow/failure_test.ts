@@ -10,14 +10,14 @@ import { EMITTER, placeOf, walletOf } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { complete, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
 
-/** A check of everybody's logs that fails in the same place whatever is read. */
+/** A check of a global history that always fails at the same block. */
 const WRONG_INDEX: Partial<Stream<LendingEvent>> = {
-  continuity() {
+  checkContinuity() {
     throw new IncompleteError('index', { fromBlock: 7, toBlock: 9 })
   },
 }
 
-/** Endpoints that agree, and take ranges so short that a scan for everybody serves all who ask. */
+/** Endpoints that agree, and accept ranges so short that one global scan serves all requests. */
 function agreeing(count: number) {
   const endpoints = Array.from({ length: count }, () => quietEndpoint(1_000))
   return {
@@ -36,21 +36,21 @@ test('after a failure the work pauses for a second, twice as long after each fur
   const { log } = recorded()
   const { clock } = simulateTime()
   const chain = { id: 1, name: 'Test' } as Chain
-  const failures = createRecentFailures({ chain, stream: 'emitted', place: placeOf(1), log, clock })
+  const failures = createRecentFailures({ chain, stream: 'emitted', target: placeOf(1), log, clock })
   const [one, other] = [0, 1].map((number) => createFollowEntry(walletOf(number), { fromBlock: 1, toBlock: 9 }, clock))
   if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
-  const fail = () => failures.note(new UpstreamError('No answer'), [one, other], false)
+  const fail = () => failures.record(new UpstreamError('No answer'), [one, other], false)
   expect(Array.from({ length: 7 }, fail)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   // Of those that are read together, the one that failed most often says how long.
-  failures.forget([other], false)
+  failures.clear([other], false)
   expect(fail()).toBe(30_000)
-  failures.forget([one, other], false)
+  failures.clear([one, other], false)
   expect(fail()).toBe(1_000)
 })
 
 const failureOf = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
 
-test('a check that fails twice in the same place over endpoints that agree is a fault of ours: logged, named, and not read for again', async () => {
+test('a check that fails twice over agreeing endpoints is logged and reported as a bug, and not read for again', async () => {
   const { clock, sleep, time } = simulateTime()
   const { records, log } = recorded()
   const { endpoints, asked } = agreeing(2)
@@ -62,12 +62,12 @@ test('a check that fails twice in the same place over endpoints that agree is a 
   expect(failure).toMatchObject({
     message:
       'The history of chain 31337 (Quiet) cannot be completed. The check "index" fails in blocks 7 to 9 although ' +
-      'different endpoints gave the same logs: that is a fault of ours, please report it',
+      'different endpoints gave the same logs: this is a bug, please report it',
     retryAfterSec: 60,
   })
   expect(records).toEqual([
     {
-      msg: 'Found a check of a history to be wrong, which is a fault of this program',
+      msg: 'A history check failed twice with agreeing endpoints: this is a bug',
       chainId: 31_337,
       stream: 'emitted',
       contract: EMITTER,
@@ -87,14 +87,14 @@ test('a check that fails twice in the same place over endpoints that agree is a 
     subject: null,
     fromBlock: 1,
     final: { number: 65_002, hash: hashOf(65_002), epoch: 0 },
-    askers: new Set<string>(),
+    requesters: new Set<string>(),
   }
   expect(await failureOf(follower.complete(everybody, PLACE, never))).toEqual(failure)
   expect(asked()).toBeGreaterThan(later)
   await follower.close()
 })
 
-test('over one endpoint nobody can say so: the history is not complete, and who waits in vain is told by which check', async () => {
+test('over a single endpoint a failed check leaves the history incomplete, and waiting requests fail with its name', async () => {
   const { records, log } = recorded()
   const { endpoints } = agreeing(1)
   const follower = follow(endpoints, { log, checks: WRONG_INDEX })
@@ -105,10 +105,10 @@ test('over one endpoint nobody can say so: the history is not complete, and who 
   const message =
     'The history of chain 31337 (Quiet) is not complete. The check "index" found that logs are missing in blocks 7 to 9'
   expect(failure).toMatchObject({ message })
-  expect(records).toMatchObject([{ msg: 'Found a history incomplete at every endpoint', check: 'index' }])
+  expect(records).toMatchObject([{ msg: 'Logs are missing at every endpoint', check: 'index' }])
   // It pauses, or reads again, when this one comes and goes.
   await failureOf(complete(follower, 65_000, walletOf(2), AbortSignal.timeout(100)))
-  expect(follower.failureOf(walletOf(2))).toMatchObject({ message })
+  expect(follower.findFailure(walletOf(2))).toMatchObject({ message })
   await follower.close()
 })
 

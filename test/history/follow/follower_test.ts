@@ -40,7 +40,7 @@ test('one scan serves all wallets whose own histories would take too many reques
   answered.length = 0
   await complete(follower, 65_000, walletOf(4))
   expect(answered).toEqual([])
-  // What is new is read for everybody from then on.
+  // From then on new blocks are read for all subjects.
   await complete(follower, 65_100, walletOf(5))
   expect(answered.map(({ fromBlock, wallets }) => [fromBlock, wallets])).toEqual([
     [65_001, undefined],
@@ -54,7 +54,7 @@ test('a scan goes from the oldest block that any of those lacks who wait for it 
   /** Blocks left of the scan, at each request. */
   const left: (number | undefined)[] = []
   const request: BackgroundEndpoint['request'] = (read, signal) => {
-    if (read.method === 'eth_getLogs') left.push(follower.scanLeft)
+    if (read.method === 'eth_getLogs') left.push(follower.scanBlocksLeft)
     return endpoint.request(read, signal)
   }
   const follower = follow([{ ...endpoint, request }])
@@ -62,13 +62,13 @@ test('a scan goes from the oldest block that any of those lacks who wait for it 
   expect(new Set(left)).toEqual(new Set([undefined]))
   const ask = (number: number, fromBlock: number, toBlock: number) => {
     const final = { number: toBlock, hash: hashOf(toBlock), epoch: 0 }
-    return follower.complete({ subject: walletOf(number), fromBlock, final, askers: new Set() }, PLACE, never)
+    return follower.complete({ subject: walletOf(number), fromBlock, final, requesters: new Set() }, PLACE, never)
   }
   // The first who asks is alone; the others wait for the next scan together.
   await Promise.all([ask(1, 5_001, 70_000), ask(2, 1, 70_000), ask(3, 3_001, 75_000)])
   expect(left.find((blocks) => blocks !== undefined)).toBe(65_000)
   expect(left).toContain(10_000)
-  expect(follower.scanLeft).toBe(undefined)
+  expect(follower.scanBlocksLeft).toBe(undefined)
   await follower.close()
 })
 
@@ -81,7 +81,7 @@ test('with ranges below 1,000 blocks the caller is told at once what to configur
   expect(failure).toBeInstanceOf(UnavailableError)
   expect(failure).toMatchObject({
     message:
-      'The history of chain 31337 (Quiet) needs an RPC endpoint that gives the logs of at least 1000 blocks a request, and the widest here gives 999: add one to RPC_URL_31337',
+      'The history of chain 31337 (Quiet) needs an RPC endpoint that serves logs of at least 1000 blocks a request, and the widest here serves 999: add one to RPC_URL_31337',
     retryAfterSec: 60,
   })
   expect(answered).toEqual([])
@@ -105,7 +105,7 @@ test('who waits for a turn behind others is told that nothing is done yet', asyn
     waiting.push(complete(follower, 50_000 + number, walletOf(number), AbortSignal.timeout(200)).catch(() => {}))
     await Bun.sleep(1)
   }
-  expect(follower.paceOf(walletOf(11))).toMatchObject({ percent: 0, blocks: 50_011, seconds: undefined })
+  expect(follower.getProgress(walletOf(11))).toMatchObject({ percent: 0, blocks: 50_011, seconds: undefined })
   await Promise.all(waiting)
   await follower.close()
 })
@@ -167,7 +167,7 @@ test('one that answers only ranges that are short enough is no stalled one', asy
   await follower.close()
 })
 
-test('the only endpoint stalls: the caller is told, and a minute later it is asked again', async () => {
+test('if the only endpoint stalls, the request fails, and the endpoint is tried again a minute later', async () => {
   const { time, ...simulated } = simulateTime()
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const stalled = stalledEndpoint(time)
@@ -226,7 +226,7 @@ test('work ends half a minute after the last who asked has left, and goes on if 
 test.each([
   [30_000, 1],
   [30_001, 8_001],
-] as const)('%d ms after somebody left, work that takes long is done down to block %d', async (passedMs, oldest) => {
+] as const)('%d ms after the last request, long work is done down to block %d', async (passedMs, oldest) => {
   const { time, ...simulated } = simulateTime()
   const askedMs = 20_000
   time.nowMs = askedMs
@@ -245,7 +245,7 @@ test.each([
   answered.length = 0
   isBegun = true
   await expect(complete(follower, 20_000, walletOf(1), leaving.signal)).rejects.toBeInstanceOf(AbortedError)
-  await waitFor('nothing left to do', () => follower.paceOf(walletOf(1)) === undefined)
+  await waitFor('nothing left to do', () => follower.getProgress(walletOf(1)) === undefined)
   expect(Math.min(...answered.map(({ fromBlock }) => fromBlock))).toBe(oldest)
   await follower.close()
 })
@@ -288,7 +288,7 @@ test('askers are served in turn: one who asks for hundreds of histories does not
         subject: walletOf(number),
         fromBlock: 1 + number,
         final: { number: 600_000, hash: hashOf(600_000), epoch: 0 },
-        askers: new Set([asker]),
+        requesters: new Set([asker]),
       },
       PLACE,
       never,

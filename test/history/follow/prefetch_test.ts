@@ -13,7 +13,7 @@ const WALLET = walletOf(0)
 
 function foresee(follower: Follower<StreamTarget>, number = BLOCKS, signal = never): void {
   const finalized = { number: BigInt(number), timestampSec: 0n }
-  follower.foresee({ subject: WALLET, finalized, covered: new Map() }, PLACE, signal)
+  follower.prefetch({ subject: WALLET, finalized, coverageBySubject: new Map() }, PLACE, signal)
 }
 
 /** Of another chain, on which the wallet did something in block 5. */
@@ -53,7 +53,7 @@ test('what was read ahead is not read again', async () => {
   await follower.close()
 })
 
-test('what was read ahead is read again if another block is final, or if nobody waits for it any more', async () => {
+test('a prefetched part is read again if another block is final, or if its request was aborted', async () => {
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const follower = follow([endpoint, { ...endpoint, index: 1 }])
   foresee(follower, BLOCKS - 1)
@@ -78,7 +78,7 @@ test('what was read ahead from endpoints that turn out to be on a fork is read a
     },
   }))
   const follower = follow([forked(endpoint), forked({ ...endpoint, index: 1 }), ...others], { store })
-  // The others cannot be asked at the moment.
+  // The other endpoints are not usable now.
   foresee(follower)
   isUsable = true
   expect(await complete(follower, BLOCKS, WALLET)).toBe(true)

@@ -21,7 +21,7 @@ export const PLACE = { chainId: CHAIN_ID, contract: EMITTER, startBlock: 1 }
 interface AskedLogs {
   readonly fromBlock: number
   readonly toBlock: number
-  /** Undefined: everybody was asked for. */
+  /** Undefined: the request was for all wallets. */
   readonly wallets: number | undefined
 }
 
@@ -31,7 +31,7 @@ export function quietEndpoint(cap: number): { readonly endpoint: BackgroundEndpo
   const endpoint: BackgroundEndpoint = {
     index: 0,
     usable: true,
-    async request({ method, params, parse, refusal }) {
+    async request({ method, params, parse, mapRefusal: refusal }) {
       if (method === 'eth_getBlockByNumber') return parse(headerOf(Number(params[0])))
       const { fromBlock, toBlock, topics } = params[0] as FilterJson
       const asked = { fromBlock: Number(fromBlock), toBlock: Number(toBlock) }
@@ -83,7 +83,7 @@ export function follow(
   const { coverage, stream } = store.open('test', () => false)
   return createFollower({
     stream: { ...stream, ...checks },
-    place: PLACE,
+    target: PLACE,
     coverage,
     ...time,
     log,
@@ -105,7 +105,7 @@ export function complete(
   signal = never,
 ): Promise<boolean> {
   return follower.complete(
-    { subject, fromBlock: 1, final: { number: blocks, hash: hashOf(blocks), epoch: 0 }, askers: new Set() },
+    { subject, fromBlock: 1, final: { number: blocks, hash: hashOf(blocks), epoch: 0 }, requesters: new Set() },
     PLACE,
     signal,
   )

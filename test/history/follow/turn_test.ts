@@ -16,7 +16,7 @@ function takingTopics(most: number) {
   const request: BackgroundEndpoint['request'] = (read, signal) => {
     const { topics = [] } = read.params[0] as Partial<FilterJson>
     if (topics.every((each) => [each].flat().length <= limit.most)) return endpoint.request(read, signal)
-    throw read.refusal?.({ status: 200, code: -32_000, words: 'exceed max topics', retryAfterMs: undefined })
+    throw read.mapRefusal?.({ status: 200, code: -32_000, words: 'exceed max topics', retryAfterMs: undefined })
   }
   return { endpoint: { ...endpoint, request }, answered, limit }
 }
@@ -139,7 +139,7 @@ test('blocks that a check against the state finds incomplete are read again, and
   expect(await checked(2, failingAt(70, undefined))).toEqual({ end: true, again: [['70-90'], ['70-90']], checks: 2 })
 })
 
-test('a check against the state that fails there again is a fault of ours if endpoints agree, else the history is not complete', async () => {
+test('a state check that fails again is reported as a bug if endpoints agree, else the history is incomplete', async () => {
   const wrong = await checked(2, failingAt(70))
   expect(wrong.end).toBeInstanceOf(HistoryFaultError)
   expect(wrong).toMatchObject({ again: [['70-90'], ['70-90']], checks: 2 })
@@ -155,7 +155,7 @@ test('a check against the state that fails there again is a fault of ours if end
   }
 })
 
-test('a check against the state that is a fault of ours is not made again for who comes back', async () => {
+test('a faulty state check is not repeated for a retried request', async () => {
   const { checks, seen } = failingAt(70)
   const endpoints = [0, 1].map((index) => ({ ...quietEndpoint(1_000_000).endpoint, index }))
   const follower = follow(endpoints, { checks, ...simulateTime() })

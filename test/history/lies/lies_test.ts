@@ -133,10 +133,10 @@ function truthOf({ chain }: World, wallet: Hex, toBlock: number): readonly strin
 
 /** How one question ended: `right`, `wrong`, or the check that refused it. */
 async function ask(world: World, history: HistoryService, wallet: Hex): Promise<string> {
-  const place = placeOf(world.chainId)
+  const target = placeOf(world.chainId)
   try {
-    const { storedTo, tail, block } = await history.ensure({ stream: EMITTED, place, subject: wallet }, never)
-    const asked = { place, stream: EMITTED.name, wallet, toBlock: storedTo, kinds: ['supply'] as const }
+    const { storedTo, tail, block } = await history.ensure({ stream: EMITTED, target, subject: wallet }, never)
+    const asked = { target, stream: EMITTED.name, wallet, toBlock: storedTo, kinds: ['supply'] as const }
     const stored =
       storedTo < 1 ? { events: [] } : await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })
     if (stored === undefined) return 'a gap'
@@ -159,7 +159,7 @@ function sorted<Row extends { readonly block: number; readonly logIndex: number 
 
 /** Everything that is stored of a world against its chain: rows that are false, and those that are missing. */
 async function storedWrong(world: World): Promise<readonly string[]> {
-  const found = await createCoverage(database.db, '').find({ place: placeOf(world.chainId), stream: EMITTED.name }, [
+  const found = await createCoverage(database.db, '').find({ target: placeOf(world.chainId), stream: EMITTED.name }, [
     null,
     ...WALLETS,
   ])
@@ -250,7 +250,7 @@ test(`${SEEDS} lies of one endpoint of two or three: nothing false is stored or 
     while (next < FIRST_SEED + SEEDS) {
       const seed = next++
       const { kinds, ends, wrong } = await live(seed)
-      // Whoever is refused is told which check it was.
+      // A refused request names the failed check.
       const bad = [...wrong, ...ends.filter((end) => /^(wrong|a gap|Cannot .*)$/.test(end))]
       if (bad.length > 0)
         failures.push(`seed ${seed} (${kinds.join('; ')}): ${[...new Set(bad)].slice(0, 4).join(' | ')}`)

@@ -20,12 +20,12 @@ test.each([
   ['unable', 'isOut', 600_000],
 ] as const)('one that is %s is left alone for its time: %s for %i ms', (why, how, ms) => {
   const { rests, time, unable } = open()
-  expect([rests.isResting, rests.isOut]).toEqual([false, false])
+  expect([rests.isResting, rests.isExcluded]).toEqual([false, false])
   rests.start(why)
   time.nowMs += ms - 1
-  expect([rests.isResting, rests.isOut]).toEqual([how === 'isResting', how === 'isOut'])
+  expect([rests.isResting, rests.isExcluded]).toEqual([how === 'isResting', how === 'isOut'])
   time.nowMs += 1
-  expect([rests.isResting, rests.isOut]).toEqual([false, false])
+  expect([rests.isResting, rests.isExcluded]).toEqual([false, false])
   expect(unable()).toBe(why === 'unable' ? 1 : 0)
 })
 
@@ -35,15 +35,15 @@ test('a shorter rest does not end a longer one', () => {
   time.nowMs += 4_999
   expect(rests.isResting).toBe(true)
   time.nowMs += 590_000
-  expect(rests.isOut).toBe(true)
+  expect(rests.isExcluded).toBe(true)
 })
 
 test('twenty failures in a row make it unable, and one success between them counts from the beginning', () => {
   const { rests, fail, unable } = open()
   fail(19)
-  rests.succeeded()
+  rests.recordSuccess()
   fail(19)
-  expect([rests.isOut, unable()]).toEqual([false, 0])
+  expect([rests.isExcluded, unable()]).toEqual([false, 0])
   fail(1)
-  expect([rests.isOut, unable()]).toEqual([true, 1])
+  expect([rests.isExcluded, unable()]).toEqual([true, 1])
 })

@@ -147,7 +147,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
     source,
     clock: systemClock,
     sleep: (ms) => Bun.sleep(ms),
-    record: (outcome) => outcomes.push(outcome),
+    onOutcome: (outcome) => outcomes.push(outcome),
   })
   const request = { key: 'k', filters: [{ addresses: [], topics: [] }], firstBlocks: 1_000, turn: 0 }
   // The first piece is short enough, so all others are made four times as long.

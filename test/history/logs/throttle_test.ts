@@ -16,7 +16,7 @@ function open() {
   })
   /** The endpoint limits its rate, and that pause goes by. */
   const limit = (pauseMs?: number) => {
-    throttle.limited(pauseMs)
+    throttle.recordRateLimit(pauseMs)
     time.nowMs += 60_000
   }
   /** How many of twenty tasks run at once; all of them end. */
@@ -61,13 +61,13 @@ test('each rate limit halves what runs at once, down to one, and answers raise i
 test('the pause is the one that was asked for, or doubles with each limit in a row, up to a minute', async () => {
   const { throttle, pauses } = open()
   const run = () => throttle.run(async () => {}, { signal: PATIENT })
-  throttle.limited(7_000)
+  throttle.recordRateLimit(7_000)
   // Of the requests that were under way then.
-  throttle.limited(9_000)
+  throttle.recordRateLimit(9_000)
   await run()
-  throttle.limited(100_000)
+  throttle.recordRateLimit(100_000)
   await run()
-  throttle.limited(undefined)
+  throttle.recordRateLimit(undefined)
   await run()
   expect(pauses).toEqual([7_000, 60_000, 200])
 })

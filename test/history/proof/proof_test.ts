@@ -81,7 +81,7 @@ function open(...tellings: readonly Telling[]) {
       return createAdaptiveLogSource({ source, clock, sleep })
     },
   )
-  const proof = createProof(REQUEST, { sources, healed: (logs) => healed.push(logs) })
+  const proof = createProof(REQUEST, { sources, onHealed: (logs) => healed.push(logs) })
   return { proof, asked, healed, sources, trusted: () => sources.map((source) => source.mayServe(RANGE)) }
 }
 
@@ -116,7 +116,7 @@ describe('logs()', () => {
     expect(three?.asked[liar]).toHaveLength(1)
   })
 
-  test('takes a log from one endpoint if the receipt of another holds it, and blames nobody', async () => {
+  test('trusts a log from one endpoint if the receipt of another contains it, and distrusts no endpoint', async () => {
     const { proof, healed, trusted } = open(honest, { ...honest, reads: [without(6), TRUTH] })
     expect(await proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 2 })
     expect([healed, trusted()]).toEqual([[1], [true, true]])
@@ -148,7 +148,7 @@ describe('logs()', () => {
     expect(healed).toEqual([9])
   })
 
-  test('names the block of a log that nobody can decide about, and blames nobody', async () => {
+  test('names the block of an undecided log, and distrusts no endpoint', async () => {
     const silent = { isProving: false }
     const { proof, asked, trusted } = open({ ...inventing, ...silent }, { ...honest, ...silent })
     const failure = await proof.logs(never).catch((error: unknown) => error)
@@ -185,7 +185,7 @@ describe('logs()', () => {
       { ...honest, reads: [without(6), without(8), TRUTH] },
       { ...honest, isSilent: true },
     )
-    await expect(proof.logs(never)).rejects.toThrow('A second endpoint does not answer at the moment')
+    await expect(proof.logs(never)).rejects.toThrow('A second endpoint does not answer now')
     expect([asked[0]?.length, trusted()]).toEqual([4, [true, true]])
   })
 })
@@ -196,13 +196,13 @@ describe('doubt()', () => {
     const lengths = () => asked.map(({ length }) => length)
     await proof.logs(never)
     expect(lengths()).toEqual([1, 1])
-    expect(proof.doubt()).toBe(true)
+    expect(proof.requestMoreReads()).toBe(true)
     expect(await proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 2 })
     expect(lengths()).toEqual([2, 2])
-    expect(proof.doubt()).toBe(true)
+    expect(proof.requestMoreReads()).toBe(true)
     await proof.logs(never)
     expect(lengths()).toEqual([3, 3])
-    expect(proof.doubt()).toBe(false)
+    expect(proof.requestMoreReads()).toBe(false)
     await proof.logs(never)
     expect(lengths()).toEqual([3, 3])
   })
@@ -211,7 +211,7 @@ describe('doubt()', () => {
     const behind: Telling = { ...honest, reads: [without(6), TRUTH] }
     const { proof, healed } = open(behind, behind)
     expect((await proof.logs(never)).logs).toEqual(without(6))
-    proof.doubt()
+    proof.requestMoreReads()
     expect(await proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 2 })
     expect(healed).toEqual([1])
   })
@@ -237,6 +237,6 @@ describe('receipts()', () => {
   })
 })
 
-test('without an endpoint that may be asked, nothing is said', async () => {
+test('without a usable endpoint, the proof fails', async () => {
   await expect(open().proof.logs(never)).rejects.toBeInstanceOf(UpstreamError)
 })

@@ -19,7 +19,7 @@ function sourcesOf(traits: readonly Trait[]): readonly AdaptiveLogSource[] {
       cap,
       serves: () => serves,
       mayServe: () => mayServe,
-      follows: async () => follows,
+      hasFinalBlock: async () => follows,
     }
     return source as AdaptiveLogSource
   })
@@ -61,9 +61,9 @@ describe('followersOf()', () => {
     const final = { number: 9, hash: hashOf(9), epoch: 0 }
     return await findSourcesWithBlock(sources, final, never).then(indexesOf, (error: Error) => error.message)
   }
-  const DIFFERENT = 'The endpoints have different blocks 9, which is final'
-  const NOBODY = 'No endpoint has the block that is final'
-  const SILENT = 'A second endpoint does not answer at the moment'
+  const DIFFERENT = 'The endpoints have different final blocks 9'
+  const NOBODY = 'No endpoint has the final block'
+  const SILENT = 'A second endpoint does not answer now'
 
   test.each([
     [[true], [0]],

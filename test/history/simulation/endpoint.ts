@@ -64,7 +64,7 @@ export function simulateEndpoints(random: Random, chain: SimulatedChain): readon
   return Array.from({ length: count }, (_, index) => {
     const isDishonest = index === dishonest && count > 1
     const holeAt = 1 + random.below(chain.blocks)
-    // Of two that follow different forks nobody can say which is right.
+    // Two endpoints on different forks leave the dispute undecided.
     const deceit = isDishonest ? random.below(count > 2 ? 5 : 4) : -1
     return simulateEndpoint(
       index,
@@ -135,7 +135,7 @@ function simulateEndpoint(
     if (refusal !== undefined) return refusal
     const { hole, resultsMax, loses, lies } = character
     const topics = filter.topics.map((each) => (each === null ? null : [each].flat()))
-    // Whoever makes up receipts says the same each time.
+    // An endpoint that invents receipts returns the same ones each time.
     const all = character.makesUp ? [...chain.logs, ...lied].sort(compareLogs) : chain.logs
     const found = all.filter(
       ({ blockNumber, topics: own }) =>
@@ -209,7 +209,7 @@ function simulateEndpoint(
   return {
     index,
     usable: true,
-    async request({ method, params, parse, refusal }) {
+    async request({ method, params, parse, mapRefusal: refusal }) {
       if (random.chance(character.fails)) throw new UpstreamError('The simulated endpoint failed')
       if (method === 'eth_getTransactionReceipt') {
         const logs = logsOf(params[0]).map(seen)
@@ -223,7 +223,7 @@ function simulateEndpoint(
       const said = answer(params[0] as Filter)
       if (Array.isArray(said)) return parse(said.map(toJson))
       const meant = refusal?.({ ...(said as Said), retryAfterMs: undefined })
-      throw meant ?? new UpstreamError('The simulated endpoint said what nobody understands')
+      throw meant ?? new UpstreamError('The simulated endpoint returned an unknown refusal')
     },
   }
 }

@@ -20,7 +20,7 @@ const PLACE = { chainId: CHAIN_ID, contract: EMITTER, startBlock: 1 }
 /** Times that one process is asked again after a failure or a crash, before it counts as hanging. */
 const ASKS_MAX = 60
 
-/** Time that passes only while somebody sleeps. */
+/** Time that passes only while a task sleeps. */
 function simulateClock() {
   let nowMs = 0
   const clock: Clock = { now: () => nowMs, monotonicMs: () => nowMs }
@@ -69,7 +69,7 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
     const { coverage, stream } = store.open(`${holder} ${asks}`, crashes)
     const follower = createFollower({
       stream,
-      place: PLACE,
+      target: PLACE,
       coverage,
       clock: time.clock,
       sleep: time.sleep,
@@ -89,10 +89,14 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
         if (subject !== null && random.chance(0.5)) {
           // Sometimes the block that turns out to be final is another one.
           const number = BigInt(chain.blocks - random.pick([0, 0, 1]))
-          const covered = await coverage.find({ place: PLACE, stream: stream.name }, [null, subject])
-          follower.foresee({ subject, finalized: { number, timestampSec: 0n }, covered }, PLACE, over.signal)
+          const covered = await coverage.find({ target: PLACE, stream: stream.name }, [null, subject])
+          follower.prefetch(
+            { subject, finalized: { number, timestampSec: 0n }, coverageBySubject: covered },
+            PLACE,
+            over.signal,
+          )
         }
-        return await follower.complete({ subject, fromBlock: 1, final, askers: new Set() }, PLACE, never)
+        return await follower.complete({ subject, fromBlock: 1, final, requesters: new Set() }, PLACE, never)
       }),
     )
     over.abort()

@@ -124,12 +124,12 @@ async function ask(lies: readonly Lie[]) {
     async prices({ asker, block }: Subject) {
       const tokens = asker.kind === 'chain' ? [PHASED, PLAIN] : [ASKED]
       const wanted = tokens.map((token) => ({ token, block, isFinal: true }))
-      const outcomes = await history.pricesAt(client, { asker, wanted }, never)
+      const outcomes = await history.pricesAt(client, { source: asker, requests: wanted }, never)
       return outcomes.map((each) =>
         each.kind === 'price' ? ([each.price.units, each.price.scale] as const) : ([0n, 0] as const),
       )
     },
-    midnight: async (day: number) => (await found.of(client, day, never)).hash,
+    midnight: async (day: number) => (await found.findBlock(client, day, never)).hash,
     close: () => client.close(),
   }
 }
@@ -212,7 +212,7 @@ test(`of ${LIES} lies of one endpoint of two or three about feeds, oracles and h
       over.close()
     }
   }
-  // Three endpoints heal, two refuse; and many lies are about what nobody asks.
+  // Three endpoints heal, two refuse; and many lies concern state that is never read.
   expect(count.healed).toBeGreaterThan(LIES / 2)
   expect(count.refused).toBeGreaterThan(LIES / 50)
 }, 600_000)

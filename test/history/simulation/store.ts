@@ -119,16 +119,16 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
               if (subject.leaseHolder === holder) subject.leaseHolder = undefined
             }
           }),
-        checked: (_, name, toBlock) =>
+        recordCheck: (_, name, toBlock) =>
           statement(() => {
             subjectOf(name).checkedTo = toBlock
           }),
-        ground: async () => ({ anchor: undefined, epoch: 0 }),
+        readAnchorState: async () => ({ anchor: undefined, epoch: 0 }),
         moveAnchor: async () => {},
-        fallBack: async () => false,
+        rollBack: async () => false,
         resume: async () => {},
         stop: async () => {},
-        progress: async () => [],
+        listProgress: async () => [],
       }
       return { coverage, stream }
     },

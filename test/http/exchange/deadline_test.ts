@@ -15,21 +15,21 @@ function endless(budgetMs?: number): RouteCall {
   return { receipt: undefined, restsOnLogs: false, creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
 }
 
-const failureOf = (read: Promise<unknown>) => read.catch((error: Error) => error.message)
+const readFailure = (read: Promise<unknown>) => read.catch((error: Error) => error.message)
 
-test('a route with a budget of its own is ended by it, and holds up no other', async () => {
+test('a route with its own budget is ended by it, and delays no other route', async () => {
   const deadlines = createDeadlines({ budgetMs: 20, clock: systemClock })
   const ended: unknown[] = []
   const reads = [endless(60), endless(), endless(40)].map(async (call) =>
-    ended.push(await failureOf(deadlines.read(call, reader()))),
+    ended.push(await readFailure(deadlines.read(call, reader()))),
   )
   await Promise.all(reads)
   expect(ended).toEqual([0.02, 0.04, 0.06].map((sec) => `Cannot answer within ${sec} s`))
 })
 
-test('a stop ends all of them', async () => {
+test('cancel() ends the reads of all budgets', async () => {
   const deadlines = createDeadlines({ budgetMs: 60_000, clock: systemClock })
-  const reads = [endless(), endless(90_000)].map((call) => failureOf(deadlines.read(call, reader())))
+  const reads = [endless(), endless(90_000)].map((call) => readFailure(deadlines.read(call, reader())))
   deadlines.cancel()
   expect(await Promise.all(reads)).toEqual(Array(2).fill('Cannot answer: the service stops'))
 })

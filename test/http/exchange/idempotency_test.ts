@@ -13,7 +13,7 @@ function keyed(idempotencyKey: string, request: Parameters<ReturnType<typeof cre
 }
 
 describe('a request with an Idempotency-Key that is repeated', () => {
-  test('is given its first answer, which is charged once, and logged each time', async () => {
+  test('gets its first answer again, which is charged once, and logged each time', async () => {
     const { app, gate, happenings } = createFixture()
     const call = createClient(app.handler)
     const first = await call(LIST, keyed('one'))
@@ -32,7 +32,7 @@ describe('a request with an Idempotency-Key that is repeated', () => {
     ])
   })
 
-  test('is answered even if nothing is left to pay with', async () => {
+  test('is answered even with an empty balance', async () => {
     const { app, gate } = createFixture()
     const call = createClient(app.handler)
     const first = await call(LIST, keyed('paid'))
@@ -42,7 +42,7 @@ describe('a request with an Idempotency-Key that is repeated', () => {
     expect((await call(LIST, keyed('unpaid'))).status).toBe(402)
   })
 
-  test('may quote the key, as the specification has it', async () => {
+  test('may quote the key, as in the specification', async () => {
     const { app, happenings } = createFixture()
     const call = createClient(app.handler)
     for (const key of ['"a"', 'a', '"a\\"b"', '"a\\\\b"']) expect((await call(ITEM, keyed(key))).status).toBe(200)
@@ -66,7 +66,7 @@ describe('a request with an Idempotency-Key that is repeated', () => {
     ])
   })
 
-  test('while the first is under way gets 409 and when to come back', async () => {
+  test('gets 409 with Retry-After while the first is under way', async () => {
     const { app, happenings } = createFixture()
     const call = createClient(app.handler)
     let finish = () => {}
@@ -84,7 +84,7 @@ describe('a request with an Idempotency-Key that is repeated', () => {
     expect(happenings.reads).toBe(1)
   })
 
-  test('after a failure is answered anew: only successes are kept', async () => {
+  test('is answered again after a failure: only successes are stored', async () => {
     const { app, gate, happenings } = createFixture()
     const call = createClient(app.handler)
     for (const error of [new UnavailableError('away'), new CodedError('NOT_FOUND', 'gone')]) {
@@ -99,7 +99,7 @@ describe('a request with an Idempotency-Key that is repeated', () => {
     expect([answer.status, answer.headers.get('x-credits-charged')]).toEqual([200, '2'])
   })
 
-  test('belongs to its organization alone', async () => {
+  test('belongs to its organization only', async () => {
     const { app } = createFixture()
     const call = createClient(app.handler)
     await call(ITEM, keyed('mine'))

@@ -68,7 +68,7 @@ afterAll(() => gate.close(2_000), 60_000)
 function invocation(price: unknown): Invocation {
   return {
     endpoint,
-    asked: () => ({
+    getRequest: () => ({
       parameters: () => toParameters(counting.input, { price }),
       body: async () => ({ value: () => ({}) }),
     }),
@@ -77,15 +77,18 @@ function invocation(price: unknown): Invocation {
   }
 }
 
-function jobOf(organizationId: string): Principal {
+function createJobPrincipal(organizationId: string): Principal {
   return { kind: 'job', organizationId, name: 'job_test' }
 }
 
 function invoke(organizationId: string, price: unknown): Promise<SettledAnswer> {
-  return app.invoke(invocation(price), { principal: jobOf(organizationId), signal: new AbortController().signal })
+  return app.invoke(invocation(price), {
+    principal: createJobPrincipal(organizationId),
+    signal: new AbortController().signal,
+  })
 }
 
-function codeOf({ answer }: SettledAnswer): unknown {
+function parseCode({ answer }: SettledAnswer): unknown {
   return JSON.parse(answer.body ?? '{}').error?.code
 }
 
@@ -99,8 +102,8 @@ test('a job runs a route without a request, and is charged and logged as a calle
   expect(overHttp.body).toEqual({ ...JSON.parse(answer.body ?? ''), request_id: overHttp.body.request_id })
   expect(overHttp.headers.get('x-credits-remaining')).toBe('6')
 
-  expect(codeOf(await invoke(organizationId, 'x'))).toBe('INVALID_PARAMETER')
-  expect(codeOf(await invoke(organizationId, '8'))).toBe('INSUFFICIENT_CREDITS')
+  expect(parseCode(await invoke(organizationId, 'x'))).toBe('INVALID_PARAMETER')
+  expect(parseCode(await invoke(organizationId, '8'))).toBe('INSUFFICIENT_CREDITS')
   expect(await readBooks(db, organizationId)).toMatchObject({ balance: 6, statuses: { 200: 2, 400: 1, 402: 1 } })
   const { entries } = await readRequestLog(db, {
     organizationId,
@@ -123,9 +126,9 @@ test('a job keeps to the limits of its organization: its rate, what is switched 
   // One window for jobs and keys.
   expect((await createClient(app.handler)('/v1/test/1', { key })).status).toBe(200)
   expect((await invoke(organizationId, '1')).answer.status).toBe(200)
-  expect(codeOf(await invoke(organizationId, '1'))).toBe('RATE_LIMIT_EXCEEDED')
+  expect(parseCode(await invoke(organizationId, '1'))).toBe('RATE_LIMIT_EXCEEDED')
   await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
-  expect(codeOf(await invoke(organizationId, '1'))).toBe('ACCOUNT_SUSPENDED')
+  expect(parseCode(await invoke(organizationId, '1'))).toBe('ACCOUNT_SUSPENDED')
   await setOrganizationState(db, 'restore', { id: organizationId, by: CLI_ACTOR })
   await Bun.sleep(1_000)
   expect((await invoke(organizationId, '1')).answer.status).toBe(200)
@@ -136,7 +139,7 @@ test('a job keeps to the limits of its organization: its rate, what is switched 
 test('a job that is stopped is not charged', async () => {
   const { organizationId } = await createAccount(db, { credits: 20 })
   const { answer } = await app.invoke(invocation('5'), {
-    principal: jobOf(organizationId),
+    principal: createJobPrincipal(organizationId),
     signal: AbortSignal.abort(),
   })
   expect(answer.status).toBe(499)

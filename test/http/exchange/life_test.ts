@@ -10,7 +10,7 @@ const ITEM = '/v1/positions/uniswap-v3/5'
 const BATCH = '/v1/lending/aave-v3/batch'
 
 describe('rate limit', () => {
-  test('refuses requests above the limit, says when to come back, and then answers', async () => {
+  test('refuses requests above the limit with Retry-After, and then answers again', async () => {
     const { app, gate, time } = createFixture()
     const call = createClient(app.handler)
     expect((await call(ITEM, { key: 'slow' })).headers.get('x-ratelimit-remaining')).toBe('1')
@@ -50,7 +50,7 @@ describe('rate limit', () => {
 })
 
 describe('request ids', () => {
-  test('a clean one is kept, in the header, the body and the log', async () => {
+  test('a valid one is kept, in the header, the body and the log', async () => {
     const { app, gate } = createFixture()
     const answer = await createClient(app.handler)(ITEM, { key: 'good', headers: { 'x-request-id': 'my-own_id-1' } })
     expect(answer.headers.get('x-request-id')).toBe('my-own_id-1')
@@ -75,7 +75,7 @@ describe('request ids', () => {
   })
 })
 
-describe('a caller who leaves', () => {
+describe('a caller that disconnects', () => {
   test('before the charge is not charged, is logged as 499, and ends the read', async () => {
     const { app, gate, happenings } = createFixture()
     const caller = new AbortController()
@@ -103,7 +103,7 @@ describe('a caller who leaves', () => {
 })
 
 describe('an answer whose blocks are the newest', () => {
-  test('is given again without reading, charged and logged like the first', async () => {
+  test('is sent again without reading, charged and logged like the first', async () => {
     const { app, gate, happenings } = createFixture()
     const call = createClient(app.handler)
     happenings.untilMs = Number.POSITIVE_INFINITY
@@ -142,7 +142,7 @@ describe('an answer whose blocks are the newest', () => {
     expect(happenings.reads).toBe(3)
   })
 
-  test('is made once for callers who share its reading', async () => {
+  test('is built once for callers that share its reading', async () => {
     const { app, happenings } = createFixture()
     const call = createClient(app.handler)
     happenings.untilMs = Number.POSITIVE_INFINITY
@@ -158,7 +158,7 @@ describe('an answer whose blocks are the newest', () => {
     expect((await call(LIST, { key: 'good' })).body.data).toEqual(['first'])
   })
 
-  test('is refused to whoever cannot pay, and to a caller who has left', async () => {
+  test('is refused to a caller that cannot pay, and to one that has disconnected', async () => {
     const { app, gate, happenings } = createFixture()
     const call = createClient(app.handler)
     happenings.untilMs = Number.POSITIVE_INFINITY
@@ -195,7 +195,7 @@ describe('limits', () => {
     expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[504, 0]])
   })
 
-  test('a read beyond its budget says what it waits for, if it has said so', async () => {
+  test('a read beyond its budget fails with its own timeout error, if it has set one', async () => {
     const { app, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })
     happenings.instead = (signal) => {
       registerTimeoutError(signal, () => new PendingError('The history is being read: 40 % done', { retryAfterSec: 7 }))
@@ -246,7 +246,7 @@ describe('limits', () => {
     expect(askers[0]).not.toEqual(askers[1])
   })
 
-  test('an organization has no more work under way than the process has places left for the others', async () => {
+  test('an organization has no more work under way than the process has slots left for others', async () => {
     const { app, happenings } = createFixture({ limits: { inFlightMax: 9 } })
     const { promise, resolve } = Promise.withResolvers<void>()
     happenings.held = promise
@@ -332,7 +332,7 @@ describe('stopping', () => {
 })
 
 describe('pages without a key', () => {
-  test('/readyz wants the database and one chain', async () => {
+  test('/readyz requires the database and one chain', async () => {
     for (const [database, chain, status] of [
       [true, true, 200],
       [false, true, 503],
@@ -402,7 +402,7 @@ describe('browsers', () => {
 })
 
 describe('a name that is not the service’s', () => {
-  test('gets nothing: no figures, no pages, no probes, no preflight, on no port', async () => {
+  test('is refused on every port: figures, pages, probes and preflights', async () => {
     const { app, gate, happenings } = createFixture({ hostNames: ['api.example'] })
     const headers = { host: 'evil.example:8080' }
     const message =

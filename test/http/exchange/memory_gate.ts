@@ -45,18 +45,18 @@ export function createMemoryGate(options: {
   const settled = new Map<string, SettlementResult>()
   const rows: Row[] = []
   /** First answers by organization and idempotency key. */
-  const answers = new Map<string, { hash: string; settlementId: string; kept: StoredAnswer | undefined }>()
+  const answers = new Map<string, { hash: string; settlementId: string; answer: StoredAnswer | undefined }>()
 
   /** What sessions have spent. */
   const sessions = new Map<string, bigint>()
-  const spentOf = ({ id }: MemoryOrganization, sessionId: string) => sessions.get(id + sessionId) ?? 0n
+  const getSpent = ({ id }: MemoryOrganization, sessionId: string) => sessions.get(id + sessionId) ?? 0n
 
-  function limitsOf(organization: MemoryOrganization, session: SessionRequest | undefined): Caller['limits'] {
+  function toLimits(organization: MemoryOrganization, session: SessionRequest | undefined): Caller['limits'] {
     if (session === undefined) return []
-    const { id, most, begins } = session
-    if (!begins && !sessions.has(organization.id + id)) return []
-    const spent = spentOf(organization, id)
-    return [{ scope: 'session', id, period: 'ever', spent, most, ...(begins ? { opens: true } : {}) }]
+    const { id, creditsMax: most, isNew } = session
+    if (!isNew && !sessions.has(organization.id + id)) return []
+    const spent = getSpent(organization, id)
+    return [{ scope: 'session', id, period: 'ever', spent, most, ...(isNew ? { opens: true } : {}) }]
   }
 
   const gate: MemoryGate = {
@@ -67,7 +67,7 @@ export function createMemoryGate(options: {
     failSettle: undefined,
 
     // The key itself, not its hash, so that tests read well.
-    holder: (key, client) => ({ kind: 'key', hash: key, ...(client === undefined ? {} : { client }) }),
+    toHolder: (key, client) => ({ kind: 'key', hash: key, ...(client === undefined ? {} : { client }) }),
 
     async admit({ principal, endpoint, features = [], session }): Promise<Admission> {
       if (gate.failAdmit !== undefined) throw gate.failAdmit
@@ -84,7 +84,7 @@ export function createMemoryGate(options: {
             ? 'FEATURE_DISABLED'
             : undefined
       const window = (admissions.get(organization.id) ?? []).filter((at) => at > requestedAtMs - 1000)
-      const refused = refusalOf(organization, switchedOff(), window.length)
+      const refused = findRefusal(organization, switchedOff(), window.length)
       if (refused === undefined) window.push(requestedAtMs)
       admissions.set(organization.id, window)
       const apiKeyId = isJob ? principal.name : `key_${principal.hash}`
@@ -92,7 +92,7 @@ export function createMemoryGate(options: {
         organizationId: organization.id,
         apiKeyId,
         credits: organization.credits,
-        limits: limitsOf(organization, session),
+        limits: toLimits(organization, session),
       }
       const rateLimit = {
         limit: organization.limit,
@@ -108,15 +108,15 @@ export function createMemoryGate(options: {
       const name = `${organizationId} ${key}`
       const first = answers.get(name)
       if (first === undefined) {
-        answers.set(name, { hash, settlementId, kept: undefined })
+        answers.set(name, { hash, settlementId, answer: undefined })
         return { kind: 'claimed' }
       }
       if (first.hash !== hash) return { kind: 'other' }
-      return first.kept === undefined ? { kind: 'busy' } : { kind: 'answered', kept: first.kept }
+      return first.answer === undefined ? { kind: 'busy' } : { kind: 'answered', kept: first.answer }
     },
     async release(settlementId) {
       for (const [name, each] of answers) {
-        if (each.settlementId === settlementId && each.kept === undefined) answers.delete(name)
+        if (each.settlementId === settlementId && each.answer === undefined) answers.delete(name)
       }
     },
 
@@ -128,15 +128,15 @@ export function createMemoryGate(options: {
       if (organization === undefined) throw new Error('Cannot settle for an unknown organization')
       const price = BigInt(settlement.credits)
       const limits = settlement.caller.limits.filter(({ most, opens }) => most !== undefined || opens)
-      const short = limits.find(({ id, most = 0n }) => price > 0n && spentOf(organization, id) + price > most)
+      const short = limits.find(({ id, most = 0n }) => price > 0n && getSpent(organization, id) + price > most)
       const paid = organization.credits >= price && short === undefined
       const creditsCharged = paid ? settlement.credits : 0
       organization.credits -= BigInt(creditsCharged)
       if (paid && settlement.status < 300) {
-        for (const { id } of limits) sessions.set(organization.id + id, spentOf(organization, id) + price)
+        for (const { id } of limits) sessions.set(organization.id + id, getSpent(organization, id) + price)
       }
       for (const each of answers.values()) {
-        if (paid && each.settlementId === settlement.settlementId) each.kept = kept
+        if (paid && each.settlementId === settlement.settlementId) each.answer = kept
       }
       rows.push({ ...settlement, status: paid ? settlement.status : 402, creditsCharged })
       const charge = { creditsCharged, creditsRemaining: organization.credits }
@@ -148,7 +148,7 @@ export function createMemoryGate(options: {
   return gate
 }
 
-function refusalOf(
+function findRefusal(
   organization: MemoryOrganization,
   disabled: RefusalCode | undefined,
   admitted: number,

@@ -17,7 +17,7 @@ const config = readConfig({}, () => {
 })
 const text = clientText(describeServices(config))
 
-/** Whoever takes the file may be stricter than we are. */
+/** Compiler options of a user may be stricter than ours. */
 const TSCONFIG = {
   extends: join(ROOT, 'tsconfig.json'),
   compilerOptions: { lib: ['ES2023', 'DOM', 'DOM.Iterable'], types: [], noUnusedLocals: true, noEmit: true },
@@ -126,7 +126,7 @@ describe('what the client tries again', () => {
     expect([sent.length, last]).toEqual([1, status])
   })
 
-  test('no more often than it was told, and not after a wait that is too long', async () => {
+  test('at most as often as configured, and not after too long a wait', async () => {
     const busy = Array.from({ length: 9 }, () => answer(503, soon))
     expect((await calls(busy)).sent).toHaveLength(4)
     expect((await calls(busy, {}, { retries: 1 })).sent).toHaveLength(2)
@@ -140,7 +140,7 @@ describe('what the client tries again', () => {
     expect([sent.map(({ headers }) => headers['idempotency-key']), status]).toEqual([['mine', 'mine', 'mine'], 200])
   })
 
-  test('nothing once the caller has left', async () => {
+  test('nothing once the caller has aborted', async () => {
     const signal = AbortSignal.timeout(20)
     const { sent, thrown } = await calls([answer(503, { 'retry-after': '30' }), answer(200)], { signal })
     expect([sent.length, thrown]).toEqual([1, 'The operation timed out.'])
@@ -152,7 +152,7 @@ describe('the typed client', () => {
     expect(complaints({ 'client.ts': text, 'usage.ts': USAGE })).toBe('')
   }, 60_000)
 
-  test('a wrong use of it is a complaint of the compiler', () => {
+  test('a wrong use is a compiler error', () => {
     const wrong = USAGE.replace("status: 'active'", "status: 'inactive'")
     expect(complaints({ 'client.ts': text, 'usage.ts': wrong })).toContain('Unused')
   }, 60_000)

@@ -52,7 +52,7 @@ describe('openapiDocument()', () => {
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length + PAGES.length)
   })
 
-  test('pages need no key, and answer what it says of them', async () => {
+  test('pages require no key, and answer as the document describes', async () => {
     const { app } = createFixture()
     const call = createClient(app.handler)
     const check = async (path: string, method: string, status: number) => {
@@ -86,7 +86,7 @@ describe('openapiDocument()', () => {
     expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual(left)
   })
 
-  test('every reference leads somewhere', () => {
+  test('every reference resolves', () => {
     const references = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map((match) => match[1] ?? '')
     expect(references.length).toBeGreaterThan(10)
     for (const reference of references) {
@@ -125,7 +125,7 @@ describe('openapiDocument()', () => {
     expect(codes('/v1/lending/aave-v3/batch', 'post')).toEqual({ ...common, ...body })
   })
 
-  test('a route says if an optional parameter may be needed, and none is missed if all are optional', () => {
+  test('a route states whether an optional parameter may be required; none is missing if all are optional', () => {
     const [first] = routes
     if (first === undefined) throw new Error('Expected a route')
     const optional = { ...first, path: '/v1/all', input: v.object({ page: limit }), asOf: false as const }
@@ -136,7 +136,7 @@ describe('openapiDocument()', () => {
     expect(getErrorCodes(optional).get(500)).toEqual(['INTERNAL_ERROR'])
   })
 
-  test('says what HEAD and OPTIONS do, and names the headers that come with 401 and 405', () => {
+  test('describes HEAD and OPTIONS, and lists the headers of 401 and 405', () => {
     expect(document.info.description).toMatch(/HEAD is answered.*OPTIONS is answered with 204/)
     for (const subject of ['Key', 'First call', 'Price', 'Errors', 'Retry', 'Pages', 'Past', 'Agents']) {
       expect(document.info.description).toContain(`**${subject}**`)
@@ -175,7 +175,7 @@ describe('openapiDocument()', () => {
     }
   })
 
-  test('parameters say what is checked', () => {
+  test('parameters describe their checks', () => {
     const parameters = document.paths['/v1/positions/uniswap-v3'].get.parameters
     const named = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)
     expect(named('wallet')).toMatchObject({ in: 'query', required: true, schema: { pattern: '^0x[0-9a-fA-F]{40}$' } })
@@ -200,7 +200,7 @@ describe('openapiDocument()', () => {
     expect(id).toMatchObject({ name: 'id', in: 'path', required: true })
   })
 
-  test('bodies are closed, answers have their request id, prices are told', () => {
+  test('bodies are closed, answers have their request id, prices are stated', () => {
     const batch = document.paths['/v1/lending/aave-v3/batch'].post
     expect(batch.requestBody.content['application/json'].schema).toMatchObject({
       type: 'object',

@@ -15,7 +15,9 @@ const openapi = describeServices(
 )
 const figures = [...listFigures(openapi), ...listPageFigures(FORMULAS)]
 
-async function pageOf(pages: ReturnType<typeof createFormulas>): Promise<{ body: string; policy: string | undefined }> {
+async function readPage(
+  pages: ReturnType<typeof createFormulas>,
+): Promise<{ body: string; policy: string | undefined }> {
   const page = pages.get('/formulas')
   if (page === undefined) throw new Error('There is no such page')
   const { body, headers } = await page('req_1', new Request('http://h/'))
@@ -23,7 +25,7 @@ async function pageOf(pages: ReturnType<typeof createFormulas>): Promise<{ body:
 }
 
 describe('formulas', () => {
-  test('say of every figure how it is calculated and what proves it', () => {
+  test('state for every figure its formula and its proof', () => {
     expect(figures.length).toBeGreaterThan(60)
     const silent = figures.filter((figure) => findFormulas(figure, FORMULAS).length === 0)
     expect(silent.map(({ family, name }) => `${family}/${name}`)).toEqual([])
@@ -44,7 +46,7 @@ describe('formulas', () => {
   })
 
   test('stand on one page that runs nothing and loads nothing', async () => {
-    const { body, policy } = await pageOf(
+    const { body, policy } = await readPage(
       createFormulas(FORMULAS, openapi, { revisions: new Map([['aave-v3', 7]]), look: BARE }),
     )
     expect(body).toContain('<h2 id="aave-v3">aave-v3</h2>\n<p>Revision 7: receipts name it.</p>')
@@ -56,7 +58,7 @@ describe('formulas', () => {
 
   test('are escaped', async () => {
     const formula = { figures: ['netAPY'], text: 'a < b & "c" `<d>`', source: '<e>', proofs: ['<f>'], code: '<g>' }
-    const { body } = await pageOf(createFormulas([formula], openapi, { revisions: new Map(), look: BARE }))
+    const { body } = await readPage(createFormulas([formula], openapi, { revisions: new Map(), look: BARE }))
     expect(body).toContain('a &#60; b &#38; &#34;c&#34; <code>&#60;d&#62;</code>')
     expect(body).not.toMatch(/<[defg]>/)
   })

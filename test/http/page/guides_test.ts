@@ -17,13 +17,13 @@ const openapi = describeServices(
 )
 const pages = createServicePages(openapi).callers
 
-async function bodyOf(path: string): Promise<string> {
+async function readBody(path: string): Promise<string> {
   const page = pages.get(path)
   if (page === undefined) throw new Error(`There is no page ${path}`)
   return String((await page('req_1', new Request('http://h/'))).body)
 }
 
-function idsOf(html: string): ReadonlySet<string> {
+function findIds(html: string): ReadonlySet<string> {
   return new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? ''))
 }
 
@@ -31,28 +31,28 @@ describe('guides', () => {
   test('are served below the reference, run nothing and load nothing', async () => {
     expect(GUIDES.length).toBeGreaterThan(5)
     for (const { name, title } of GUIDES) {
-      const body = await bodyOf(`/docs/${name}`)
+      const body = await readBody(`/docs/${name}`)
       expect(body).toContain(`<title>walletscope: ${title}</title>`)
       expect(body).toContain(`<a aria-current="page" href="${name}">${title}</a>`)
       expect(body).not.toContain('<script')
-      expect(await bodyOf('/docs')).toContain(`<a href="docs/${name}"`)
+      expect(await readBody('/docs')).toContain(`<a href="docs/${name}"`)
     }
   })
 
   test('lead to pages and headings that exist, as pages', async () => {
     for (const { name } of GUIDES) {
-      const body = await bodyOf(`/docs/${name}`)
+      const body = await readBody(`/docs/${name}`)
       for (const [, address = ''] of body.matchAll(/href="([^"]+)"/g)) {
         if (/^(https:|data:)/.test(address)) continue
         const { pathname, hash } = new URL(address, `http://h/docs/${name}`)
         expect({ name, address, known: pages.has(pathname) }).toEqual({ name, address, known: true })
-        if (hash !== '') expect([...idsOf(await bodyOf(pathname))]).toContain(hash.slice(1))
+        if (hash !== '') expect([...findIds(await readBody(pathname))]).toContain(hash.slice(1))
       }
     }
   })
 
   test('and the README lead to files and headings that exist, as files', () => {
-    const ids = new Map(GUIDES.map(({ name, content }) => [`${FOLDER}/${name}.md`, idsOf(content)]))
+    const ids = new Map(GUIDES.map(({ name, content }) => [`${FOLDER}/${name}.md`, findIds(content)]))
     for (const file of ['README.md', ...ids.keys()]) {
       for (const [, address = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(
         /(?:\]\(|src(?:set)?=")([^)"]+)/g,

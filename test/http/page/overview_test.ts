@@ -17,7 +17,7 @@ async function got(path: string): Promise<{ text: string; bytes: number }> {
   const answer = await pages.get(path)?.('req_1', request)
   if (answer === undefined) throw new Error(`There is no page ${path}`)
   const text = String(answer.body)
-  return { text, bytes: answer.packed?.length ?? Buffer.byteLength(text) }
+  return { text, bytes: answer.compressed?.length ?? Buffer.byteLength(text) }
 }
 
 test('lists every operation with its price, and how to call the first', async () => {
@@ -31,7 +31,7 @@ test('lists every operation with its price, and how to call the first', async ()
   expect(text).toContain('<a href="formulas">How every figure is calculated</a>')
 })
 
-test('is light: everything that it loads', async () => {
+test('is small with everything that it loads', async () => {
   const { text, bytes } = await got('/docs')
   expect(text).not.toContain('<script')
   const loaded = [...text.matchAll(/<link rel="\w+" href="([^"]+)"/g)].map(([, address]) => `/${address}`)

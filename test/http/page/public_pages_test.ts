@@ -25,7 +25,7 @@ describe('GET /docs', () => {
     expect(gate.rows).toEqual([])
   })
 
-  test('may run scripts of this service only, and ask nobody else', async () => {
+  test('may run scripts of this service only, and connect to no other host', async () => {
     const call = createClient(createFixture().app.handler)
     const { headers } = await call('/docs/reference')
     const policy = Object.fromEntries(
@@ -39,7 +39,7 @@ describe('GET /docs', () => {
     expect(headers.get('referrer-policy')).toBe('no-referrer')
   })
 
-  test('names its scripts by addresses that hold behind any path, packed for those who can unpack them', async () => {
+  test('names its scripts by addresses that work behind any path, compressed if the client accepts gzip', async () => {
     const call = createClient(createFixture().app.handler)
     const { text } = await call('/docs/reference')
     const scripts = [...text.matchAll(/<script src="\.\.\/([^"]+)"/g)].map(([, address]) => address ?? '')
@@ -91,7 +91,7 @@ describe('GET /docs', () => {
 describe('GET /openapi.json', () => {
   const firstCall = (text: string): string => JSON.parse(text).info.description
 
-  test('its first call goes where the document was asked for, whoever else asks', async () => {
+  test('its first call has the host of the request for the document, for each host', async () => {
     const call = createClient(createFixture().app.handler)
     const hosts = ['h', '127.0.0.1:9000', '[::1]:8081', 'localhost:1', 'api.test:2', 'me.example', 'h']
     for (const host of hosts) {
@@ -105,7 +105,7 @@ describe('GET /openapi.json', () => {
     expect((await call('/openapi.json', { headers: { host: 'evil.example' } })).status).toBe(400)
   })
 
-  test('its first call goes where the operator says that the service is', async () => {
+  test('its first call has the configured public address', async () => {
     const publicUrl = 'https://api.example/base/'
     const document = createOpenapiPage(openapiDocument({ routes: [], publicUrl }))
     const { body } = await document('', new Request('http://h/openapi.json', { headers: { host: 'h' } }))

@@ -42,7 +42,7 @@ describe('a page made of files', () => {
     expect(policy).not.toContain('*')
   })
 
-  test('is asked about again at every visit, and its files are kept for ever', async () => {
+  test('is revalidated at every visit, and its files are cached forever', async () => {
     const { pages, files } = createStaticPages(OPTIONS)
     expect((await get(pages.get('/'))).headers['cache-control']).toBe('no-cache')
     for (const file of files.values()) {
@@ -50,7 +50,7 @@ describe('a page made of files', () => {
     }
   })
 
-  test('has other addresses for its files once one of them changes', () => {
+  test('changes the addresses of its files once one of them changes', () => {
     const changed = FILES.map((file) => (file.path === 'icon.svg' ? { ...file, text: '<svg></svg>' } : file))
     const [before, after] = [OPTIONS, { ...OPTIONS, files: changed }].map((each) => [
       ...createStaticPages(each).files.keys(),
@@ -59,11 +59,11 @@ describe('a page made of files', () => {
   })
 })
 
-test('a text is sent packed to whom can unpack it, and not at all to whom has it', async () => {
+test('a text is sent compressed to clients that accept gzip, and not sent to clients that have it', async () => {
   const page = createStaticPages(OPTIONS).pages.get('/')
   const plain = await get(page)
   const packed = await get(page, { 'accept-encoding': 'br, gzip' })
-  expect(gunzipSync(packed.packed ?? '').toString()).toBe(String(plain.body))
+  expect(gunzipSync(packed.compressed ?? '').toString()).toBe(String(plain.body))
   expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
   const known = await get(page, { 'if-none-match': plain.headers['etag'] ?? '' })
   expect({ status: known.status, body: known.body }).toEqual({ status: 304, body: null })

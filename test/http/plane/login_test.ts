@@ -5,7 +5,7 @@ test.each([
   ['POST', 'POST /login'],
   ['OPTIONS', 'OPTIONS /login'],
   ['PUT', 'unknown'],
-  // Parts of names of methods, which are none. The servers refuse such before anybody is asked.
+  // Parts of method names are no methods. The servers refuse them before the plane is reached.
   ['OST', 'unknown'],
   ['EAD', 'unknown'],
 ])('metrics name the login page, asked by %p, as %p', (method, route) => {

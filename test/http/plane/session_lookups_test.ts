@@ -28,7 +28,7 @@ function scene() {
 }
 
 describe('look-ups of invented sessions', () => {
-  test('keep out neither the token nor a session that was recognised, and are bounded themselves', async () => {
+  test('block neither the token nor a recognized session, and are bounded themselves', async () => {
     const { bounded, bySession, release, waiting } = scene()
     const first = bySession('mine')
     release()
@@ -52,7 +52,7 @@ describe('look-ups of invented sessions', () => {
     expect(await later).toBeUndefined()
   })
 
-  test('of a session that is no longer recognised are those of a stranger’s when it is forgotten, never its old answer', async () => {
+  test('of a forgotten session count as unknown, and never return its old answer', async () => {
     let exists = true
     const bounded = limitSessionLookups(async () => (exists ? TOKEN : undefined))
     const ask = () => bounded({ bearer: undefined, session: { cookie: 'c', page: 'p' } })
@@ -62,7 +62,7 @@ describe('look-ups of invented sessions', () => {
   })
 })
 
-test('a caller can take its own places only', async () => {
+test('a caller can take its own slots only', async () => {
   const held = Promise.withResolvers<{ readonly data: string }>()
   const hold = defineRoute({
     method: 'GET',

@@ -4,7 +4,7 @@ import { parseNetwork } from '../../../src/lib/text/network.ts'
 
 const TRUSTED = ['10.0.0.0/8', '2001:db8:ffff::/48'].flatMap((text) => parseNetwork(text) ?? [])
 
-function clientOf(ip: string, headers: Readonly<Record<string, string>>, trusted = TRUSTED): string {
+function getClientIp(ip: string, headers: Readonly<Record<string, string>>, trusted = TRUSTED): string {
   return createClientAddress(trusted)({ ip, request: { headers: new Headers(headers) } }).ip
 }
 
@@ -49,9 +49,9 @@ test.each([
   ['nonsense', '10.0.0.1', { forwarded: 'proto=https' }, ''],
   ['an empty header', '10.0.0.1', { 'x-forwarded-for': '' }, ''],
 ] as const)('the address of a client behind proxies: %s', (_, ip, headers, expected) => {
-  expect(clientOf(ip, headers)).toBe(expected)
+  expect(getClientIp(ip, headers)).toBe(expected)
 })
 
 test('without trusted proxies headers are not read', () => {
-  expect(clientOf('10.0.0.1', { 'x-forwarded-for': '198.51.100.1' }, [])).toBe('10.0.0.1')
+  expect(getClientIp('10.0.0.1', { 'x-forwarded-for': '198.51.100.1' }, [])).toBe('10.0.0.1')
 })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import {
-  chainIdIn,
   choice,
+  configuredChainId,
   evmAddress,
   flag,
   instantFrom,
@@ -124,15 +124,17 @@ describe('page and limit', () => {
 })
 
 describe('other schemas', () => {
-  test('chainIdIn() takes configured ids and lists them otherwise', () => {
-    const chainId = chainIdIn([10, 1])
+  test('configuredChainId() accepts configured ids and lists them for others', () => {
+    const chainId = configuredChainId([10, 1])
     expect(read(chainId, '10')).toBe(10)
     for (const text of ['0', '-1', '2147483648', '9007199254740993', 'mainnet', '01', '5']) {
       expect(read(chainId, text)).toBe(
         `INVALID_PARAMETER: Cannot read parameter "x": expected the id of a configured chain (1, 10), got "${text}"`,
       )
     }
-    expect(read(chainIdIn([1], 'chain with a moon'), '10')).toContain('expected the id of a chain with a moon (1), got')
+    expect(read(configuredChainId([1], 'chain with a moon'), '10')).toContain(
+      'expected the id of a chain with a moon (1), got',
+    )
   })
 
   test('tokenId is a uint256 in plain digits', () => {
@@ -263,7 +265,7 @@ describe('parseInput()', () => {
     expect(parse(`wallet=${CHECKSUMMED}&${query}`)).toBe(refused)
   })
 
-  test('a parameter that has a reason to be refused is refused for it, and never named as near', () => {
+  test('a parameter with a reason to be refused is refused with it, and never suggested', () => {
     const solana = v.object({ page, ...noMoment })
     const read = (query: string) => outcome(() => parseInput(solana, { params: {}, query }))
     expect(read('page=2')).toMatchObject({ page: 2 })
@@ -276,7 +278,7 @@ describe('parseInput()', () => {
     }
   })
 
-  test('an at_time in milliseconds is told so, and keeps what was sent', () => {
+  test('an at_time in milliseconds is refused with the reason and the text that was sent', () => {
     const read = (query: string) => outcome(() => parseInput(v.object(moment), { params: {}, query }))
     expect(read('at_time=1767225600000')).toBe(
       'INVALID_PARAMETER: Cannot read parameter "at_time": expected Unix seconds, this looks like milliseconds, ' +
@@ -316,7 +318,7 @@ describe('parseInput()', () => {
     expect(parse(`wallet=${CHECKSUMMED}&a%0db=1`)).toContain('parameter "a?b"')
   })
 
-  test('says that a plus sign became a space if that may be the mistake', () => {
+  test('mentions that a plus sign became a space if that may be the mistake', () => {
     const moment = v.object({ from: instantFrom })
     const read = (query: string) => outcome(() => parseInput(moment, { params: {}, query }))
     const hint = '; "+" in a query is a space, write %2B for a plus sign'
@@ -343,7 +345,7 @@ describe('parseInput()', () => {
     expect(seconds).toBeLessThan(1)
   })
 
-  test('a check of several parameters together gives its own sentence', () => {
+  test('a check of several parameters together has its own sentence', () => {
     const both = v.pipe(
       v.object({ a: v.optional(flag), b: v.optional(flag) }),
       v.check(({ a, b }) => !(a === true && b === true), 'Cannot combine parameters "a" and "b"'),

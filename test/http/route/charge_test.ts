@@ -19,12 +19,12 @@ test('a parameter changes the price of each', () => {
   expect(computeCredits(LIST, {}, 0)).toBe(0)
 })
 
-test('many cost less each, from the very number on', () => {
+test('many cost less each, from the configured number on', () => {
   expect([99, 100, 101].map((count) => computeCredits(BATCH, {}, count))).toEqual([1485, 1200, 1212])
   expect(getUnitCredits(BATCH, {})).toBe(15)
 })
 
-test('the sentence says all of it', () => {
+test('the sentence states the whole charge', () => {
   expect(priceSentence(LIST)).toBe('2 credits per position on the page; 1 with status=inactive, 15 with full=true.')
   expect(priceSentence(BATCH)).toBe('15 credits per wallet, 12 where 100 or more match, counted before pages.')
   expect(priceSentence({ credits: 1 })).toBe('1 credit.')

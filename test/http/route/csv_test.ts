@@ -29,7 +29,7 @@ describe('a list as CSV', () => {
     expect(csv.headers.get('link')).toBe(`<${next}>; rel="next"`)
   })
 
-  test('is read page by page as the links say', async () => {
+  test('is read page by page by its links', async () => {
     const call = createClient(createFixture().app.handler)
     const ids: string[] = []
     for (let path: string | undefined = `${LIST}&limit=5&format=csv`; path !== undefined; ) {
@@ -72,7 +72,7 @@ describe('a list as CSV', () => {
     expect((await createClient(app.handler)(`${LIST}&format=csv`, { key: 'good' })).text).toBe('token_id,chain_id\r\n')
   })
 
-  test('is kept apart from the JSON of the same list', async () => {
+  test('is cached separately from the JSON of the same list', async () => {
     const { app, happenings } = createFixture()
     const call = createClient(app.handler)
     happenings.untilMs = Number.POSITIVE_INFINITY
@@ -103,7 +103,7 @@ test.each([
   expect(gate.rows.map((row) => row.creditsCharged)).toEqual([0])
 })
 
-test('what is no list is JSON, whatever the header says', async () => {
+test('an answer that is no list is JSON regardless of the header', async () => {
   const answer = await createClient(createFixture().app.handler)(ITEM, { key: 'good', headers: { accept: 'text/csv' } })
   expect([answer.status, answer.body.data.token_id]).toEqual([200, '5'])
 })

@@ -40,8 +40,8 @@ describe('pagination()', () => {
     [1_000_000_000, 25, 60, null, 3],
   ])('page %d of %d with %d items', (page, limit, total, next, prev) => {
     const result = createPagination({ page, limit, total, url })
-    const pageIn = (link: string | null) => (link === null ? null : Number(new URL(link).searchParams.get('page')))
-    expect([pageIn(result.next_page), pageIn(result.prev_page)]).toEqual([next, prev])
+    const parsePage = (link: string | null) => (link === null ? null : Number(new URL(link).searchParams.get('page')))
+    expect([parsePage(result.next_page), parsePage(result.prev_page)]).toEqual([next, prev])
   })
 
   test('override pins a parameter in the links only', () => {

@@ -33,7 +33,7 @@ function asked(wallet: string, body?: { text: string; wallets: readonly string[]
 }
 
 describe('accept()', () => {
-  test('checks parameters when the call is made, so that what is known already is not checked', async () => {
+  test('checks parameters when the call is created, so that cached answers skip the check', async () => {
     const { plain, checks } = counting()
     const { bytes, call } = await plain.accept(asked('a'))
     expect([bytes, checks()]).toEqual([undefined, 0])
@@ -43,7 +43,7 @@ describe('accept()', () => {
     expect(() => broken.call()).toThrow('it is required')
   })
 
-  test('checks a body when the call is made, and gives its bytes before', async () => {
+  test('checks a body when the call is created, and returns its bytes before', async () => {
     const { withBody, checks } = counting()
     const { bytes, call } = await withBody.accept(asked('a', { text: '{"wallets":["x"]}', wallets: ['x'] }))
     expect([bytes?.toString(), checks()]).toEqual(['{"wallets":["x"]}', 1])

@@ -85,7 +85,7 @@ describe('serveBun()', () => {
     await stopped
   })
 
-  test('a body without end is refused before much of it is taken', async () => {
+  test('a body without end is refused before much of it is read', async () => {
     const { app } = createFixture()
     served = serveBun(app, { port: 0, host: '127.0.0.1' })
     const socket = connect(served.port, '127.0.0.1')

@@ -128,7 +128,7 @@ describe('bodies above 1 kB', () => {
     ['identity', null, null],
     ['gzip;q=0, zstd;q=0.000', null, null],
     ['*', null, null],
-  ])('are sent to whoever accepts %p as %p by Bun and as %p by Node', async (encodings, byBun, byNode) => {
+  ])('are sent to a client that accepts %p as %p by Bun and as %p by Node', async (encodings, byBun, byNode) => {
     const ports = [served.port, NODE_SERVERS[0]?.port ?? 0]
     const answers = await Promise.all(ports.map((port) => ask(port, '/metrics', encodings)))
     for (const [index, answer] of answers.entries()) {

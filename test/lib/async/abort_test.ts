@@ -4,7 +4,7 @@ import { AbortedError } from '../../../src/lib/error.ts'
 
 const pending = () => new Promise<never>(() => {})
 
-test('untilAborted() passes on what the promise comes to', async () => {
+test('untilAborted() settles like its promise', async () => {
   const { signal } = new AbortController()
   expect(await untilAborted(Promise.resolve(7), signal)).toBe(7)
   await expect(untilAborted(Promise.reject(new RangeError('no')), signal)).rejects.toBeInstanceOf(RangeError)
@@ -18,14 +18,14 @@ test('untilAborted() ends with the signal, even if the promise never settles', a
   await expect(untilAborted(pending(), caller.signal)).rejects.toBeInstanceOf(AbortedError)
 })
 
-test('pause() ends with the signal', async () => {
+test('delay() ends with the signal', async () => {
   const caller = new AbortController()
   const waiting = delay(60_000, caller.signal)
   caller.abort()
   await expect(waiting).rejects.toBeInstanceOf(AbortedError)
 })
 
-test('timeLimit() asks for whole milliseconds, never fewer than none: Node refuses anything else', () => {
+test('timeoutSignal() rounds up to whole milliseconds, at least 0: Node rejects anything else', () => {
   const asked: number[] = []
   const { timeout } = AbortSignal
   AbortSignal.timeout = (ms) => {

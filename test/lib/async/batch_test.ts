@@ -33,7 +33,7 @@ async function turn(): Promise<void> {
   for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('items of one turn of the event loop leave together, and each gets its own result', async () => {
+test('items of one event-loop turn share a flush, and each gets its own result', async () => {
   const { batcher, flights } = scene()
   const results = Promise.all([1, 2, 3].map((item) => batcher.submit(item)))
   await turn()
@@ -42,7 +42,7 @@ test('items of one turn of the event loop leave together, and each gets its own 
   expect(await results).toEqual([10, 20, 30])
 })
 
-test('a flush waits while each turn of the event loop brings more, and four turns at most', async () => {
+test('a flush waits while each event-loop turn brings more items, for at most four turns', async () => {
   const { batcher, flights } = scene()
   const all: Promise<number>[] = []
   for (let item = 1; item <= 6; item++) {
@@ -60,7 +60,7 @@ test('a flush waits while each turn of the event loop brings more, and four turn
   expect(await Promise.all(all)).toEqual([10, 20, 30, 40, 50, 60])
 })
 
-test('a flush that is large enough waits for no further turn', async () => {
+test('a flush that is large enough does not wait for another turn', async () => {
   const { batcher, flights } = scene()
   const all = Array.from({ length: 64 }, (_, item) => batcher.submit(item))
   await new Promise((resolve) => setImmediate(resolve))
@@ -73,7 +73,7 @@ test('a flush that is large enough waits for no further turn', async () => {
   expect(await Promise.all(all)).toHaveLength(65)
 })
 
-test('what arrives during a flush leaves with the next one, in order of arrival', async () => {
+test('items that arrive during a flush are in the next one, in order of arrival', async () => {
   const { batcher, flights } = scene()
   const first = batcher.submit(1)
   await turn()
@@ -99,7 +99,7 @@ test('a flush takes no more than itemsMax', async () => {
   expect(await all).toEqual([10, 20, 30])
 })
 
-test('a further flush starts while an old one is under way, up to flightsMax', async () => {
+test('another flush starts while an old one is running, up to flightsMax', async () => {
   const { batcher, flights } = scene({ flightsMax: 2, flightAgeMs: 5 })
   const all: Promise<number>[] = [batcher.submit(1)]
   await turn()
@@ -117,7 +117,7 @@ test('a further flush starts while an old one is under way, up to flightsMax', a
   expect(await Promise.all(all)).toEqual([10, 20, 30])
 })
 
-test('a full queue refuses at once', async () => {
+test('a full queue rejects at once', async () => {
   const { batcher, flights } = scene({ queueMax: 2 })
   const first = batcher.submit(1)
   const second = batcher.submit(2)
@@ -147,7 +147,7 @@ test('a failed flush fails its own items only, and idle() waits for all', async 
   expect(batcher.size).toBe(0)
 })
 
-test('what waits leaves before the answers of the flush before it', async () => {
+test('queued items are flushed before the results of the previous flush are delivered', async () => {
   const { batcher, flights } = scene()
   const seen: number[] = []
   const first = batcher.submit(1).then(() => seen.push(flights.length))
@@ -178,7 +178,7 @@ test.each([
   await batcher.idle()
 })
 
-test('a flush that answers too few results fails its items instead of leaving them waiting', async () => {
+test('a flush that returns too few results rejects its items', async () => {
   const batcher = createBatcher<number, number>({
     flush: async () => [1],
     clock: systemClock,

@@ -12,7 +12,7 @@ beforeEach(() => {
   nowMs = 1_000
 })
 
-/** A reading that the test finishes by hand. */
+/** A read that the test completes by hand. */
 function slowRead<T>() {
   const { promise, resolve, reject } = Promise.withResolvers<Cacheable<T>>()
   const signals: AbortSignal[] = []
@@ -31,7 +31,7 @@ async function isKept(cache: Cache<string>, key: string): Promise<boolean> {
   return (await cache.get({ key, read: async () => ({ value: 'anew', lifeMs: 0 }) }, never)) !== 'anew'
 }
 
-test('get() reads once for all who ask meanwhile, and reuses the value until its life is over', async () => {
+test('get() reads once for concurrent callers, and reuses the value until it expires', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = slowRead<string>()
   const asked = Array.from({ length: 100 }, () => cache.get({ key: 'a', read: slow.read }, never))
@@ -46,13 +46,13 @@ test('get() reads once for all who ask meanwhile, and reuses the value until its
   expect(await cache.get({ key: 'a', read: async () => ({ value: 'second', lifeMs: 50 }) }, never)).toBe('second')
 })
 
-test('get() keeps nothing whose life is zero, negative or not a number', async () => {
+test('get() does not store values with a lifetime of zero, below or NaN', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   for (const lifeMs of [0, -5, Number.NaN]) await put(cache, 'a', lifeMs)
   expect(cache.size).toBe(0)
 })
 
-test('get() hands an error to all who waited and keeps none', async () => {
+test('get() rejects all waiting callers on an error and stores no error', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = slowRead<string>()
   const asked = [1, 2].map(() => cache.get({ key: 'a', read: slow.read }, never))
@@ -85,7 +85,7 @@ test('get() lets one waiter leave without stopping the others', async () => {
   expect(await second).toBe('value')
 })
 
-test('get() stops the reading when all have left, and begins anew for who comes then', async () => {
+test('get() aborts the read when all callers have left, and starts a new one for the next caller', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = slowRead<string>()
   const leaving = [new AbortController(), new AbortController()]
@@ -102,7 +102,7 @@ test('get() stops the reading when all have left, and begins anew for who comes 
   expect(await put(cache, 'a')).toBe('a!')
 })
 
-test('get() refuses a caller who has left already, without reading', async () => {
+test('get() rejects an aborted caller without reading', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   let reads = 0
   const read = async () => ({ value: String(reads++), lifeMs: 1 })
@@ -111,7 +111,7 @@ test('get() refuses a caller who has left already, without reading', async () =>
   expect(reads).toBe(0)
 })
 
-test('get() joins no reading that is older than joinMs, and keeps what the newer one found', async () => {
+test('get() joins no read older than joinMs, and stores the result of the newer one', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const [older, newer] = [slowRead<string>(), slowRead<string>()]
   const first = cache.get({ key: 'a', read: older.read, joinMs: 100 }, never)
@@ -124,7 +124,7 @@ test('get() joins no reading that is older than joinMs, and keeps what the newer
   expect(await put(cache, 'a')).toBe('newer')
 })
 
-test('a cache keeps at most entriesMax values: the least recently used goes first', async () => {
+test('a cache stores at most entriesMax values and evicts the least recently used first', async () => {
   const cache = createCache<string>({ clock, entriesMax: 2 })
   await put(cache, 'a')
   await put(cache, 'b')
@@ -134,7 +134,7 @@ test('a cache keeps at most entriesMax values: the least recently used goes firs
   expect([await isKept(cache, 'a'), await isKept(cache, 'c'), await isKept(cache, 'b')]).toEqual([true, true, false])
 })
 
-test('a cache keeps at most bytesMax bytes, and nothing that is larger by itself', async () => {
+test('a cache stores at most bytesMax bytes, and no larger single value', async () => {
   const cache = createCache<string>({ clock, entriesMax: 100, bytesMax: 10, bytesOf: (value) => value.length })
   await put(cache, 'aaa')
   await put(cache, 'bbb')
@@ -147,14 +147,14 @@ test('a cache keeps at most bytesMax bytes, and nothing that is larger by itself
   ])
   await put(cache, 'd'.repeat(10))
   expect(cache.size).toBe(2)
-  // Expired bytes are given back.
+  // Expired bytes are released.
   nowMs += 1_000
   await put(cache, 'bbb')
   await put(cache, 'eeeee')
   expect(await isKept(cache, 'bbb')).toBe(true)
 })
 
-test('get() reads on behalf of all who ask meanwhile', async () => {
+test('get() reads on behalf of all concurrent requesters', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = slowRead<string>()
   const ask = (asker: string) => {

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { coalesce } from '../../../src/lib/async/coalesce.ts'
 
-/** Doubles numbers, those of one sign together; notes what it was asked. */
+/** Doubles numbers, grouped by sign; records the calls. */
 function doubling(itemsMax = 10) {
   const asked: (readonly number[])[] = []
   const ask = coalesce<number, number>({
-    nameOf: (item) => String(Math.sign(item)),
+    getKey: (item) => String(Math.sign(item)),
     itemsMax,
     async answer(items) {
       asked.push(items)
@@ -16,7 +16,7 @@ function doubling(itemsMax = 10) {
   return { asked, ask }
 }
 
-test('gathered() answers together what is asked in one turn under one name, each its own', async () => {
+test('coalesce() combines items of one turn and one key, and returns each its own result', async () => {
   const { asked, ask } = doubling()
   expect(await Promise.all([ask(1), ask(-1), ask(2), ask(-3)])).toEqual([2, -2, 4, -6])
   expect(asked).toEqual([
@@ -27,7 +27,7 @@ test('gathered() answers together what is asked in one turn under one name, each
   expect(asked).toHaveLength(3)
 })
 
-test('gathered() divides what is too much, and fails for those alone that were asked together', async () => {
+test('coalesce() splits groups above itemsMax, and a failure rejects its group only', async () => {
   const { asked, ask } = doubling(2)
   const settled = await Promise.allSettled([ask(1), ask(13), ask(3), ask(4), ask(5)])
   expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'])

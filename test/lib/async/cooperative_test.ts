@@ -8,8 +8,8 @@ import {
   yieldIfLarge,
 } from '../../../src/lib/async/cooperative.ts'
 
-describe('inTurns()', () => {
-  test('lets others have a turn between steps, and gives what the work comes to', async () => {
+describe('runCooperatively()', () => {
+  test('yields between steps and returns the result of the work', async () => {
     const order: string[] = []
     function* work(): Steps<number> {
       for (let step = 0; step < 3; step++) {
@@ -23,7 +23,7 @@ describe('inTurns()', () => {
     expect(order).toEqual(['step 0', 'other 0', 'step 1', 'other 1', 'step 2', 'other 2'])
   })
 
-  test('gives no turn away for work of one step', async () => {
+  test('does not yield for work of one step', async () => {
     let turned = false
     setImmediate(() => {
       turned = true
@@ -41,7 +41,7 @@ describe('inTurns()', () => {
   })
 })
 
-test('createBreaks() gives a turn away once steps have worked for a millisecond', async () => {
+test('createYielder() yields once steps have run for a millisecond', async () => {
   let nowMs = 0
   const breaks = createYielder({ monotonicMs: () => nowMs })
   const taken: number[] = []
@@ -59,8 +59,8 @@ test('createBreaks() gives a turn away once steps have worked for a millisecond'
   expect(taken).toEqual([24, 48, 72, 96])
 })
 
-describe('mapInTurns()', () => {
-  const turnsOf = async (work: () => Promise<unknown>) => {
+describe('mapCooperatively()', () => {
+  const countTurns = async (work: () => Promise<unknown>) => {
     let [turns, isOver] = [0, false]
     const count = () => {
       if (isOver) return
@@ -73,16 +73,16 @@ describe('mapInTurns()', () => {
     return turns
   }
 
-  test('gives what is made of each item, in their order', async () => {
+  test('returns the results in the order of the items', async () => {
     expect(await mapCooperatively(['a', 'b', 'c', 'd', 'e'], 2, (item, index) => item + index)).toEqual([
       ...['a0', 'b1', 'c2', 'd3', 'e4'],
     ])
   })
 
-  test('works on so many in a turn, and gives none away for fewer', async () => {
+  test('processes itemsPerTurn items in a turn, and does not yield for fewer', async () => {
     const items = Array.from({ length: 100 }, (_, index) => index)
-    expect(await turnsOf(() => mapCooperatively(items, 100, String))).toBe(0)
-    expect(await turnsOf(() => mapCooperatively(items, 10, String))).toBe(9)
+    expect(await countTurns(() => mapCooperatively(items, 100, String))).toBe(0)
+    expect(await countTurns(() => mapCooperatively(items, 10, String))).toBe(9)
   })
 
   test('throws what the work throws', async () => {
@@ -93,8 +93,8 @@ describe('mapInTurns()', () => {
   })
 })
 
-describe('turn()', () => {
-  test('gives each of several works a turn of its own, one after the other', async () => {
+describe('yieldToEventLoop()', () => {
+  test('resumes each waiter in a turn of its own, one after the other', async () => {
     let turns = 0
     let isOver = false
     setImmediate(function count() {
@@ -115,7 +115,7 @@ describe('turn()', () => {
   })
 })
 
-describe('turnBefore()', () => {
+describe('yieldIfLarge()', () => {
   test.each([
     [10, false],
     [10_000, true],
@@ -129,8 +129,8 @@ describe('turnBefore()', () => {
   })
 })
 
-describe('sortedInSteps()', () => {
-  /** Numbers below 1,000, so that many are equal, each with its place. */
+describe('sortInSteps()', () => {
+  /** Numbers below 1,000, so that many are equal, each with its index. */
   function items(count: number) {
     let state = 1
     return Array.from({ length: count }, (_, place) => {

@@ -3,7 +3,7 @@ import { forEachLimit } from '../../../src/lib/async/for_each_limit.ts'
 
 const { signal } = new AbortController()
 
-test('fewAtOnce() begins items in their order, so many at the same time', async () => {
+test('forEachLimit() starts items in their order, up to the limit at the same time', async () => {
   const begun: number[] = []
   let running = 0
   let most = 0
@@ -17,13 +17,13 @@ test('fewAtOnce() begins items in their order, so many at the same time', async 
   expect([begun, most, running]).toEqual([[5, 4, 3, 2, 1, 0], 2, 0])
 })
 
-test('fewAtOnce() aborts the others when one fails, begins no more, and throws the failure once they have ended', async () => {
+test('forEachLimit() aborts the others when one fails, starts no more, and throws once they have ended', async () => {
   const begun: number[] = []
   const ended: number[] = []
   const work = async (item: number, shared: AbortSignal) => {
     begun.push(item)
     if (item === 1) throw new Error('Unlucky')
-    // One ends as soon as it is aborted, the other goes on for a while.
+    // One item ends as soon as it is aborted, the other continues for a while.
     await new Promise((resolve) => shared.addEventListener('abort', resolve))
     if (item === 2) await Bun.sleep(10)
     ended.push(item)
@@ -35,7 +35,7 @@ test('fewAtOnce() aborts the others when one fails, begins no more, and throws t
   ])
 })
 
-test('fewAtOnce() begins nothing for who has left', async () => {
+test('forEachLimit() starts nothing for an aborted caller', async () => {
   const begun: number[] = []
   const left = AbortSignal.abort()
   await expect(forEachLimit([0, 1], 2, async (item) => begun.push(item), left)).rejects.toThrow()

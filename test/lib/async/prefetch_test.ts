@@ -3,7 +3,7 @@ import { createPrefetcher } from '../../../src/lib/async/prefetch.ts'
 
 const never = new AbortController().signal
 
-test('what was begun is handed out once, and begun once', async () => {
+test('a read is started once and taken once', async () => {
   const ahead = createPrefetcher<number>({ readsMax: 2 })
   let reads = 0
   const read = async () => ++reads
@@ -17,7 +17,7 @@ test('what was begun is handed out once, and begun once', async () => {
   expect(reads).toBe(1)
 })
 
-test('no more are begun than may wait, until one is taken', async () => {
+test('no read starts beyond readsMax until one is taken', async () => {
   const ahead = createPrefetcher<string>({ readsMax: 2 })
   for (const key of ['a', 'b', 'c']) ahead.start(key, async () => key, never)
   expect(['a', 'b', 'c'].map((key) => ahead.has(key))).toEqual([true, true, false])
@@ -26,7 +26,7 @@ test('no more are begun than may wait, until one is taken', async () => {
   expect(await ahead.take('c')).toBe('c')
 })
 
-test('what failed is nothing, and what nobody wants any more is dropped and told so', async () => {
+test('a failed read is undefined, and an aborted read is dropped and receives the signal', async () => {
   const ahead = createPrefetcher<string>({ readsMax: 2 })
   ahead.start('broken', () => Promise.reject(new Error('It broke')), never)
   expect(await ahead.take('broken')).toBeUndefined()

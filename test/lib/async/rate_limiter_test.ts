@@ -3,7 +3,7 @@ import { createRateLimiter } from '../../../src/lib/async/rate_limiter.ts'
 
 const never = new AbortController().signal
 
-test('createRate() lets what came in a pause start at once, and then as many a second as it says', async () => {
+test('createRateLimiter() allows a burst after a pause, then its rate', async () => {
   let nowMs = 0
   const waits: number[] = []
   const rate = createRateLimiter({
@@ -26,7 +26,7 @@ test('createRate() lets what came in a pause start at once, and then as many a s
   expect((await start(150)).at(-1)).toBe(2_000)
 })
 
-test('createRate() without a burst lets one start at once, and the next ones a step apart each', async () => {
+test('createRateLimiter() without a burst allows one start at once, and each next one a step later', async () => {
   let nowMs = 0
   const waits: number[] = []
   const rate = createRateLimiter({

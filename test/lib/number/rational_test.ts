@@ -56,7 +56,7 @@ test('compareRational() is exact where floats are not', () => {
   expect(compareRational(rational(-1n, 2n), rational(1n, 3n))).toBe(-1)
 })
 
-test('leastCommonMultiple() is divided by both and by nothing they do not need', () => {
+test('leastCommonMultiple() is the smallest number divisible by both', () => {
   fc.assert(
     fc.property(fc.bigInt(1n, 10n ** 30n), fc.bigInt(1n, 10n ** 30n), (a, b) => {
       const multiple = leastCommonMultiple(a, b)

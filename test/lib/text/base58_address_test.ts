@@ -4,7 +4,7 @@ import { base58 } from '@scure/base'
 import { decodeBase58Address, encodeBase58Address } from '../../../src/lib/text/base58.ts'
 import { caseCount } from '../../support/cases.ts'
 
-test('an address is written and read as base58 does any bytes, zeros in front too', () => {
+test('addresses are encoded and decoded like any base58 bytes, including leading zeros', () => {
   const samples = Array.from({ length: caseCount(20_000) }, (_, index) => {
     const bytes = new Uint8Array(randomBytes(32))
     return index % 3 === 0 ? bytes.fill(0, 0, index % 33) : bytes
@@ -17,7 +17,7 @@ test('an address is written and read as base58 does any bytes, zeros in front to
   }
 })
 
-test.each([31, 33])('text of %i bytes is not read as an address', (length) => {
+test.each([31, 33])('decodeBase58Address() rejects text of %i bytes', (length) => {
   const text = base58.encode(new Uint8Array(length).fill(7))
   expect(() => decodeBase58Address(text)).toThrow('Cannot decode an address: it is not base58 of 32 bytes')
 })

@@ -15,7 +15,7 @@ describe('isBase58Address()', () => {
     expect(isBase58Address('0x1F98431c8aD98523631AE4a59f267346ea31F984')).toBe(false)
   })
 
-  test('says what decoding says', () => {
+  test('agrees with decoding', () => {
     const isDecoded = (text: string) => {
       try {
         return base58.decode(text).length === 32

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { encodeBase62, randomBase62 } from '../../../src/lib/text/base62.ts'
 
-test('base62() pads with zeros and refuses what does not fit', () => {
+test('encodeBase62() pads with zeros and throws if the number does not fit', () => {
   expect(encodeBase62(0, 6)).toBe('000000')
   expect(encodeBase62(61, 2)).toBe('0z')
   expect(encodeBase62(62, 2)).toBe('10')

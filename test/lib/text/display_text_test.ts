@@ -20,8 +20,8 @@ function isUnseen(code: number): boolean {
   return inRange || BLANK.includes(code) || /[\p{C}\p{Zl}\p{Zp}]/u.test(String.fromCodePoint(code))
 }
 
-describe('visibleText()', () => {
-  test('of every code point there is shows nothing that is not seen, and no space but a plain one', () => {
+describe('toDisplayText()', () => {
+  test('keeps no invisible code point of Unicode, and no space but the plain one', () => {
     let left = 0
     for (let code = 0; code <= LAST; code++) {
       const shown = toDisplayText(`A${String.fromCodePoint(code)}B`, MAX)
@@ -36,7 +36,7 @@ describe('visibleText()', () => {
     expect(toDisplayText(String.fromCodePoint(...BLANK), MAX)).toBe('')
   }, 60_000)
 
-  test('is no longer than its limit, shows the same when shown again, and stacks no accents', () => {
+  test('respects its limit, is idempotent and stacks no accents', () => {
     const parts = fc.array(
       fc.oneof(
         fc.string({ unit: 'binary', maxLength: 12 }),
@@ -114,13 +114,13 @@ describe('visibleText()', () => {
     expect(toDisplayText(text, MAX).normalize('NFC')).toBe(text.normalize('NFC'))
   })
 
-  test('of joined emoji shows each, and of words with joiners the letters', () => {
+  test('keeps each emoji of a joined sequence, and the letters of words with joiners', () => {
     expect(toDisplayText('👨‍👩‍👧 ❤️', MAX)).toBe('👨👩👧 ❤')
     expect(toDisplayText('می‌خواهم', MAX)).toBe('میخواهم')
   })
 })
 
-test('hasUnseen() finds what nobody sees, and takes an emoji for what it is', () => {
+test('hasInvisible() finds invisible characters, and accepts emoji', () => {
   for (const text of ['\u3164', 'A\u2800B', 'A\ufe00', 'A\u{e0101}', 'A\u200bB', '\u202e', 'a\nb'])
     expect(hasInvisible(text)).toBe(true)
   for (const text of ['', 'Acme', 'Grüße & Söhne', '比特币', '❤️ Love']) expect(hasInvisible(text)).toBe(false)

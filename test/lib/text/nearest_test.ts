@@ -30,13 +30,13 @@ describe('editDistance()', () => {
     )
   })
 
-  test('weighs steps as it is told', () => {
+  test('uses the given costs of steps', () => {
     expect(editDistance('abc', 'ac', { ...letters, remove: 1.5, add: 0.7 })).toBe(1.5)
     expect(editDistance('ac', 'abc', { ...letters, remove: 1.5, add: 0.7 })).toBe(0.7)
   })
 })
 
-describe('nearestName()', () => {
+describe('suggestName()', () => {
   const names = ['wallet', 'chain_id', 'status', 'at_block', 'at_time', 'page', 'limit', 'to']
 
   test.each([
@@ -53,11 +53,11 @@ describe('nearestName()', () => {
   ])('for %p is %p', (text, name) => expect(suggestName(text, names)).toBe(name))
 })
 
-test('nearestName() of a long text is undefined', () => {
+test('suggestName() of a long text is undefined', () => {
   expect(suggestName('x'.repeat(8_000), ['wallet'])).toBeUndefined()
 })
 
-test('nearest() takes the first of several', () => {
+test('findNearest() returns the first of equals', () => {
   expect(findNearest([3, 1, 2, 1.0], (item) => item)).toBe(1)
   expect(findNearest([3, 1], () => undefined)).toBeUndefined()
 })

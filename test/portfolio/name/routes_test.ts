@@ -64,7 +64,7 @@ function hashedWallet(name: string): Address {
   return checksumAddress(slice(keccak256(dnsName(name)), 12))
 }
 
-test('a name is its wallet, by the registry in one call, for one credit', async () => {
+test('a name resolves to its wallet in one call, for one credit', async () => {
   const seen = rpc.seen.length
   expect(await ask(DEMO_NAME)).toEqual({
     data: { name: DEMO_NAME, wallet: devnet.wallets.provider },
@@ -90,9 +90,9 @@ test.each(['a.wild.eth', 'a.b.wild.eth', 'wild.eth'])('%s is asked of the resolv
 })
 
 test.each([
-  ['nobody.eth', 'nobody has registered it, or it has no resolver'],
-  ['bare.eth', 'nobody has registered it, or it has no resolver'],
-  ['below.provider.eth', 'nobody has registered it, or it has no resolver'],
+  ['nobody.eth', 'it is not registered, or it has no resolver'],
+  ['bare.eth', 'it is not registered, or it has no resolver'],
+  ['below.provider.eth', 'it is not registered, or it has no resolver'],
   ['empty.eth', 'it is registered, but has no Ethereum address'],
   ['none.wild.eth', 'it is registered, but has no Ethereum address'],
   ['offchain.wild.eth', 'it is resolved outside the chain, and such look-ups are not followed'],
@@ -116,7 +116,7 @@ test('a name of 255 bytes in 126 labels is looked up', async () => {
   expect(await ask(`${'a.'.repeat(125)}a.eth`)).toMatchObject({ status: 404 })
 })
 
-test('every way of running the lens finds the same', async () => {
+test('every lens mode returns the same wallet', async () => {
   for (const way of ['override', 'deployless'] as const) {
     const read = createNameReader({ client: withLensMode(client, way), clock: systemClock })
     expect(await read('a.wild.eth', patient)).toMatchObject({ wallet: hashedWallet('a.wild.eth') })
@@ -124,11 +124,11 @@ test('every way of running the lens finds the same', async () => {
   }
 })
 
-test('without Ethereum there are no names', async () => {
+test('names are not served without Ethereum', async () => {
   expect(await ask(DEMO_NAME, [])).toMatchObject({ code: 'API_ENDPOINT_NOT_CONFIGURED' })
 })
 
-test('on an Ethereum without the registry nobody has registered a name', async () => {
+test('on an Ethereum without the registry no name is registered', async () => {
   const bare = await startDevnet()
   try {
     const chain = createDevnetChain(bare)

@@ -15,7 +15,7 @@ const TOKEN: Token = {
 }
 const PRICE: UsdPriceOutcome = { kind: 'price', price: { units: 1n, scale: 0, source: 'feed' } }
 
-/** Whether the wallet's own balance of a token that no list has is unlisted, beside a position in it. */
+/** True if the wallet's own balance of an unlisted token stays unlisted beside a position in it. */
 function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | undefined {
   const chain = FINANCE_CHAINS.find(({ id }) => id === 1)
   if (chain === undefined) throw new Error('Cannot find chain 1')
@@ -34,7 +34,7 @@ function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | unde
         block: BLOCK,
         rows: [{ token: TOKEN, spam: undefined, raw: 1n, isListed: false, price: PRICE }],
         silent: [],
-        asked: 2,
+        tokensAsked: 2,
       },
       holdings: [{ block: BLOCK, rows: [row], positions: 1, ownTokens: [], notRead: [] }],
       prices: new Map(),
@@ -44,7 +44,7 @@ function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | unde
   return assets.find(({ kind }) => kind === 'wallet')?.isUnlisted
 }
 
-test('a position of the wallet lists its tokens, unless it is refused: a stranger may have mailed it', () => {
+test('a position lists its tokens, unless it is refused: a third party may have sent it', () => {
   expect(isUnlistedBeside(undefined)).toBe(false)
   expect(isUnlistedBeside({ reason: 'spam', detail: 'A lure' })).toBe(true)
   expect(isUnlistedBeside({ reason: 'exceeds_liquidity', detail: 'Hollow' })).toBe(true)

@@ -27,7 +27,7 @@ import { priceAccounts, SOL, USDC, walletAccounts } from './wallets.ts'
 /** A configuration that knows the scene's market. */
 const KNOWN = { kaminoMarkets: [{ market: MARKET, reserves: [SOL_RESERVE, USDC_RESERVE] }] }
 const HOUR_OF_SLOTS = 9_000
-/** Mints and names of what the scene's reserves are of. */
+/** Mints and names of the tokens of the scene's reserves. */
 const TOKENS = [
   { mint: SOL, program: TOKEN, decimals: 9, symbol: 'SOL', name: 'Wrapped SOL', accounts: [] },
   { mint: USDC, program: TOKEN, decimals: 6, symbol: 'USDC', name: 'USD Coin', accounts: [] },
@@ -61,7 +61,7 @@ function shown({ kind, token, amount, price_usd, value_usd, counted, reason }: S
   return [kind, token.symbol, amount.raw, price_usd, value_usd, counted ? 'counted' : reason]
 }
 
-test('an obligation is what it holds and owes, at the prices of its market if that is known', async () => {
+test('an obligation has rows of its deposits and debts, at the prices of its market if that is known', async () => {
   const rows = await stage.assets({ wallet: WALLET })
   expect(rows.map(shown)).toEqual([
     ['supplied', 'SOL', '100000000000', '150', '15000.000000', 'counted'],
@@ -79,7 +79,7 @@ test('an obligation is what it holds and owes, at the prices of its market if th
   })
 })
 
-test('its interest is that of the list, to the base unit', async () => {
+test('interest equals that of the obligation list, to the base unit', async () => {
   double.slot = SLOT + 100 * HOUR_OF_SLOTS
   const list = kaminoStage([double])
   const { reply } = await list.list({ wallet: WALLET })
@@ -97,7 +97,7 @@ interface Listed {
   readonly totalDebtUSD: string
 }
 
-test('collateral of an obligation is no token of the wallet, and several obligations are rows of their own', async () => {
+test('collateral of an obligation is not a token of the wallet, and each obligation has its own rows', async () => {
   const second = toFakeAddress('second obligation')
   serve(
     {},
@@ -131,7 +131,7 @@ test('an empty obligation, and one of another wallet, have no row', async () => 
   expect(await stage.assets({ wallet: WALLET })).toEqual([])
 })
 
-test('a price that is too old makes rows unpriced, and fails nothing', async () => {
+test('a price that is too old makes rows unpriced without an error', async () => {
   serve({}, {}, 600)
   const rows = await stage.assets({ wallet: WALLET })
   expect(rows.map(shown)).toEqual([
@@ -142,20 +142,20 @@ test('a price that is too old makes rows unpriced, and fails nothing', async () 
   expect((await kaminoStage([double]).list({ wallet: WALLET })).status).toBe(502)
 })
 
-describe('a market that nobody knows', () => {
+describe('a market that is not configured', () => {
   beforeEach(() => {
     stage.solana?.close()
     stage = portfolioStage([double])
   })
 
-  test('prices nothing: tokens have the price that they have in a wallet', async () => {
+  test('prices nothing: tokens have their wallet prices', async () => {
     expect((await stage.assets({ wallet: WALLET })).map(shown)).toEqual([
       ['supplied', 'SOL', '100000000000', '151.23456789', '15123.456789', 'counted'],
       ['borrowed', 'USDC', '6000000000', '0.999871', '-5999.226000', 'counted'],
     ])
   })
 
-  test('counts what is supplied only while that is at hand, all obligations together; debts always', async () => {
+  test('counts supply only up to the reserve’s available liquidity, over all obligations; debts always', async () => {
     const second = toFakeAddress('second obligation')
     const half = { reserve: SOL_RESERVE, collateralAmount: 3_000n * 10n ** 9n }
     serve(
@@ -186,7 +186,7 @@ test('an obligation whose market is broken fails the answer, naming it', async (
   ])
 })
 
-test('without program search what was seen before is still found', async () => {
+test('without program search, positions seen before are still found', async () => {
   await stage.balance({ wallet: WALLET })
   double.ofMethod.set('getProgramAccounts', { kind: 'rpc', code: -32010 })
   stage.pass()

@@ -20,11 +20,11 @@ const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 const ANSWERS = caseCount(1_000)
 const AT_ONCE = 4
-/** What is refused is asked again. */
+/** A refused request is retried. */
 const FAILED_MAX = 3 + ANSWERS / 20
-/** How many answers of two slots there must be at least, so that they are shown. */
+/** Minimum number of answers from two slots. */
 const MIXED_MIN = Math.ceil(ANSWERS / 100)
-/** From this slot on the position's token is another's. */
+/** From this slot on, the position's token belongs to another wallet. */
 const SOLD_AT = SLOT + Math.floor(2.5 * ANSWERS)
 /** Everything changed three times, or a machine at its limits took a second for an answer. */
 const REFUSED = /changed while they were read|gave no answer in time/
@@ -44,7 +44,7 @@ double.clockSec = NOW_SEC
 double.slotsPerRead = 1
 afterAll(() => double.stop(), 60_000)
 
-/** Whole units of each thing in a slot: others in each. */
+/** Whole units of each asset in a slot, different in each slot. */
 const at = (slot: number) => BigInt(slot - SLOT + 10)
 
 function positionAt(slot: number): OrcaCase {
@@ -69,7 +69,7 @@ const POOL = {
   priceTimestampSec: BigInt(NOW_SEC),
 }
 
-/** All that stays, and what changes as it stood at first. */
+/** The constant accounts, and the changing ones in their first state. */
 const FIRST: ServedAccounts = {
   ...priceAccounts(NOW_SEC),
   ...walletAccounts(WALLET, {
@@ -136,7 +136,7 @@ function token(mint: string, program: typeof TOKEN | typeof TOKEN_2022, decimals
   return { mint, program, decimals, symbol: 'T', name: 'T', accounts: held }
 }
 
-/** What each row must say in a slot. */
+/** The expected rows in a slot. */
 function truth(wallet: string, slot: number): Readonly<Record<string, bigint>> {
   const units = at(slot)
   const native = { [`wallet ${NATIVE}`]: units * 7n }
@@ -160,7 +160,7 @@ function truth(wallet: string, slot: number): Readonly<Record<string, bigint>> {
   }
 }
 
-test(`${ANSWERS} answers, while every account changes with each request, are each that of the slot that they name`, async () => {
+test(`${ANSWERS} answers match the slot that each names, while every account changes with each request`, async () => {
   double.accounts = chainAt
   // The cluster's clock stands still, and a slow machine takes longer than an answer may be old.
   const stages = [0, 1].map(() => portfolioStage([double], { now: () => NOW_SEC * 1_000 }))
@@ -189,14 +189,14 @@ test(`${ANSWERS} answers, while every account changes with each request, are eac
     const rows = reply.data as readonly SolanaRow[]
     if (wallet === WALLET) {
       const wanted = truth(WALLET, Number(slot))
-      expect(rows.map(keyOf).toSorted()).toEqual(Object.keys(wanted).toSorted())
+      expect(rows.map(getKey).toSorted()).toEqual(Object.keys(wanted).toSorted())
       if (Number(slot) >= SOLD_AT) sold++
     } else if (rows.some((row) => row.slot !== undefined)) mixed++
     for (const row of rows) {
       expect(Number(row.slot ?? slot)).toBeGreaterThanOrEqual(Number(slot))
-      expect([keyOf(row), row.amount.raw]).toEqual([
-        keyOf(row),
-        String(truth(wallet, Number(row.slot ?? slot))[keyOf(row)]),
+      expect([getKey(row), row.amount.raw]).toEqual([
+        getKey(row),
+        String(truth(wallet, Number(row.slot ?? slot))[getKey(row)]),
       ])
     }
   }
@@ -214,6 +214,6 @@ test(`${ANSWERS} answers, while every account changes with each request, are eac
   expect(slots.size).toBeGreaterThan(ANSWERS / 10)
 }, 240_000)
 
-function keyOf({ kind, token: { id }, position }: SolanaRow): string {
+function getKey({ kind, token: { id }, position }: SolanaRow): string {
   return `${position?.['part'] ?? kind} ${id}`
 }

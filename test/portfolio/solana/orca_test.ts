@@ -31,8 +31,8 @@ function serve(state: OrcaCase): void {
   double.accounts = orcaAccounts({ ...state, pool: { ...state.pool, rewardsUpdatedAt: moved } })
 }
 
-/** What reaches the wallet of each part, by part and token; nothing has no entry. */
-function partsOf({ position_state, amounts, uncollected_fees: fees, rewards }: Listed): Record<string, string> {
+/** Amounts that would reach the wallet, by part and token; zero has no entry. */
+function toParts({ position_state, amounts, uncollected_fees: fees, rewards }: Listed): Record<string, string> {
   const sums = new Map<string, bigint>()
   const add = (key: string, raw: string) => sums.set(key, (sums.get(key) ?? 0n) + BigInt(raw))
   for (const [part, both] of [['principal', amounts] as const, ['fees', fees] as const]) {
@@ -46,7 +46,7 @@ function partsOf({ position_state, amounts, uncollected_fees: fees, rewards }: L
   return Object.fromEntries([...sums].filter(([, raw]) => raw > 0n).map(([key, raw]) => [key, String(raw)]))
 }
 
-async function rowsOf(wallet: string): Promise<Record<string, string>> {
+async function readRows(wallet: string): Promise<Record<string, string>> {
   const stage = portfolioStage([double])
   const rows = await stage.assets({ wallet })
   const { coverage } = await stage.balance({ wallet })
@@ -60,7 +60,7 @@ async function rowsOf(wallet: string): Promise<Record<string, string>> {
   return Object.fromEntries([...sums].map(([key, raw]) => [key, String(raw)]))
 }
 
-test('positions are rows of what the list says would reach the wallet, and their tokens have none', async () => {
+test('positions have the rows of the position list, and their own tokens have none', async () => {
   const states = ORCA_CASES.filter(({ position }) => position.liquidity !== '0')
   let parts = 0
   for (const state of states) {
@@ -70,23 +70,23 @@ test('positions are rows of what the list says would reach the wallet, and their
     list.solana.close()
     const [listed] = (reply?.data ?? []) as readonly Listed[]
     if (listed === undefined) throw new Error(message ?? `Nothing is listed of ${state.name}`)
-    const wanted = partsOf(listed)
-    expect([state.name, await rowsOf(state.wallet)]).toEqual([state.name, wanted])
+    const wanted = toParts(listed)
+    expect([state.name, await readRows(state.wallet)]).toEqual([state.name, wanted])
     parts += Object.keys(wanted).length
   }
   expect([states.length > 35, parts > 2 * states.length]).toEqual([true, true])
 }, 60_000)
 
-test('a position without liquidity is what it is owed', async () => {
+test('a position without liquidity has rows of its owed amounts', async () => {
   const state = orcaCase('edge/no-liquidity')
   serve({ ...state, position: { ...state.position, owedA: '12', owedB: '34', rewards: [] } })
-  expect(await rowsOf(state.wallet)).toEqual({
+  expect(await readRows(state.wallet)).toEqual({
     [`fees ${state.pool.mintA}`]: '12',
     [`fees ${state.pool.mintB}`]: '34',
   })
 })
 
-test('a wallet that sold the token of a position has nothing of it', async () => {
+test('a wallet that sold the token of a position has no rows of it', async () => {
   serve({ ...orcaCase('edge/in-range'), wallet: toFakeAddress('buyer') })
-  expect(await rowsOf(orcaCase('edge/in-range').wallet)).toEqual({})
+  expect(await readRows(orcaCase('edge/in-range').wallet)).toEqual({})
 })

@@ -6,7 +6,15 @@ import { startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, TOKEN_2022 } from '../../support/solana_token.ts'
 import { e6 } from '../support.ts'
 import { portfolioStage } from './stage.ts'
-import { expectedOf, NATIVE, PRICED, priceAccounts, type TokenFixture, walletAccounts, worthE6 } from './wallets.ts'
+import {
+  computeExpected,
+  NATIVE,
+  PRICED,
+  priceAccounts,
+  type TokenFixture,
+  walletAccounts,
+  worthE6,
+} from './wallets.ts'
 
 const WALLETS = caseCount(800)
 const NOW_SEC = Math.floor(Date.now() / 1_000)
@@ -21,7 +29,7 @@ afterAll(async () => {
 
 type Random = ReturnType<typeof createRandom>
 
-function tokenOf(random: Random, wallet: number, index: number): TokenFixture {
+function createToken(random: Random, wallet: number, index: number): TokenFixture {
   const priced = random.below(3) === 0 ? PRICED[index % PRICED.length] : undefined
   const isTaxed = priced?.mint === toFakeAddress('taxed and priced')
   const program = priced === undefined ? random.pick([TOKEN, TOKEN_2022] as const) : isTaxed ? TOKEN_2022 : TOKEN
@@ -51,17 +59,17 @@ function tokenOf(random: Random, wallet: number, index: number): TokenFixture {
   }
 }
 
-test(`SOL and tokens of ${WALLETS} wallets are what their accounts say, and their total what a second sum says`, async () => {
+test(`SOL and tokens of ${WALLETS} wallets match their accounts, and their total matches an independent sum`, async () => {
   let [rowsSeen, nftsSeen, frozenSeen, spamSeen] = [0, 0, 0, 0]
   for (let index = 0; index < WALLETS; index++) {
     const random = createRandom(index)
     const wallet = toFakeAddress(`random wallet ${index}`)
-    const made = Array.from({ length: random.below(14) }, (_, at) => tokenOf(random, index, at))
+    const made = Array.from({ length: random.below(14) }, (_, at) => createToken(random, index, at))
     const tokens = [...new Map(made.map((token) => [token.mint, token])).values()]
     const lamports = random.pick([0n, 1n, BigInt(random.below(2 ** 31)), 9_007_199_254_740_991n])
     const accounts = walletAccounts(wallet, { lamports, tokens })
     double.accounts = { ...priceAccounts(NOW_SEC), ...accounts }
-    const { rows, nfts } = expectedOf(accounts, wallet)
+    const { rows, nfts } = computeExpected(accounts, wallet)
 
     const found = await stage.assets({ wallet })
     const told = found.map(({ token, amount, frozen, price_usd, kind, position }) => ({

@@ -3,7 +3,16 @@ import { type ServedAccounts, toFakeAddress } from '../../support/kamino.ts'
 import { countSequentialRequests, type Fault, startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, TOKEN_2022 } from '../../support/solana_token.ts'
 import { portfolioStage } from './stage.ts'
-import { expectedOf, NATIVE, priceAccounts, SOL, type TokenFixture, USDC, WALLET, walletAccounts } from './wallets.ts'
+import {
+  computeExpected,
+  NATIVE,
+  priceAccounts,
+  SOL,
+  type TokenFixture,
+  USDC,
+  WALLET,
+  walletAccounts,
+} from './wallets.ts'
 
 const SLOT = 432_000 * 900
 const EVM_WALLET = '0xd8da6bf26964af9d7eed9e03e53415d37aa96045'
@@ -69,7 +78,7 @@ test('a balance, its coverage, slot and price', async () => {
   })
 })
 
-test('rows are charged two credits each, spam none, and pages hold all of them', async () => {
+test('rows cost two credits each, spam costs nothing, and pages contain all rows', async () => {
   const lure = { ...plain(toFakeAddress('lure'), 6, [10n]), symbol: 'CLAIM', name: 'claim at gift.xyz' }
   serve([USDC_TOKEN, lure, ...many(4, 6, 5n)])
   const { credits, reply } = await stage.ask('assets', { wallet: WALLET, limit: 25 })
@@ -92,7 +101,7 @@ test('a wallet with nothing costs nothing', async () => {
 })
 
 describe('tokens', () => {
-  test('what is frozen counts, and a row says so if all of it is', async () => {
+  test('frozen accounts count, and a row is marked if all of its accounts are frozen', async () => {
     const accounts = [{ amount: 5_000_000n, isFrozen: true }, { amount: 1n }]
     serve([
       { ...USDC_TOKEN, accounts },
@@ -115,15 +124,22 @@ describe('tokens', () => {
     ])
   })
 
-  test.each([10, 25] as const)('a token that wallets show otherwise has no value: extension %d', async (scaledBy) => {
-    const mint = toFakeAddress('taxed and priced')
-    serve([{ ...plain(mint, 8, [10n ** 9n]), program: TOKEN_2022, scaledBy }])
-    const [, row] = await stage.assets({ wallet: WALLET })
-    expect(row).toMatchObject({ token: { id: mint }, amount: { raw: '1000000000', amount: '10' }, reason: 'unpriced' })
-    expect(row?.detail).toContain('wallets show another amount')
-  })
+  test.each([10, 25] as const)(
+    'a token whose displayed amount differs has no value: extension %d',
+    async (scaledBy) => {
+      const mint = toFakeAddress('taxed and priced')
+      serve([{ ...plain(mint, 8, [10n ** 9n]), program: TOKEN_2022, scaledBy }])
+      const [, row] = await stage.assets({ wallet: WALLET })
+      expect(row).toMatchObject({
+        token: { id: mint },
+        amount: { raw: '1000000000', amount: '10' },
+        reason: 'unpriced',
+      })
+      expect(row?.detail).toContain('wallets show another amount')
+    },
+  )
 
-  test('a fee on transfers takes nothing from what the wallet holds', async () => {
+  test('a transfer fee does not reduce the wallet’s balance', async () => {
     const mint = toFakeAddress('taxed and priced')
     serve([{ ...plain(mint, 8, [10n ** 16n]), program: TOKEN_2022, hasFee: true }])
     expect(await stage.assets({ wallet: WALLET })).toContainEqual(
@@ -161,7 +177,7 @@ describe('tokens', () => {
     expect(await read()).toEqual([{ raw: '1', amount: '0.000001' }, 1])
   })
 
-  test('a token of which nothing can be read but its amount has a row', async () => {
+  test('a token with only a readable amount has a row', async () => {
     serve([plain(toFakeAddress('broken'), 6, [42n])])
     double.accounts = { ...(double.accounts as ServedAccounts) }
     delete (double.accounts as Record<string, unknown>)[toFakeAddress('broken')]
@@ -203,7 +219,7 @@ describe('bad input is 400', () => {
     expect(double.seen).toEqual([])
   })
 
-  test('too many token accounts, by their number; empty ones are none', async () => {
+  test('too many token accounts, naming their number; empty accounts do not count', async () => {
     serve([...many(2_001, 6, 5n), ...many(1_000, 0, 0n)])
     expect(await stage.ask('balance', { wallet: WALLET })).toMatchObject({
       status: 400,
@@ -213,12 +229,12 @@ describe('bad input is 400', () => {
   })
 })
 
-test('without a Solana endpoint it answers that there is none', async () => {
+test('without a Solana endpoint the answer says that none is configured', async () => {
   const { code, status } = await portfolioStage([]).ask('balance', { wallet: WALLET })
   expect([status, code]).toEqual([500, 'API_ENDPOINT_NOT_CONFIGURED'])
 })
 
-describe('an endpoint that cannot be believed is 502, and nothing of it is told', () => {
+describe('an inconsistent endpoint is 502, and its data is not returned', () => {
   const LISTS = 'getTokenAccountsByOwner'
   const reply = (change: (row: Row) => unknown): Fault => ({
     kind: 'reply',
@@ -293,9 +309,9 @@ describe('an endpoint that cannot be believed is 502, and nothing of it is told'
   )
 })
 
-test('all that is listed is what the accounts say', async () => {
+test('all listed rows match the accounts', async () => {
   serve([USDC_TOKEN, ...many(150, 6, 12_345n)])
-  const { rows } = expectedOf(double.accounts as ServedAccounts, WALLET)
+  const { rows } = computeExpected(double.accounts as ServedAccounts, WALLET)
   const found = await stage.assets({ wallet: WALLET })
   expect(found.map(({ token, amount }) => `${token.id} ${amount.raw}`).toSorted()).toEqual(
     rows.map(({ mint, raw }) => `${mint} ${raw}`).toSorted(),

@@ -11,7 +11,7 @@ import type { SolanaDouble } from '../../support/solana.ts'
 
 export const SLOT_MS = 400
 
-/** What a route answers, from the parameters to the body. */
+/** Calls a route, from the parameters to the body. */
 export interface PortfolioAnswer {
   readonly status: number
   readonly code?: string
@@ -43,7 +43,7 @@ export interface SolanaRow {
   readonly slot?: string
 }
 
-/** What the balance says besides its sums. */
+/** Fields of the balance besides its sums. */
 export interface SolanaBalance {
   readonly wallet: string
   readonly net_worth_usd: string
@@ -88,7 +88,7 @@ export function portfolioStage(
   const families = FAMILIES.filter(({ network }) => network === 'solana').map((family) => family.configure(rows))
   const routes = portfolioRoutes({
     chainIds: [1],
-    // Snapshots are refused before anything of them is used.
+    // Snapshots are rejected before these are used.
     connect: () => services,
     families,
     servesSolana: solana !== undefined,
@@ -122,7 +122,7 @@ export function portfolioStage(
   return {
     lines,
     solana,
-    /** Nothing that was read lives longer than a slot. */
+    /** Cached reads expire after a slot. */
     pass(ms = SLOT_MS) {
       passedMs += ms
     },
@@ -136,5 +136,5 @@ export function portfolioStage(
   }
 }
 
-/** What reads a portfolio in a test. */
+/** A reader of portfolios for a test. */
 export type PortfolioStage = ReturnType<typeof portfolioStage>

@@ -12,7 +12,7 @@ import {
 import { METADATA, metadataBytes, mintBytes, TOKEN, TOKEN_2022, tokenAccountBytes } from '../../support/solana_token.ts'
 
 /*
- * Wallets of Solana as a node keeps them, and what an answer must say of them, read from the same bytes by a decoder that
+ * Solana wallets as a node stores them, and their expected rows, decoded from the same bytes by a decoder that
  * is not the service's.
  */
 
@@ -60,7 +60,7 @@ export interface TokenFixture {
     readonly amount: bigint
     readonly isFrozen?: boolean
     readonly isDelegated?: boolean
-    /** Bytes of it that nobody but the wallet can read: its confidential balance. */
+    /** Encrypted bytes of the confidential balance. */
     readonly isConfidential?: boolean
   }[]
 }
@@ -144,8 +144,8 @@ export interface ExpectedRow {
   readonly price: PricedMint | undefined
 }
 
-/** What accounts say that a wallet has itself. */
-export function expectedOf(
+/** Computes the expected rows of a wallet's own tokens from its accounts. */
+export function computeExpected(
   accounts: ServedAccounts,
   wallet: string,
 ): { readonly rows: readonly ExpectedRow[]; readonly nfts: number } {
@@ -162,9 +162,9 @@ export function expectedOf(
   }
   const { lamports = 0n } = accounts[wallet] ?? {}
   const rows: ExpectedRow[] = []
-  const priceOf = (mint: string) => PRICED.find((each) => each.mint === mint)
+  const findPrice = (mint: string) => PRICED.find((each) => each.mint === mint)
   if (lamports > 0n) {
-    rows.push({ mint: NATIVE, raw: String(lamports), decimals: 9, isFrozen: false, price: priceOf(SOL) })
+    rows.push({ mint: NATIVE, raw: String(lamports), decimals: 9, isFrozen: false, price: findPrice(SOL) })
   }
   let nfts = 0
   for (const [mint, { amount, movable }] of held) {
@@ -173,7 +173,7 @@ export function expectedOf(
     if (amount === 0n) continue
     if (amount === 1n && decimals === 0) nfts++
     else {
-      const price = isShownOtherwise(bytes) ? undefined : priceOf(mint)
+      const price = isShownOtherwise(bytes) ? undefined : findPrice(mint)
       rows.push({ mint, raw: String(amount), decimals, isFrozen: movable === 0n, price })
     }
   }

@@ -2,7 +2,7 @@ import type { UsdPrice } from '../../../src/finance/price/price.ts'
 import type { HeldAsset, Pricing } from '../../../src/portfolio/sum/row.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 
-/** A price of so many dollars. */
+/** A price in dollars. */
 export function dollars(usd: bigint, source: UsdPrice['source'] = 'feed', liquidityUsd?: bigint): Pricing {
   const price: UsdPrice = { units: usd * 100_000_000n, scale: 8, source }
   return liquidityUsd === undefined

@@ -11,8 +11,8 @@ function verdictOn(only: Partial<HeldAsset>, includeUnlisted = false): Verdict |
   return classifyAssets([asset(only)], { includeUnlisted })[0]?.verdict
 }
 
-describe('judgeAssets()', () => {
-  test('counts what has a price, a debt against it', () => {
+describe('classifyAssets()', () => {
+  test('counts priced assets, and debts as negative', () => {
     expect(verdictOn({})).toEqual({ counted: true, value: { units: 3_000n * WHOLE * 10n ** 8n, scale: 26 } })
     expect(verdictOn({ kind: 'borrowed' })).toEqual({
       counted: true,
@@ -59,26 +59,26 @@ describe('judgeAssets()', () => {
     const refused = (reason: 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity') => ({
       refused: { reason, detail: '' },
     })
-    const reasonOf = (only: Partial<HeldAsset>) => {
+    const getReason = (only: Partial<HeldAsset>) => {
       const verdict = verdictOn(only)
       return verdict?.counted === false ? verdict.reason : undefined
     }
     const unlisted = { isUnlisted: true }
     const stale = { price: noPriceBecause('', 'stale') }
-    expect(reasonOf({ ...refused('spam'), ...unlisted, ...stale })).toBe('spam')
-    expect(reasonOf({ ...refused('withdrawal_reverts'), ...unlisted, ...stale })).toBe('withdrawal_reverts')
-    expect(reasonOf({ ...refused('exceeds_liquidity'), ...unlisted, ...stale })).toBe('unlisted')
-    expect(reasonOf({ ...refused('exceeds_liquidity'), ...stale })).toBe('stale')
-    expect(reasonOf({ ...refused('exceeds_liquidity') })).toBe('exceeds_liquidity')
-    expect(reasonOf({ ...unlisted, price: dollars(3_000n, 'pool', 1n) })).toBe('unlisted')
+    expect(getReason({ ...refused('spam'), ...unlisted, ...stale })).toBe('spam')
+    expect(getReason({ ...refused('withdrawal_reverts'), ...unlisted, ...stale })).toBe('withdrawal_reverts')
+    expect(getReason({ ...refused('exceeds_liquidity'), ...unlisted, ...stale })).toBe('unlisted')
+    expect(getReason({ ...refused('exceeds_liquidity'), ...stale })).toBe('stale')
+    expect(getReason({ ...refused('exceeds_liquidity') })).toBe('exceeds_liquidity')
+    expect(getReason({ ...unlisted, price: dollars(3_000n, 'pool', 1n) })).toBe('unlisted')
   })
 
-  test('counts what is in no list if the caller wants that', () => {
+  test('counts unlisted tokens on request', () => {
     expect(verdictOn({ isUnlisted: true }, true)?.counted).toBe(true)
     expect(verdictOn({ isUnlisted: true, price: noPriceBecause('') }, true)).toMatchObject({ reason: 'unpriced' })
   })
 
-  test('counts a debt whatever speaks against the token, if only it has a price', () => {
+  test('counts a debt with a price, whatever the reasons against its token', () => {
     const debt = { kind: 'borrowed' } as const
     expect(verdictOn({ ...debt, refused: { reason: 'spam', detail: '' } })?.counted).toBe(true)
     expect(verdictOn({ ...debt, isUnlisted: true })?.counted).toBe(true)
@@ -93,7 +93,7 @@ describe('judgeAssets()', () => {
     const three = [asset(pooled), asset({ ...pooled, kind: 'liquidity' }), asset({ ...pooled, kind: 'supplied' })]
     expect(judged(three)).toEqual([true, true, true])
     expect(judged([...three, asset({ ...pooled, amount: 1n })])).toEqual([false, false, false, false])
-    // What is owed is among them, and counts all the same.
+    // The debt is among them, and counts all the same.
     expect(judged([...three, asset({ ...pooled, kind: 'borrowed', amount: 1n })])).toEqual([false, false, false, true])
     expect(judged([...three, asset({ ...pooled, chainId: 10 })])).toEqual([true, true, true, true])
     // A row that another source prices stays, and fills the bound.
@@ -102,7 +102,7 @@ describe('judgeAssets()', () => {
     // Spam of the token, too.
     const spam = asset({ ...pooled, refused: { reason: 'spam', detail: '' } })
     expect(judged([...three, spam])).toEqual([false, false, false, false])
-    // Not what its market cannot pay: anybody may lend so to the wallet and borrow it back.
+    // Excluded: amounts that the market cannot pay, because a third party may lend to the wallet and borrow it back.
     const hollow = asset({ ...pooled, kind: 'supplied', refused: { reason: 'exceeds_liquidity', detail: '' } })
     expect(judged([...three, hollow])).toEqual([true, true, true, false])
   })

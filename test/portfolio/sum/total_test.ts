@@ -15,7 +15,7 @@ import { asset, dollars } from './assets.ts'
 
 const REFUSED = { reason: 'spam', detail: '' } as const
 
-/** A number above zero of up to so many digits. */
+/** A number above zero of at most `digits` digits. */
 function digits(random: Random, max: number): bigint {
   const text = Array.from({ length: 1 + random.below(max) }, () => random.below(10)).join('')
   return BigInt(text) + 1n
@@ -48,21 +48,21 @@ function rounded(exact: bigint): bigint {
   return (exact + half) / unit
 }
 
-function sumOf(assets: readonly HeldAsset[]): bigint {
+function sumExact(assets: readonly HeldAsset[]): bigint {
   const counted = assets.filter(
     ({ kind, price, refused }) => price.kind === 'price' && (kind === 'borrowed' || !refused),
   )
   return rounded(counted.reduce((sum, each) => sum + exactValue(each), 0n))
 }
 
-describe('balanceOf()', () => {
+describe('computeBalance()', () => {
   test('sums exact values of counted rows and rounds each figure once', () => {
     const random = createRandom(20_261_123)
     for (let count = 0; count < caseCount(400); count++) {
       const assets = Array.from({ length: random.below(61) }, () => randomAsset(random))
       const balance = computeBalance(classifyAssets(assets, { includeUnlisted: false }))
-      const of = (keep: (each: HeldAsset) => boolean) => sumOf(assets.filter(keep))
-      expect(balance.netE6).toBe(sumOf(assets))
+      const of = (keep: (each: HeldAsset) => boolean) => sumExact(assets.filter(keep))
+      expect(balance.netE6).toBe(sumExact(assets))
       expect(balance.assetsE6).toBe(of(({ kind }) => kind !== 'borrowed'))
       expect(balance.debtE6).toBe(-of(({ kind }) => kind === 'borrowed'))
       for (const kind of ROW_KINDS) {
@@ -104,7 +104,7 @@ describe('balanceOf()', () => {
   })
 })
 
-describe('inOrder()', () => {
+describe('sortRows()', () => {
   function named(rows: readonly Row[]) {
     return rows.map(({ chainId, kind, token, position }) => [chainId, kind, token.address, position?.['token_id']])
   }

@@ -3,7 +3,7 @@ import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../../support/kamino_sc
 import { startSolanaDouble } from '../../support/solana.ts'
 import { stageOver } from '../stage.ts'
 
-/** What is asked about the obligation of the scene. */
+/** Query about the obligation of the scene. */
 export const KAMINO_PATHS = {
   kamino_yield: `/v1/lending/kamino/position/${OBLIGATION}/yield?wallet=${WALLET}&market_address=${MARKET}`,
   kamino_risk: `/v1/lending/kamino/position/${OBLIGATION}/risk?wallet=${WALLET}&market_address=${MARKET}`,

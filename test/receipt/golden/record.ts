@@ -43,7 +43,7 @@ const height = await devnet.client.getBlockNumber()
 const { timestamp } = await devnet.client.getBlock({ blockNumber: height - 9n })
 const { wallets, positions } = devnet
 const { markets, wallets: people } = morpho
-const yieldOf = (wallet: string, market: { readonly id: string }) =>
+const formatYieldPath = (wallet: string, market: { readonly id: string }) =>
   `/v1/lending/morpho-blue/position/1/yield?wallet=${wallet}&market_id=${market.id}`
 
 const CASES: Readonly<Record<string, string>> = {
@@ -64,11 +64,11 @@ const CASES: Readonly<Record<string, string>> = {
   aave_v3_isolated: `${LENDING}?wallet=${aave.wallets.isolated}`,
   aave_v3_not_collateral: `${LENDING}?wallet=${aave.wallets.switchedOff}`,
   aave_v3_old_block: `${LENDING}?wallet=${aave.wallets.emode}&chain_id=1&at_block=${height - 9n}`,
-  morpho_blue_both: yieldOf(people.both, markets.wethUsdc),
-  morpho_blue_bad_debt: yieldOf(people.badDebt, markets.crashed),
-  morpho_blue_idle: yieldOf(people.supplier, markets.idle),
-  morpho_blue_linear: yieldOf(people.supplier, markets.linear),
-  morpho_blue_old_block: `${yieldOf(people.supplier, markets.wethUsdc)}&at_block=${height - 9n}`,
+  morpho_blue_both: formatYieldPath(people.both, markets.wethUsdc),
+  morpho_blue_bad_debt: formatYieldPath(people.badDebt, markets.crashed),
+  morpho_blue_idle: formatYieldPath(people.supplier, markets.idle),
+  morpho_blue_linear: formatYieldPath(people.supplier, markets.linear),
+  morpho_blue_old_block: `${formatYieldPath(people.supplier, markets.wethUsdc)}&at_block=${height - 9n}`,
 }
 
 for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.json'))) rmSync(join(FOLDER, name))
@@ -83,7 +83,7 @@ for (const [name, path] of Object.entries(CASES)) {
 const { usdc } = TOKENS
 const prices = { usdFeeds: { [usdc.address]: usdc.feed }, stablecoins: [], wrappers: [], aaveOracle: people.none }
 const oneFeed = stageOver([rowOver([devnet.rpcUrl], { prices })], stage.signer)
-const byOracle = await oneFeed.get(`${yieldOf(people.both, markets.wethUsdc)}&receipt=true`)
+const byOracle = await oneFeed.get(`${formatYieldPath(people.both, markets.wethUsdc)}&receipt=true`)
 write('morpho_blue_one_feed', byOracle.body.receipt)
 const both = await two.get(`${LIST}?wallet=${wallets.receiver}&receipt=true`)
 write('uniswap_v3_two_managers', both.body.receipt)
@@ -92,7 +92,7 @@ const batch = await stage.post(`${LENDING}/batch?receipt=true&limit=25`, {
   chain_id: 1,
 })
 write('aave_v3_batch', batch.body.receipt)
-// Who holds what nobody prices gets no answer; everybody else does.
+// A wallet with a token without a price gets no answer; all other wallets do.
 await aave.setPrice('breakable', 0n)
 const unpriced = await stage.get(`${LENDING}?wallet=${aave.wallets.borrower}&receipt=true`)
 write('aave_v3_missing_price', unpriced.body.receipt)

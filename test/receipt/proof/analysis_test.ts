@@ -5,7 +5,7 @@ import { cacheCodeAnalysis, findInterpreter } from '../../../src/chain/receipt/p
 /** Jumps over an operation that is none. */
 const CODE = [0x60, 0x04, 0x56, 0xfe, 0x5b]
 
-test('a code is analyzed once, however often it is called, and another one of the same bytes again', async () => {
+test('a code is analyzed once, however often it is called, and a copy of its bytes once more', async () => {
   const interpreter = await findInterpreter()
   const analyze = interpreter._getValidJumpDestinations
   const analyzed: Uint8Array[] = []

@@ -12,7 +12,7 @@ import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { caseCount } from '../../support/cases.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
-import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from '../stage.ts'
+import { checked, decodePayload, encodeReceipt, rowOver, type Stage, stageOver } from '../stage.ts'
 import { answersBySecondVerifier } from './second_verifier.ts'
 
 // Anvil makes the whole tree of its state anew for each proof: chains of this file alone are small.
@@ -32,9 +32,9 @@ afterAll(() => Promise.all([devnet?.stop(), lending?.devnet.stop()]))
 
 const isTrue = { is: 'true' }
 
-/** The only thing that a reader of a receipt believes. */
+/** The only input that a verifier trusts. */
 function believed(receipt: Envelope): ReadonlyMap<number, string> {
-  return new Map(payloadOf(receipt).reads.map(({ chain_id, block }) => [chain_id, block.hash]))
+  return new Map(decodePayload(receipt).reads.map(({ chain_id, block }) => [chain_id, block.hash]))
 }
 
 /** Asks for a proof, and looks at it with our verifier and with the other. */
@@ -42,17 +42,17 @@ async function proven(path: string, by: Stage = stage): Promise<Payload> {
   const answer = await by.get(`${path}&receipt=proof`)
   expect([path, answer.status, answer.status === 200 ? '' : answer.text]).toEqual([path, 200, ''])
   const { receipt, data } = answer.body
-  const payload = payloadOf(receipt)
+  const payload = decodePayload(receipt)
   const chain = path.includes('/yield?') ? '' : '&chain_id=1'
   const at = `${chain}&at_block=${payload.reads[0]?.block.number}`
   const plain = await by.get(`${path}${at}&receipt=true`)
   expect(JSON.stringify(data)).toBe(JSON.stringify(plain.body.data))
   expect(payload.level).toBe('proven')
   // What endpoints answer to `eth_call` at that block, and what the proven state does.
-  const called = payloadOf(plain.body.receipt).reads[0]?.calls.map(({ answer }) => answer)
+  const called = decodePayload(plain.body.receipt).reads[0]?.calls.map(({ answer }) => answer)
   expect(payload.reads[0]?.calls.map(({ answer }) => answer)).toEqual(called)
   expect(await answersBySecondVerifier(payload)).toEqual(called ?? [])
-  const { is, verdicts } = await checked(by, textOf(receipt), [], believed(receipt))
+  const { is, verdicts } = await checked(by, encodeReceipt(receipt), [], believed(receipt))
   expect({ is, ...verdicts }).toMatchObject({
     is: 'true',
     signature: isTrue,
@@ -99,7 +99,7 @@ describe('receipt=proof', () => {
     const wallets = [aave.wallets.emode, aave.wallets.supplier, devnet.wallets.empty]
     const batch = await aged.post('/v1/lending/aave-v3/batch?receipt=proof', { wallets, chain_id: 1 })
     expect(batch.status).toBe(200)
-    expect((await checked(aged, textOf(batch.body.receipt))).is).toBe('true')
+    expect((await checked(aged, encodeReceipt(batch.body.receipt))).is).toBe('true')
   }, 120_000)
 
   test('proves a market of Morpho Blue before and after it counts its interest', async () => {
@@ -127,7 +127,7 @@ describe('receipt=proof', () => {
     }
   }, 120_000)
 
-  test('costs 25 credits more, is given one at a time, and not to who cannot pay', async () => {
+  test('costs 25 credits more, is made one at a time, and requires the credits', async () => {
     const plain = await stage.get(position)
     const [one, other] = await Promise.all([1, 2].map(() => stage.get(`${position}&receipt=proof`)))
     expect([one, other].map((each) => each?.status).sort()).toEqual([200, 503])
@@ -164,7 +164,7 @@ describe('an endpoint', () => {
 
   const unknown = { kind: 'error', error: { code: -32_601, message: 'the method does not exist' } } as const
 
-  test('that traces no calls makes a list of accesses, or the machine finds by itself what it reads', async () => {
+  test('that traces no calls gives an access list, or else rounds of runs find the reads', async () => {
     await proven(position, behind)
     // Anvil takes no overrides there: the list is made of what it traces.
     const traced = rpc.seen.find(({ method }) => method === 'debug_traceCall')
@@ -187,7 +187,7 @@ describe('an endpoint', () => {
       for (let times = 0; times < 2; times++) {
         const answer = await fresh.get(`${position}&receipt=proof`)
         expect([isListed, answer.status]).toEqual([isListed, 200])
-        expect((await checked(fresh, textOf(answer.body.receipt))).is).toBe('true')
+        expect((await checked(fresh, encodeReceipt(answer.body.receipt))).is).toBe('true')
       }
       // What it does not give is asked for once.
       expect(rpc.seen.filter(({ method }) => method === 'debug_traceCall')).toHaveLength(1)
@@ -195,7 +195,7 @@ describe('an endpoint', () => {
     }
   }, 120_000)
 
-  test('of Nethermind says all in one request, in which no override is', async () => {
+  test('of Nethermind gives the whole witness in one request without overrides', async () => {
     // The call runs on a real node, whose tracer says what it read; Nethermind answers with what proves that.
     const accounts = {
       node: await startFaultyRpc(lending.devnet.rpcUrl),
@@ -211,7 +211,7 @@ describe('an endpoint', () => {
         return undefined
       })
       await proven(path, stageOver([rowOver([node.url])]))
-      for (const { params } of asked) witnesses.set(JSON.stringify(params), await witnessOf(chain, params))
+      for (const { params } of asked) witnesses.set(JSON.stringify(params), await readWitness(chain, params))
     }
     expect(witnesses.size).toBe(2)
     const answering =
@@ -228,7 +228,7 @@ describe('an endpoint', () => {
       const answer = await fresh.get(`${path}&receipt=proof`)
       expect([answer.status, answer.status === 200 ? '' : answer.text]).toEqual([200, ''])
       const { receipt } = answer.body
-      expect((await checked(fresh, textOf(receipt), [], believed(receipt))).is).toBe('true')
+      expect((await checked(fresh, encodeReceipt(receipt), [], believed(receipt))).is).toBe('true')
       return fresh.requests
     }
     for (const each of [accounts, positions]) {
@@ -241,7 +241,7 @@ describe('an endpoint', () => {
       expect([each.path, whole.length]).toEqual([each.path, 5])
     }
     // What it does not say, or says falsely, costs requests.
-    const flipped = (list: readonly Hex[]) => list.map((each, at) => flippedIn(each, at))
+    const flipped = (list: readonly Hex[]) => list.map((each, at) => flipBit(each, at))
     const lies: readonly ((witness: object) => unknown)[] = [
       () => undefined,
       () => ({ state: [], codes: [] }),
@@ -257,7 +257,7 @@ describe('an endpoint', () => {
     await accounts.node.stop()
   }, 240_000)
 
-  test('whose hints lie costs rounds, and changes nothing', async () => {
+  test('with false hints costs rounds, and changes nothing', async () => {
     const lying = await startFaultyRpc(devnet.rpcUrl)
     const many = Object.fromEntries(
       Array.from({ length: 2_500 }, (_, at) => [toHex(at, { size: 32 }), `0x${'1'.repeat(64)}`]),
@@ -281,14 +281,14 @@ describe('an endpoint', () => {
         return { kind: 'result', result: { accountProof: [], storageProof: [] } }
       })
       const { body } = await stageOver([rowOver([lying.url])]).get(`${position}&receipt=proof`)
-      expect(payloadOf(body.receipt)).toMatchObject({ reads, proofs, answer })
+      expect(decodePayload(body.receipt)).toMatchObject({ reads, proofs, answer })
     }
     // Those that are named first.
     expect(strangersAsked).toBe(500)
     await lying.stop()
   }, 120_000)
 
-  test('that proves nothing, or not that block, or lies, gives no receipt, and nothing is charged', async () => {
+  test('without a proof, or with one of another block or a false one, gives no receipt, and nothing is charged', async () => {
     const refuses = (message: string) => ({ kind: 'error', error: { code: -32_000, message } }) as const
     const garbled = (result: unknown): unknown => JSON.parse(JSON.stringify(result).replaceAll('0xf8', '0xf7'))
     const cases: readonly (readonly [rule: Parameters<FaultyRpc['rule']>[0], because: string])[] = [
@@ -336,8 +336,8 @@ describe('an endpoint', () => {
   }, 120_000)
 })
 
-/** What Nethermind's `proof_call` says that a call reads, of the same call on this node. */
-async function witnessOf({ rpc }: Pick<Devnet, 'rpc'>, [transaction, block]: readonly unknown[]) {
+/** Witness of a call as Nethermind's `proof_call` returns it, built from the same call on this node. */
+async function readWitness({ rpc }: Pick<Devnet, 'rpc'>, [transaction, block]: readonly unknown[]) {
   const touched = await rpc.call<
     Readonly<Record<Hex, { readonly code?: Hex; readonly storage?: Readonly<Record<Hex, Hex>> }>>
   >('debug_traceCall', transaction, block, { tracer: 'prestateTracer' })
@@ -361,19 +361,19 @@ describe('a proven receipt', () => {
     stage = stageOver([rowOver([devnet.rpcUrl])])
     const answer = await stage.get(`/v1/lending/morpho-blue/position/1/yield?${marketQuery()}&receipt=proof`)
     receipt = answer.body.receipt
-    payload = payloadOf(receipt)
+    payload = decodePayload(receipt)
   })
 
-  /** Signed by the instance itself, which lies. */
+  /** Signed by a dishonest instance. */
   const lied = (change: (proof: Proof, payload: Payload) => unknown): string => {
-    const copy = payloadOf(receipt)
-    change(proofIn(copy), copy)
-    return textOf(signEnvelope(PAYLOAD_TYPE, JSON.stringify(copy), stage.signer))
+    const copy = decodePayload(receipt)
+    change(getProof(copy), copy)
+    return encodeReceipt(signEnvelope(PAYLOAD_TYPE, JSON.stringify(copy), stage.signer))
   }
   const verdict = async (text: string) => (await checked(stage, text, [], believed(receipt))).is
 
-  test('lacks nothing and holds nothing more: each node and code dropped, or a bit of it flipped, is refused', async () => {
-    const { nodes, codes } = proofIn(payload)
+  test('is minimal: each node and code dropped, or a bit of it flipped, is refused', async () => {
+    const { nodes, codes } = getProof(payload)
     expect(nodes.length).toBeGreaterThan(30)
     for (const [name, list] of [
       ['nodes', nodes],
@@ -382,7 +382,7 @@ describe('a proven receipt', () => {
       for (let at = 0; at < list.length; at++) {
         expect([name, at, await verdict(lied((proof) => proof[name].splice(at, 1)))]).toEqual([name, at, 'false'])
         const flip = lied((proof) => {
-          proof[name][at] = flippedIn(list[at] ?? '0x', at * 7)
+          proof[name][at] = flipBit(list[at] ?? '0x', at * 7)
         })
         expect([name, at, await verdict(flip)]).toEqual([name, at, 'false'])
       }
@@ -393,23 +393,23 @@ describe('a proven receipt', () => {
   }, 120_000)
 
   test('is of its block: no other header, no bit of it, no other block for its header', async () => {
-    const { header } = proofIn(payload)
+    const { header } = getProof(payload)
     for (let at = 0; at < header.length - 2; at += 13) {
       const other = lied((proof) => {
-        proof.header = flippedIn(header, at)
+        proof.header = flipBit(header, at)
       })
       expect([at, await verdict(other)]).toEqual([at, 'false'])
     }
     await devnet.rpc.call('evm_mine')
     const next = await stage.get(`/v1/lending/morpho-blue/position/1/yield?${marketQuery()}&receipt=proof`)
-    const later = payloadOf(next.body.receipt)
-    const { header: newer, nodes } = proofIn(later)
+    const later = decodePayload(next.body.receipt)
+    const { header: newer, nodes } = getProof(later)
     expect(await verdict(lied((proof) => Object.assign(proof, { header: newer })))).toBe('false')
     expect(await verdict(lied((proof) => Object.assign(proof, { nodes })))).toBe('false')
     const withAll = lied((_, copy) => Object.assign(copy, { proofs: later.proofs }))
     expect(await verdict(withAll)).toBe('false')
     // A whole receipt of another block is not of the one that is believed.
-    expect(await verdict(textOf(next.body.receipt))).toBe('false')
+    expect(await verdict(encodeReceipt(next.body.receipt))).toBe('false')
     for (const name of ['number', 'timestamp'] as const) {
       const moved = lied((_, { reads: [read] }) => read && read.block[name]++)
       expect([name, await verdict(moved)]).toEqual([name, 'false'])
@@ -421,14 +421,14 @@ describe('a proven receipt', () => {
     for (let at = 116; at < answer.length - 2; at += 37) {
       const lie = lied((_, { reads: [read] }) => {
         const [call] = read?.calls ?? []
-        if (call !== undefined) call.answer = flippedIn(answer, at)
+        if (call !== undefined) call.answer = flipBit(answer, at)
       })
       expect([at, await verdict(lie)]).toEqual([at, 'false'])
     }
   }, 60_000)
 
   test('takes no presence for absence, no foreign code, no other chain, no other level', async () => {
-    const { codes } = proofIn(payload)
+    const { codes } = getProof(payload)
     const foreign = lied((proof) => Object.assign(proof, { codes: codes.map(() => '0x600160005260206000f3') }))
     expect(await verdict(foreign)).toBe('false')
     expect(await verdict(lied((proof) => Object.assign(proof, { chain_id: 10 })))).toBe('false')
@@ -440,10 +440,10 @@ describe('a proven receipt', () => {
     const deep = `0x${'f9ffff'.repeat(20_000)}` as const
     expect(await verdict(lied((proof) => proof.nodes.push(deep)))).toBe('false')
     expect(await verdict(lied((proof) => proof.nodes.push(`0x${'00'.repeat(3_000_000)}`)))).toBe('false')
-    expect(await verdict(textOf(receipt))).toBe('true')
+    expect(await verdict(encodeReceipt(receipt))).toBe('true')
   })
 
-  test('of random changes none is accepted', async () => {
+  test('random changes are refused', async () => {
     const { below, pick } = createRandom(2_323)
     const count = caseCount(3_000, 100)
     for (let index = 0; index < count; index++) {
@@ -454,12 +454,12 @@ describe('a proven receipt', () => {
         const [call] = read?.calls ?? []
         if (call === undefined) throw new Error('Expected a call')
         pick<() => unknown>([
-          () => list.splice(at, 1, flippedIn(item, bit)),
+          () => list.splice(at, 1, flipBit(item, bit)),
           () => list.splice(at, 1, `${item}00`),
           () => list.splice(at, 1, list[at + 1] ?? '0x'),
           () => list.splice(at, 1),
-          () => Object.assign(call, { data: flippedIn(call.data, bit) }),
-          () => Object.assign(call, { answer: flippedIn(call.answer, 116 + bit) }),
+          () => Object.assign(call, { data: flipBit(call.data, bit) }),
+          () => Object.assign(call, { answer: flipBit(call.answer, 116 + bit) }),
         ])()
       })
       expect([index, await verdict(change)]).not.toEqual([index, 'true'])
@@ -467,7 +467,7 @@ describe('a proven receipt', () => {
   }, 600_000)
 })
 
-test('a chain of Arbitrum tells its height by ArbSys, whose answers follow from the header', async () => {
+test('an Arbitrum chain gives its height by ArbSys, whose answers follow from the header', async () => {
   const own = await startDevnet()
   // What stands there on Arbitrum; here it runs nothing, and a lens then asks the block, which is the same on Ethereum.
   await own.rpc.call('anvil_setCode', `0x${'64'.padStart(40, '0')}`, '0xfe')
@@ -475,21 +475,21 @@ test('a chain of Arbitrum tells its height by ArbSys, whose answers follow from 
   const here = stageOver([rowOver([own.rpcUrl])])
   const { status, body } = await here.get(`/v1/positions/uniswap-v3/${own.positions.good}?chain_id=1&receipt=proof`)
   expect(status).toBe(200)
-  const [proof] = payloadOf(body.receipt).proofs ?? []
+  const [proof] = decodePayload(body.receipt).proofs ?? []
   expect(proof?.codes).not.toContain(keccak256('0xfe'))
-  expect((await checked(here, textOf(body.receipt))).is).toBe('true')
+  expect((await checked(here, encodeReceipt(body.receipt))).is).toBe('true')
   await own.stop()
 }, 60_000)
 
 type Proof = NonNullable<Payload['proofs']>[number]
 
-function proofIn({ proofs: [proof] = [] }: Payload): Proof {
+function getProof({ proofs: [proof] = [] }: Payload): Proof {
   if (proof === undefined) throw new Error('Expected a proof')
   return proof
 }
 
 /** Hexadecimal with one bit of a digit changed. */
-function flippedIn(text: Hex, at: number): Hex {
+function flipBit(text: Hex, at: number): Hex {
   const index = 2 + (at % (text.length - 2))
   const digit = (Number.parseInt(text[index] ?? '0', 16) ^ 1).toString(16)
   return `0x${text.slice(2, index)}${digit}${text.slice(index + 1)}`

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { temporaryDirectory } from '../../support/database.ts'
 
 const RUNNER = join(import.meta.dir, '../../../src/chain/receipt/proof/runner.ts')
-/** No proof, to which a thread replies so. */
+/** An invalid proof, and the thread's reply to it. */
 const JOB = { chainId: 1, proof: { header: '0x', nodes: [], codes: [] }, calls: [], explores: false } as const
 
-test('a thread that is begun before its job replies to it', async () => {
+test('a thread that starts before its job replies to it', async () => {
   const { createProofRunner } = await import('../../../src/chain/receipt/proof/runner.ts')
   const runner = createProofRunner()
   runner.prepare()
@@ -16,9 +16,9 @@ test('a thread that is begun before its job replies to it', async () => {
   runner.close()
 })
 
-test('a thread that dies without a job fails nobody, and jobs after it say so', async () => {
+test('a thread that dies without a job fails no caller, and later jobs report it', async () => {
   const { outputs } = await Bun.build({ entrypoints: [RUNNER], target: 'bun', format: 'esm' })
-  // Its program does not stand beside it.
+  // The worker's file is missing.
   const path = join(temporaryDirectory(), 'runner.mjs')
   await Bun.write(path, outputs[0] ?? '')
   const { createProofRunner }: typeof import('../../../src/chain/receipt/proof/runner.ts') = await import(path)

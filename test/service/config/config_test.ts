@@ -16,7 +16,7 @@ function noFile(): string {
   throw new Error('no such file')
 }
 
-function mistakesOf(env: Record<string, string>, file = ''): readonly string[] {
+function listMistakes(env: Record<string, string>, file = ''): readonly string[] {
   try {
     readConfig(env, file === '' ? noFile : () => file)
   } catch (error) {
@@ -27,7 +27,7 @@ function mistakesOf(env: Record<string, string>, file = ''): readonly string[] {
 }
 
 /** A family's settings by chain. */
-function settingsOf({ families }: Config, name: string): ReadonlyMap<number, unknown> {
+function getSettings({ families }: Config, name: string): ReadonlyMap<number, unknown> {
   return families.find((family) => family.name === name)?.settings ?? new Map()
 }
 
@@ -36,7 +36,7 @@ describe('readConfig()', () => {
     const config = readConfig({}, noFile)
     expect(config.chains.map(({ id }) => id).sort((a, b) => a - b)).toEqual([1, 10, 56, 137, 8453, 42161, 43114])
     expect(config).toMatchObject({ port: 8080, host: '127.0.0.1', databaseUrl: undefined, dataDir: resolve('data') })
-    for (const { id } of config.chains) expect(settingsOf(config, 'uniswap-v3').get(id)).toBeArray()
+    for (const { id } of config.chains) expect(getSettings(config, 'uniswap-v3').get(id)).toBeArray()
   })
 
   test('DATA_DIR is taken from where the process is when it is read, and stays there', () => {
@@ -49,7 +49,7 @@ describe('readConfig()', () => {
     expect(JSON.stringify(empty)).toBe(JSON.stringify(readConfig({}, noFile)))
   })
 
-  test('secrets and URLs may come from files, lines of endpoints being parts of the list', () => {
+  test('secrets and URLs may come from files, and lines of endpoints form the list', () => {
     const files: Readonly<Record<string, string>> = {
       '/run/token': 'a-token-of-the-operator\n',
       '/run/database': 'postgres://me:hush@localhost/app\n',
@@ -93,19 +93,19 @@ describe('readConfig()', () => {
     ])
   })
 
-  test('WORKERS are a few, and none take pipelined requests', () => {
+  test('WORKERS has an upper bound and excludes PIPELINING', () => {
     expect([readConfig({}, noFile).workers, readConfig({ WORKERS: '4' }, noFile).workers]).toEqual([1, 4])
     for (const WORKERS of ['0', '65', '-1', 'two', '1.5']) {
-      expect(mistakesOf({ WORKERS })).toEqual(['WORKERS: expected a whole number from 1 to 64'])
+      expect(listMistakes({ WORKERS })).toEqual(['WORKERS: expected a whole number from 1 to 64'])
     }
-    expect(mistakesOf({ WORKERS: '2', PIPELINING: 'on' })).toEqual(['WORKERS: expected 1, as PIPELINING is on'])
+    expect(listMistakes({ WORKERS: '2', PIPELINING: 'on' })).toEqual(['WORKERS: expected 1, as PIPELINING is on'])
   })
 
   test('TRUSTED_PROXIES are networks, and DRAIN_SECONDS at most ten minutes', () => {
     const config = readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1', DRAIN_SECONDS: '2.5' }, noFile)
     expect([config.trustedProxies.length, config.drainMs]).toEqual([2, 2_500])
     expect(readConfig({}, noFile).drainMs).toBe(0)
-    expect(mistakesOf({ TRUSTED_PROXIES: '10.0.0.1/8', DRAIN_SECONDS: '601' })).toEqual([
+    expect(listMistakes({ TRUSTED_PROXIES: '10.0.0.1/8', DRAIN_SECONDS: '601' })).toEqual([
       'TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, separated by commas',
       'DRAIN_SECONDS: expected a number of seconds, 600 at most',
     ])
@@ -115,7 +115,7 @@ describe('readConfig()', () => {
     const days = (text: string) => readConfig({ LOG_RETENTION_DAYS: text }, noFile).logRetentionDays
     expect(['', '0', '90', '3650'].map(days)).toEqual([90, 0, 90, 3_650])
     for (const wrong of ['89', '1', '-1', '90.5', '1e3', 'ever', '100000000']) {
-      expect(mistakesOf({ LOG_RETENTION_DAYS: wrong })).toEqual([
+      expect(listMistakes({ LOG_RETENTION_DAYS: wrong })).toEqual([
         'LOG_RETENTION_DAYS: expected a whole number of days, 90 or more, or 0 for ever',
       ])
     }
@@ -125,7 +125,7 @@ describe('readConfig()', () => {
     const rate = (text: string) => readConfig({ HISTORY_REQUESTS_PER_SECOND: text }, noFile).historyRequestsPerSecond
     expect(['', '0', '5', '10000'].map(rate)).toEqual([50, 0, 5, 10_000])
     for (const wrong of ['-1', '1.5', '10001', 'none']) {
-      expect(mistakesOf({ HISTORY_REQUESTS_PER_SECOND: wrong })).toEqual([
+      expect(listMistakes({ HISTORY_REQUESTS_PER_SECOND: wrong })).toEqual([
         'HISTORY_REQUESTS_PER_SECOND: expected a whole number of requests, 10000 at most, or 0 for no limit',
       ])
     }
@@ -139,7 +139,7 @@ describe('readConfig()', () => {
     expect(off({ SNAPSHOTS: 'off', MCP: 'off' })).toEqual(['snapshots', 'mcp'])
     expect(off({ HISTORY: 'off' })).toEqual(['history'])
     for (const wrong of ['OFF', '0', 'false', 'no']) {
-      expect(mistakesOf({ SNAPSHOTS: wrong })).toEqual(['SNAPSHOTS: expected on or off'])
+      expect(listMistakes({ SNAPSHOTS: wrong })).toEqual(['SNAPSHOTS: expected on or off'])
     }
   })
 
@@ -158,14 +158,14 @@ describe('readConfig()', () => {
   })
 
   test('without CHAINS a chain that RPC_URL_<id> or CHAINS_FILE names is served beside the seven', () => {
-    const idsOf = (env: Record<string, string>, file = '') =>
+    const listIds = (env: Record<string, string>, file = '') =>
       readConfig(env, file === '' ? noFile : () => file).chains.map(({ id }) => id)
-    const seven = idsOf({})
-    expect(idsOf({ RPC_URL_59144: 'http://a.test', RPC_URL_1: 'http://b.test' })).toEqual([...seven, 59_144])
-    expect(idsOf({ RPC_URL_59144: ' ' })).toEqual(seven)
+    const seven = listIds({})
+    expect(listIds({ RPC_URL_59144: 'http://a.test', RPC_URL_1: 'http://b.test' })).toEqual([...seven, 59_144])
+    expect(listIds({ RPC_URL_59144: ' ' })).toEqual(seven)
     const rows = [31_337, 100, 1].map((id) => ({ id, name: `Chain ${id}`, rpcUrls: ['http://a.test'] }))
-    expect(idsOf({ CHAINS_FILE: 'f' }, JSON.stringify({ chains: rows }))).toEqual([...seven, 31_337, 100])
-    expect(idsOf({ RPC_URL_59144: 'http://a.test', CHAINS: '1' })).toEqual([1])
+    expect(listIds({ CHAINS_FILE: 'f' }, JSON.stringify({ chains: rows }))).toEqual([...seven, 31_337, 100])
+    expect(listIds({ RPC_URL_59144: 'http://a.test', CHAINS: '1' })).toEqual([1])
   })
 
   test('CHAINS_FILE adds a chain and lays its keys over a built-in one', () => {
@@ -187,22 +187,22 @@ describe('readConfig()', () => {
     const config = readConfig({ CHAINS_FILE: 'chains.json', CHAINS: '31337,1' }, () => file)
     const [devnet, ethereum] = config.chains
     expect(devnet?.prices.usdFeeds).toEqual({ [USDC]: { feed: FEED, heartbeatSec: 86_400 } })
-    expect(settingsOf(config, 'uniswap-v3').get(31337)).toEqual([
+    expect(getSettings(config, 'uniswap-v3').get(31337)).toEqual([
       { manager: MANAGER, factory: FACTORY, startBlock: 0, code: 'uniswap_v3' },
     ])
-    expect(settingsOf(config, 'aave-v3').get(31337)).toEqual([
+    expect(getSettings(config, 'aave-v3').get(31337)).toEqual([
       { market: 'mine', poolAddressesProvider: FACTORY, startBlock: 0 },
     ])
-    expect(settingsOf(config, 'morpho-blue').get(31337)).toEqual({ morpho: MANAGER, startBlock: 7 })
+    expect(getSettings(config, 'morpho-blue').get(31337)).toEqual({ morpho: MANAGER, startBlock: 7 })
     expect(devnet?.maxBlockAgeSec).toBe(3_600)
     expect(ethereum).toMatchObject({ name: 'Mine', blockTimeMs: 12_000 })
-    expect(JSON.stringify(settingsOf(config, 'uniswap-v3').get(1))).toStartWith(`[{"manager":"${MANAGER}"`)
-    expect(JSON.stringify(settingsOf(config, 'aave-v3').get(1))).toStartWith('[{"market":"main"')
+    expect(JSON.stringify(getSettings(config, 'uniswap-v3').get(1))).toStartWith(`[{"manager":"${MANAGER}"`)
+    expect(JSON.stringify(getSettings(config, 'aave-v3').get(1))).toStartWith('[{"market":"main"')
   })
 
   test('CHAINS_FILE names wrappers, at most two of them around a token', () => {
     const [first, second, third] = [USDC, FEED, MANAGER]
-    const pricesOf = (wrappers: object[]) => {
+    const readPrices = (wrappers: object[]) => {
       const row = { id: 31337, name: 'Devnet', rpcUrls: ['http://a.test'], prices: { wrappers } }
       const [chain] = readConfig({ CHAINS_FILE: 'f', CHAINS: '31337' }, () => JSON.stringify({ chains: [row] })).chains
       return chain?.prices.wrappers
@@ -211,33 +211,33 @@ describe('readConfig()', () => {
       { token: first.toLowerCase(), kind: 'erc4626', of: second },
       { token: second, kind: 'exchangeRate', of: third },
     ]
-    expect(JSON.stringify(pricesOf(two))).toBe(
+    expect(JSON.stringify(readPrices(two))).toBe(
       JSON.stringify({ [first]: { kind: 'erc4626', of: second }, [second]: { kind: 'exchangeRate', of: third } }),
     )
     const deep = 'expected at most 2 wrappers around a token, and none around itself'
-    expect(() => pricesOf([...two, { token: third, kind: 'erc4626', of: FACTORY }])).toThrow(deep)
-    expect(() => pricesOf([{ token: first, kind: 'erc4626', of: first }])).toThrow(deep)
-    expect(() => pricesOf([...two, { token: first, kind: 'erc4626', of: third }])).toThrow('expected each token once')
-    expect(() => pricesOf([{ token: first, kind: 'native', of: second }])).toThrow('wrappers')
+    expect(() => readPrices([...two, { token: third, kind: 'erc4626', of: FACTORY }])).toThrow(deep)
+    expect(() => readPrices([{ token: first, kind: 'erc4626', of: first }])).toThrow(deep)
+    expect(() => readPrices([...two, { token: first, kind: 'erc4626', of: third }])).toThrow('expected each token once')
+    expect(() => readPrices([{ token: first, kind: 'native', of: second }])).toThrow('wrappers')
   })
 
-  test('a row of CHAINS_FILE says apart how fast its blocks come and how long answers are reused', () => {
+  test('a row of CHAINS_FILE sets block time and reuse of answers separately', () => {
     const row = { id: 1, name: 'Mine', rpcUrls: ['http://127.0.0.1:1'] }
-    const chainOf = (changes: object, id = 1) => {
+    const readChain = (changes: object, id = 1) => {
       const file = JSON.stringify({ chains: [{ ...row, id, ...changes }] })
       const [chain] = readConfig({ CHAINS_FILE: 'f', CHAINS: String(id) }, () => file).chains
       return { blockTimeMs: chain?.blockTimeMs, reuseMs: chain?.reuseMs, native: chain?.nativeCurrency }
     }
     const native = FINANCE_CHAINS[0]?.nativeCurrency
-    expect(chainOf({})).toEqual({ blockTimeMs: 12_000, reuseMs: 12_000, native })
-    expect(chainOf({ reuseMs: 0 })).toEqual({ blockTimeMs: 12_000, reuseMs: 0, native })
-    expect(chainOf({ blockTimeMs: 2_000 })).toEqual({ blockTimeMs: 2_000, reuseMs: 2_000, native })
-    expect(chainOf({ blockTimeMs: 0 })).toEqual({ blockTimeMs: undefined, reuseMs: 0, native })
-    expect(chainOf({ blockTimeMs: 0, reuseMs: 500 })).toEqual({ blockTimeMs: undefined, reuseMs: 500, native })
-    expect(chainOf({}, 5)).toEqual({ blockTimeMs: undefined, reuseMs: 0, native: undefined })
+    expect(readChain({})).toEqual({ blockTimeMs: 12_000, reuseMs: 12_000, native })
+    expect(readChain({ reuseMs: 0 })).toEqual({ blockTimeMs: 12_000, reuseMs: 0, native })
+    expect(readChain({ blockTimeMs: 2_000 })).toEqual({ blockTimeMs: 2_000, reuseMs: 2_000, native })
+    expect(readChain({ blockTimeMs: 0 })).toEqual({ blockTimeMs: undefined, reuseMs: 0, native })
+    expect(readChain({ blockTimeMs: 0, reuseMs: 500 })).toEqual({ blockTimeMs: undefined, reuseMs: 500, native })
+    expect(readChain({}, 5)).toEqual({ blockTimeMs: undefined, reuseMs: 0, native: undefined })
     const prices = { wrappedNative: MANAGER }
-    expect(chainOf({ prices }).native).toEqual({ symbol: 'ETH', name: 'Ether', decimals: 18, wrapped: MANAGER })
-    expect(chainOf({ prices }, 5).native).toEqual({ wrapped: MANAGER })
+    expect(readChain({ prices }).native).toEqual({ symbol: 'ETH', name: 'Ether', decimals: 18, wrapped: MANAGER })
+    expect(readChain({ prices }, 5).native).toEqual({ wrapped: MANAGER })
   })
 
   test('CHAINS leaves Solana out unless it names 101, or an endpoint is given', () => {
@@ -250,20 +250,20 @@ describe('readConfig()', () => {
   })
 
   test.each([',', '0x1', '1e0', '01', '1.0', '-1'])('refuses %p as CHAINS', (chains) => {
-    expect(mistakesOf({ CHAINS: chains })).toEqual([
+    expect(listMistakes({ CHAINS: chains })).toEqual([
       'CHAINS: expected ids of chains in plain digits, separated by commas',
     ])
   })
 
   test('names the unknown chains, and does not list the many known ones', () => {
-    expect(mistakesOf({ CHAINS: '1,2,101,4242', RPC_URL_77: 'http://a.test' }).toSorted()).toEqual([
+    expect(listMistakes({ CHAINS: '1,2,101,4242', RPC_URL_77: 'http://a.test' }).toSorted()).toEqual([
       'CHAINS: 2, 4242: no such chain is built in; describe it in CHAINS_FILE',
       'RPC_URL_77: no such chain is built in; describe it in CHAINS_FILE',
     ])
   })
 
   test('refuses an endpoint for an id that is not in plain digits', () => {
-    expect(mistakesOf({ RPC_URL_0x1: 'http://a.test' })).toHaveLength(1)
+    expect(listMistakes({ RPC_URL_0x1: 'http://a.test' })).toHaveLength(1)
   })
 
   test('SOLANA_RPC_URL wins over the file, and the file over the public endpoint', () => {
@@ -287,7 +287,7 @@ describe('readConfig()', () => {
     ['another scheme', 'ws://host.test/'],
   ])('refuses an endpoint with %s, in a variable and in the file, without showing it', (_name, url) => {
     const file = JSON.stringify({ chains: [{ id: 5, name: 'x', rpcUrls: [url] }], solana: { rpcUrls: [url] } })
-    const mistakes = mistakesOf({ RPC_URL_1: url, SOLANA_RPC_URL: url, CHAINS_FILE: 'f' }, file)
+    const mistakes = listMistakes({ RPC_URL_1: url, SOLANA_RPC_URL: url, CHAINS_FILE: 'f' }, file)
     const expected = 'an http or https URL without fragment, its name and password percent-encoded'
     expect(mistakes).toEqual([
       `CHAINS_FILE: chains.0.rpcUrls.0: expected ${expected}`,
@@ -305,28 +305,28 @@ describe('readConfig()', () => {
   test.each(['https://user:pw@api.test', 'https://user@api.test', 'https://:pw@api.test', 'https://api.test/?'])(
     'refuses %s as PUBLIC_URL, which every caller reads in links',
     (url) => {
-      expect(mistakesOf({ PUBLIC_URL: url })).toEqual([
+      expect(listMistakes({ PUBLIC_URL: url })).toEqual([
         'PUBLIC_URL: expected an absolute http or https URL without name, password, query or fragment',
       ])
     },
   )
 
   test('ALLOWED_HOSTS are names as browsers send them, which join those of HOST and PUBLIC_URL', () => {
-    const namesOf = (env: Record<string, string>) => hostNames(readConfig(env, noFile))
-    expect(namesOf({})).toEqual([])
-    expect(namesOf({ HOST: '::' })).toEqual([])
-    expect(namesOf({ HOST: 'box.lan', PUBLIC_URL: 'https://API.example.org:8443/x' })).toEqual([
+    const listNames = (env: Record<string, string>) => hostNames(readConfig(env, noFile))
+    expect(listNames({})).toEqual([])
+    expect(listNames({ HOST: '::' })).toEqual([])
+    expect(listNames({ HOST: 'box.lan', PUBLIC_URL: 'https://API.example.org:8443/x' })).toEqual([
       'box.lan',
       'api.example.org',
     ])
-    expect(namesOf({ ALLOWED_HOSTS: 'Walletscope, walletscope.default.svc., bücher.example' })).toEqual([
+    expect(listNames({ ALLOWED_HOSTS: 'Walletscope, walletscope.default.svc., bücher.example' })).toEqual([
       'walletscope',
       'walletscope.default.svc',
       'xn--bcher-kva.example',
     ])
-    expect(namesOf({ ALLOWED_HOSTS: '*' })).toEqual(['*'])
+    expect(listNames({ ALLOWED_HOSTS: '*' })).toEqual(['*'])
     for (const wrong of ['a:80', 'https://a', 'a b', '10.0.0.1', '[::1]', '*.example.org', 'a/b', ',', 'a?', 'u@a']) {
-      expect(mistakesOf({ ALLOWED_HOSTS: wrong })).toEqual([
+      expect(listMistakes({ ALLOWED_HOSTS: wrong })).toEqual([
         'ALLOWED_HOSTS: expected names of hosts without ports, separated by commas, or *',
       ])
     }
@@ -336,50 +336,52 @@ describe('readConfig()', () => {
     expect(readConfig({}, noFile).operatorPort).toBeUndefined()
     expect(readConfig({ OPERATOR_PORT: '9090' }, noFile).operatorPort).toBe(9090)
     expect(readConfig({ OPERATOR_PORT: '0', PORT: '0' }, noFile).operatorPort).toBe(0)
-    expect(mistakesOf({ OPERATOR_PORT: '8080' })).toEqual(['OPERATOR_PORT: expected another port than PORT'])
-    expect(mistakesOf({ OPERATOR_PORT: '-1' })).toEqual(['OPERATOR_PORT: expected a port number from 0 to 65535'])
+    expect(listMistakes({ OPERATOR_PORT: '8080' })).toEqual(['OPERATOR_PORT: expected another port than PORT'])
+    expect(listMistakes({ OPERATOR_PORT: '-1' })).toEqual(['OPERATOR_PORT: expected a port number from 0 to 65535'])
   })
 
-  test('a slot of Solana may be a minute old, or twenty slots if they are slow, or as the file says', () => {
-    const ageOf = (solana: object) =>
+  test('the maximum age of a Solana slot is a minute, twenty slow slots, or the value of the file', () => {
+    const readSlotAge = (solana: object) =>
       readConfig({ CHAINS_FILE: 'f' }, () => JSON.stringify({ solana })).solana.maxSlotAgeSec
     expect(readConfig({}, noFile).solana.maxSlotAgeSec).toBe(60)
-    expect([ageOf({}), ageOf({ slotMs: 10_000 }), ageOf({ maxSlotAgeSec: 86_400 })]).toEqual([60, 200, 86_400])
+    expect([readSlotAge({}), readSlotAge({ slotMs: 10_000 }), readSlotAge({ maxSlotAgeSec: 86_400 })]).toEqual([
+      60, 200, 86_400,
+    ])
   })
 
   test('the programs of Kamino and Scope are those of mainnet, or those of the file', () => {
     const klend = 'KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD'
     const scope = 'HFn8GnPADiny6XqUoWE8uRPPxb29ikn4yTuPa9MF2fWJ'
     const file = JSON.stringify({ solana: { klendProgram: scope, scopeProgram: klend } })
-    const programsOf = (config: Config) => settingsOf(config, 'kamino').get(101)
-    expect(programsOf(readConfig({}, noFile))).toMatchObject({ program: { programId: klend, scopeProgramId: scope } })
+    const getPrograms = (config: Config) => getSettings(config, 'kamino').get(101)
+    expect(getPrograms(readConfig({}, noFile))).toMatchObject({ program: { programId: klend, scopeProgramId: scope } })
     const fromFile = readConfig({ CHAINS_FILE: 'f' }, () => file)
-    expect(programsOf(fromFile)).toMatchObject({ program: { programId: scope, scopeProgramId: klend } })
+    expect(getPrograms(fromFile)).toMatchObject({ program: { programId: scope, scopeProgramId: klend } })
   })
 
   test('markets of Kamino in the file, with reserves and lookup table, are looked at besides those built in', () => {
     const main = '7u3HeHxYDLhnCoErrtycNokbQYbWGzLs6JSDqGAv5PfF'
     const [market, table, reserve] = ['d4A2prbA2whesmvHaL88BH6Ewn5N4bTSU2Ze8P6Bc4Q', SYSVAR, WRAPPED_SOL]
-    const rowsOf = (kaminoMarkets: readonly object[]) => {
+    const readRows = (kaminoMarkets: readonly object[]) => {
       const file = JSON.stringify({ solana: { kaminoMarkets } })
-      const setting = settingsOf(
+      const setting = getSettings(
         readConfig({ CHAINS_FILE: 'f' }, () => file),
         'kamino',
       ).get(101)
       return (setting as { readonly rows: readonly { market: string; reserves: readonly string[] }[] }).rows
     }
-    const builtIn = rowsOf([])
+    const builtIn = readRows([])
     expect(builtIn.length).toBe(8)
     const row = { market, lookupTable: table, reserves: [reserve] }
-    expect(rowsOf([row])).toEqual([...builtIn, row])
-    const [first, ...others] = rowsOf([{ market: main, reserves: [reserve, reserve] }])
+    expect(readRows([row])).toEqual([...builtIn, row])
+    const [first, ...others] = readRows([{ market: main, reserves: [reserve, reserve] }])
     expect(others).toEqual(builtIn.slice(1))
     expect(first).toEqual({ ...(builtIn[0] as object), reserves: [...(builtIn[0]?.reserves ?? []), reserve] } as never)
   })
 
   test('lists every mistake at once and shows no value', () => {
     const secret = 'hunter2'
-    const mistakes = mistakesOf({
+    const mistakes = listMistakes({
       PORT: '65536',
       DATABASE_URL: `mysql://root:${secret}@db/x`,
       PUBLIC_URL: `ftp://${secret}`,
@@ -447,10 +449,10 @@ describe('readConfig()', () => {
       'twice',
     ],
   ])('refuses a CHAINS_FILE with %s', (_name, file, expected) => {
-    expect(mistakesOf({ CHAINS_FILE: 'f' }, file).join()).toContain(expected)
+    expect(listMistakes({ CHAINS_FILE: 'f' }, file).join()).toContain(expected)
   })
 
   test('refuses a CHAINS_FILE that cannot be read', () => {
-    expect(mistakesOf({ CHAINS_FILE: '/secret/path' })).toEqual(['CHAINS_FILE: cannot read the file'])
+    expect(listMistakes({ CHAINS_FILE: '/secret/path' })).toEqual(['CHAINS_FILE: cannot read the file'])
   })
 })

@@ -25,7 +25,7 @@ function file(name: string, content: unknown): string {
   return path
 }
 
-function listOf(tokens: readonly unknown[], changes: object = {}) {
+function createList(tokens: readonly unknown[], changes: object = {}) {
   return {
     name: 'Test',
     timestamp: '2026-11-23T00:00:00Z',
@@ -39,7 +39,7 @@ function chainsWith(paths: readonly string[], env: Record<string, string> = {}) 
   return readConfig({ CHAINS: '1,10', TOKEN_LISTS: paths.join(), ...env }, readTextFile).chains
 }
 
-function mistakesOf(paths: readonly string[], env: Record<string, string> = {}): readonly string[] {
+function listMistakes(paths: readonly string[], env: Record<string, string> = {}): readonly string[] {
   try {
     chainsWith(paths, env)
   } catch (error) {
@@ -57,7 +57,7 @@ describe('TOKEN_LISTS', () => {
     const one = file('one.json', [])
     const first = file(
       'first.json',
-      listOf([
+      createList([
         { chainId: 1, address: token(1), symbol: 'A', name: 'A', decimals: 18 },
         { chainId: 1, address: getAddress(token(1)) },
         { chainId: 1, address: known },
@@ -71,14 +71,14 @@ describe('TOKEN_LISTS', () => {
     )
     const second = file(
       'second.json',
-      `\ufeff${JSON.stringify(listOf([{ chainId: 1, address: token(1) }], { name: 'Other', version: undefined }))}`,
+      `\ufeff${JSON.stringify(createList([{ chainId: 1, address: token(1) }], { name: 'Other', version: undefined }))}`,
     )
     const [mainnet, op] = chainsWith([first, second])
     expect(mainnet?.tokens.addresses).toEqual([...(ethereum?.tokens.addresses ?? []), getAddress(token(1))])
     expect(mainnet?.tokens.names).toEqual([...(ethereum?.tokens.names ?? []), 'Test 1.2.3', 'Other'])
     expect(op?.tokens.addresses).toContain(getAddress(token(2)))
     expect(op?.tokens.names).toHaveLength(2)
-    expect(mistakesOf([one])).toEqual([
+    expect(listMistakes([one])).toEqual([
       'TOKEN_LISTS: file 1: name: it is required',
       'TOKEN_LISTS: file 1: tokens: it is required',
     ])
@@ -87,7 +87,7 @@ describe('TOKEN_LISTS', () => {
   test('adds to the tokens of CHAINS_FILE, which adds to the built-in ones and names the native token', () => {
     const chains = [{ id: 1, name: 'Mine', rpcUrls: ['http://a.test'], tokens: [token(7)], nativeSymbol: 'MINE' }]
     const env = { CHAINS_FILE: file('chains.json', { chains }) }
-    const list = file('beside.json', listOf([{ chainId: 1, address: token(8) }]))
+    const list = file('beside.json', createList([{ chainId: 1, address: token(8) }]))
     const [mainnet] = chainsWith([list], env)
     const { addresses = [] } = ethereum?.tokens ?? {}
     expect(mainnet?.tokens.addresses).toEqual([...addresses, getAddress(token(7)), getAddress(token(8))])
@@ -100,22 +100,22 @@ describe('TOKEN_LISTS', () => {
     expect(chainsWith([], env)[0]?.tokens.addresses).toEqual([...addresses, getAddress(token(7))])
   })
 
-  test('says every mistake of every file at once, and names no path', () => {
+  test('reports all mistakes of all files at once, without paths', () => {
     const tokens = Array.from({ length: 6_000 }, (_, index) => ({ chainId: 1, address: token(index) }))
     const wrong = tokens.slice(0, 8).map(({ chainId }) => ({ chainId, address: '0x12' }))
-    const mistakes = mistakesOf([
+    const mistakes = listMistakes([
       join(folder, 'absent.json'),
       folder,
       file('big.json', ' '.repeat(50_000_000)),
       '/dev/zero',
       file('text.json', '{"name": "x", "tokens": ['),
       file('array.json', '[1]'),
-      file('shape.json', listOf([{ chainId: '1', address: 5 }], { name: '' })),
-      file('addresses.json', listOf(wrong)),
-      file('checksum.json', listOf([{ chainId: 1, address: '0xc02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2' }])),
-      file('many.json', listOf(tokens)),
+      file('shape.json', createList([{ chainId: '1', address: 5 }], { name: '' })),
+      file('addresses.json', createList(wrong)),
+      file('checksum.json', createList([{ chainId: 1, address: '0xc02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2' }])),
+      file('many.json', createList(tokens)),
     ])
-    const expected = 'expected an EVM address, with a right checksum if any'
+    const expected = 'expected an EVM address, with a valid checksum if any'
     const count = 6_000 + (ethereum?.tokens.addresses.length ?? 0)
     expect(mistakes).toEqual([
       'TOKEN_LISTS: file 1: cannot read the file',
@@ -139,7 +139,9 @@ describe('TOKEN_LISTS', () => {
   test('takes 5,000 tokens of a chain and not one more, the built-in ones counted', () => {
     const room = 5_000 - (ethereum?.tokens.addresses.length ?? 0)
     const tokens = Array.from({ length: room }, (_, index) => ({ chainId: 1, address: token(index) }))
-    expect(mistakesOf([file('full.json', listOf(tokens))])).toEqual([])
-    expect(mistakesOf([file('over.json', listOf([...tokens, { chainId: 1, address: token(room) }]))])).toHaveLength(1)
+    expect(listMistakes([file('full.json', createList(tokens))])).toEqual([])
+    expect(
+      listMistakes([file('over.json', createList([...tokens, { chainId: 1, address: token(room) }]))]),
+    ).toHaveLength(1)
   })
 })

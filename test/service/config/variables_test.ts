@@ -12,7 +12,7 @@ const ROWS = [...FIRST_VARIABLES, ...FURTHER_VARIABLES]
 const ODD = '@'
 
 /** What is read from an environment: its configuration or what is wrong with it. */
-function readingOf(env: Readonly<Record<string, string>>): string {
+function readWith(env: Readonly<Record<string, string>>): string {
   try {
     return JSON.stringify(
       readConfig(env, () => {
@@ -24,41 +24,41 @@ function readingOf(env: Readonly<Record<string, string>>): string {
   }
 }
 
-function nameOf(listed: string): string {
+function toExampleName(listed: string): string {
   return listed.replace('<chain id>', '1')
 }
 
 /** Rows of the Markdown table under a heading. */
-function rowsIn(file: string, heading: string): readonly string[] {
+function readTableRows(file: string, heading: string): readonly string[] {
   const [, section = ''] = readFileSync(join(ROOT, file), 'utf8').split(`\n## ${heading}\n`)
   return (section.split('\n## ')[0] ?? '')
     .split('\n')
     .filter((line) => line.startsWith('| `') && line.split(' | ').length === 3)
 }
 
-function rowOf({ names, without, meaning }: (typeof ROWS)[number]): string {
+function toRow({ names, without, meaning }: (typeof ROWS)[number]): string {
   return `| ${names.map((name) => `\`${name}\``).join(', ')} | ${without} | ${meaning} |`
 }
 
 // That nothing else is read is a matter of types: `VariableName`.
 describe('variables', () => {
-  test('are each read, and their defaults are what holds without them', () => {
-    const plain = readingOf({})
+  test('are each read, and have the documented defaults', () => {
+    const plain = readWith({})
     for (const { names, without } of ROWS) {
       const values = [...without.matchAll(/`([^`<]+)`(?:, |$)/g)].map(([, value = '']) => value)
       for (const [index, name] of names.entries()) {
-        expect([name, readingOf({ [nameOf(name)]: ODD }) === plain]).toEqual([name, false])
+        expect([name, readWith({ [toExampleName(name)]: ODD }) === plain]).toEqual([name, false])
         const value = values[index] ?? values[0]
         if (value !== undefined && without.startsWith('`')) {
-          expect([name, readingOf({ [nameOf(name)]: value }) === plain]).toEqual([name, true])
+          expect([name, readWith({ [toExampleName(name)]: value }) === plain]).toEqual([name, true])
         }
       }
     }
   })
 
   test('are listed by README and a guide in the same words', () => {
-    expect(rowsIn('README.md', 'Configure')).toEqual(FIRST_VARIABLES.map(rowOf))
-    expect(rowsIn('src/dashboard/guide/operating.md', 'Further variables')).toEqual(FURTHER_VARIABLES.map(rowOf))
+    expect(readTableRows('README.md', 'Configure')).toEqual(FIRST_VARIABLES.map(toRow))
+    expect(readTableRows('src/dashboard/guide/operating.md', 'Further variables')).toEqual(FURTHER_VARIABLES.map(toRow))
   })
 
   test('are listed by serve --help without marks', () => {

@@ -27,7 +27,7 @@ afterAll(async () => {
   await server.close()
 }, 60_000)
 
-test('a database that answers and takes no charges is not ready, says why, and is ready again', async () => {
+test('a database that answers but accepts no charges is not ready, with the reason, and is ready again later', async () => {
   const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
   const { caller } = await createAccount(db)
   const probe = databaseProbe(db, gate, silentLog)
@@ -47,7 +47,7 @@ test('a database that answers and takes no charges is not ready, says why, and i
     ),
   )
   await waitFor('trouble', () => gate.trouble !== undefined)
-  expect(await ready()).toMatch(/^it takes no charges: cannot execute [A-Z ]+ in a read-only transaction \(25006\)/)
+  expect(await ready()).toMatch(/^it accepts no charges: cannot execute [A-Z ]+ in a read-only transaction \(25006\)/)
 
   await takeNothing('off')
   await waitFor('the void', () => gate.voidsWaiting === 0)

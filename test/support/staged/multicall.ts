@@ -69,7 +69,7 @@ export async function multicall(
     }
   }
 
-  const answers = await Promise.all(chunksOf(calls).map(run))
+  const answers = await Promise.all(splitCalls(calls).map(run))
   return answers.flat()
 }
 
@@ -95,7 +95,7 @@ export async function multicallEach(
 }
 
 /**
- * One call of its own, for a contract that anybody may have made: not ok if it reverts or burns all that a call may
+ * One call of its own, for a contract of unknown origin: not ok if it reverts or burns all that a call may
  * burn. Throws as `Endpoint.call` for everything else.
  */
 export async function callAlone(
@@ -112,7 +112,7 @@ export async function callAlone(
 }
 
 /** Cuts a list of calls so that each part has at most `CALLS_MAX` calls and about `DATA_BYTES_MAX` bytes. */
-function chunksOf(calls: readonly Call[]): Call[][] {
+function splitCalls(calls: readonly Call[]): Call[][] {
   const chunks: Call[][] = []
   let bytes = 0
   for (const call of calls) {

@@ -20,7 +20,7 @@ async function verdict(
   }
 }
 
-/** Each leads to this machine if nobody looks. */
+/** Each leads to this machine if it is not checked. */
 const LOOPBACK = [
   ...['127.0.0.1', '127.1', '127.0.1', '127.255.255.254', '2130706433', '017700000001', '0x7f000001', '0x7f.1'],
   ...['0177.0.0.1', '0x7f.0x0.0x0.0x1', '0177.0x0.1', '127.0.0.1.', '127.000.000.001', '１２７.０.０.１', '①②⑦.⓪.⓪.①'],

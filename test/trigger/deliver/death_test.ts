@@ -20,7 +20,7 @@ const RESTARTS = caseCount(5, 1)
 const LEASE_SEC = 1
 /** Messages under way in one process. */
 const POSTS_MAX = 32
-/** So many that those whom a death leaves leased for a while do not fill every webhook's places. */
+/** Enough webhooks that messages left leased by a death do not fill the slots of all. */
 const WEBHOOKS = 30
 /** Messages of a webhook that are added at once, and how many may then wait. */
 const EACH = 4

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { startJob } from '../../../src/job/job.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { messageRetentionJob } from '../../../src/trigger/deliver/retention.ts'
-import { webhookSecret } from '../../../src/trigger/deliver/sign.ts'
+import { deriveWebhookSecret } from '../../../src/trigger/deliver/sign.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
@@ -63,7 +63,7 @@ describe('a message', () => {
     expect(rounds).toBe(3)
     const own = receiver.received.filter(({ headers }) => ids.includes(headers['webhook-id'] ?? ''))
     expect(own.map(({ headers }) => headers['webhook-id']).sort()).toEqual([...ids].sort())
-    const verifier = new Webhook(webhookSecret(KEYS.master, { webhookId, generation: 1 }))
+    const verifier = new Webhook(deriveWebhookSecret(KEYS.master, { webhookId, generation: 1 }))
     for (const { body, headers } of own) expect(verifier.verify(body, headers)).toMatchObject({ type: 'webhook.test' })
     for (const each of await messages()) {
       expect(each).toMatchObject({ outcome: 'delivered', tries: 1, dueInSec: null, leased: false })
@@ -162,7 +162,7 @@ describe('two processes', () => {
     const ids = await addMany(db, { organizationId, webhookId, count: 600 })
     const jobs = [deliverer(db), deliverer(db)].map((each) => {
       const job = startJob(each.job)
-      each.wakeBy(job.wake)
+      each.setWake(job.wake)
       return { job, each }
     })
     await waitFor('all delivered', async () => (await outcomesOf(db, organizationId))['delivered'] === 600, 30_000)

@@ -77,7 +77,7 @@ describe('a name that changes its address', () => {
 
   test('is asked once a try, and posted to at the address that was looked at', async () => {
     const receiver = await startReceiver()
-    // By these rules 127.0.0.1 is fine and 127.0.0.2, where nobody listens, is what the name says from then on.
+    // By these rules 127.0.0.1 is allowed; later the name resolves to 127.0.0.2, where no server listens.
     const allowed = parseNetworks('127.0.0.1/32')
     const resolve = createNameResolver([], names.resolver)
     const post = createPost({ rules: { allowed, resolve }, clock: systemClock, ca: RECEIVER_CA })

@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => database.close(), 60_000)
 
-test('messages that others are changing are left, so that whoever takes messages waits for nobody', async () => {
+test('claiming skips messages that another transaction has locked, so it never waits', async () => {
   const { db, url } = database
   const { organizationId } = await createAccount(db)
   const webhookId = await createWebhook(db, organizationId, 'https://example.org/')
@@ -20,8 +20,8 @@ test('messages that others are changing are left, so that whoever takes messages
   const other = await openSession({ url, applicationName: 'session' })
   await other.run('begin', [])
   await other.run('update message set due_at = null where organization_id = $1 and no = 1', [organizationId])
-  expect((await claimMessages(db, { most: 10, leaseSec: 60 })).map(({ no }) => no)).toEqual(['2', '3'])
+  expect((await claimMessages(db, { messagesMax: 10, leaseSec: 60 })).map(({ no }) => no)).toEqual(['2', '3'])
   await other.run('rollback', [])
-  expect((await claimMessages(db, { most: 10, leaseSec: 60 })).map(({ no }) => no)).toEqual(['1'])
+  expect((await claimMessages(db, { messagesMax: 10, leaseSec: 60 })).map(({ no }) => no)).toEqual(['1'])
   await other.close()
 })

@@ -21,7 +21,7 @@ let db: Database
 let meter: Meter
 let rpc: FaultyRpc
 let lines = 0
-/** How often somebody was told of new messages. */
+/** Number of notifications about new messages. */
 let wakes = 0
 const running: RunningJob[] = []
 
@@ -84,18 +84,18 @@ function start(options: Options = {}): MeterAsked {
   const watcher = meterWatcher(asked, { screen })
   const { confirm = watcher.confirm } = options
   const job = blockLoopJob({
-    line,
+    partition: line,
     client: meter.client(rpc.url, chain),
     watchers: new Map([['meter', { ...watcher, confirm }]]),
     db,
     holder,
-    telling: {
-      line,
+    messageContext: {
+      partition: line,
       publicUrl: 'https://scope.test',
       answerPath: ({ subject }, number) => `/v1/meter?account=${subject['account']}&at_block=${number}`,
     },
-    recorder: { evaluated: () => {}, failed: () => {}, ended: () => {} },
-    told: () => void wakes++,
+    recorder: { recordBlock: () => {}, recordFailure: () => {}, recordEnd: () => {} },
+    onMessagesQueued: () => void wakes++,
     clock: systemClock,
     log: silentLog,
   })
@@ -140,7 +140,7 @@ test('a trigger fires at the block where its figure crosses, and is cleared beyo
   const before = wakes
   const crossed = await meter.units('crossing', 104)
   await evaluated(crossed)
-  await waitFor('somebody to be told', () => wakes > before)
+  await waitFor('a notification about new messages', () => wakes > before)
   await evaluated(await meter.units('crossing', 106))
   await evaluated(await meter.units('crossing', 108))
   const messages = await messagesOf(account)
@@ -197,13 +197,13 @@ test('only who is near a threshold, was touched, or seems to cross is confirmed'
   expect(asked.confirmed).toBe(20)
   await evaluated(await meter.units('far 3', 300))
   expect(asked.confirmed).toBe(21)
-  // Nobody is touched, but all of them cross.
+  // No subject is touched, but all of them cross.
   await evaluated(await meter.price(0))
   expect(asked.confirmed).toBe(41)
   expect(await told(account)).toHaveLength(20)
 })
 
-test('a piece that cannot be read leaves its subjects as they are, and nobody else', async () => {
+test('a piece that cannot be read leaves only its own subjects unchanged', async () => {
   const account = await createAccount(db, { credits: 1_200 })
   const names = Array.from({ length: 600 }, (_, index) => `piece ${index}`)
   await Promise.all(names.map((name) => watch(account, name, { figure: 'level', is: true })))
@@ -242,7 +242,7 @@ test('a piece that cannot be read leaves its subjects as they are, and nobody el
   expect(await sight()).toBe(String(crossed + 1n))
 }, 60_000)
 
-test('for_blocks counts blocks in a row, and without a screen everybody is confirmed', async () => {
+test('for_blocks counts blocks in a row, and without a screen all subjects are confirmed', async () => {
   const account = await createAccount(db)
   await meter.units('patient', 110)
   await watch(account, 'patient', BELOW, { forBlocks: 3 })
@@ -393,7 +393,7 @@ test('a trigger that is moved to another finality is let go at once, and told of
   const crossed = await meter.units('moved', 90)
   await evaluated(crossed)
   await evaluated(await meter.mine())
-  // Once for each block: whoever stays.
+  // Once for each block, for the remaining process.
   expect(asked.confirmed - before).toBe(2)
   await meter.mine()
   await evaluated(crossed, 'finalized')

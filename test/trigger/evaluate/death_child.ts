@@ -35,7 +35,7 @@ startJob({
   name: 'short hours',
   everyMs: 50,
   retryMs: { least: 50, most: 500 },
-  failed: () => {},
+  onError: () => {},
   async round() {
     await chargeHour(db, FIRST_HOUR + Math.floor((Date.now() - Number(startMs)) / SHORT_HOUR_MS), 100)
     return undefined

@@ -115,7 +115,7 @@ test('killed, frozen and cut off, two processes tell each change once, and charg
     },
     60_000,
   )
-  // Nobody is left at work, not even the server for one who was killed.
+  // No statement is left running, not even for the killed process.
   await Promise.all(alive.map((child) => child.stop('SIGKILL', 1_000)))
   await server.stop()
   await server.start()

@@ -21,7 +21,7 @@ import { createRandom, type Random, type RandomPosition } from '../../devnet/ran
 import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
 import { decreaseLiquidityCall, increaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
-import { clientOf, DEPLOYMENTS, patient } from '../../family/aave_v3/support.ts'
+import { createClient, DEPLOYMENTS, patient } from '../../family/aave_v3/support.ts'
 import { DEPLOYMENT } from '../../family/uniswap_v3/support.ts'
 import { caseCount } from '../../support/cases.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -66,7 +66,7 @@ afterEach(async () => {
 afterAll(() => rpc?.stop())
 
 /** Over the node itself, or over the endpoint whose faults are scripted. */
-const clientAt = (url = devnet.rpcUrl) => clientOf(createDevnetChain(devnet, { rpcUrls: [url] }))
+const clientAt = (url = devnet.rpcUrl) => createClient(createDevnetChain(devnet, { rpcUrls: [url] }))
 
 function watchersOver(client: ReturnType<typeof clientAt>): ReadonlyMap<string, Watcher> {
   const services = createTestServices({ clients: [client] })
@@ -87,14 +87,18 @@ function start(): void {
     leaseSec: 15,
   }
   const job = blockLoopJob({
-    line,
+    partition: line,
     client,
     watchers: watchersOver(client),
     db,
     holder: crypto.randomUUID(),
-    telling: { line, publicUrl: '', answerPath: () => '/' },
-    recorder: { evaluated: (_, { confirmed }) => confirmedAt.push(confirmed), failed: () => {}, ended: () => {} },
-    told: () => {},
+    messageContext: { partition: line, publicUrl: '', answerPath: () => '/' },
+    recorder: {
+      recordBlock: (_, { confirmed }) => confirmedAt.push(confirmed),
+      recordFailure: () => {},
+      recordEnd: () => {},
+    },
+    onMessagesQueued: () => {},
     clock: systemClock,
     log: silentLog,
   })
@@ -202,7 +206,7 @@ function actsOf(random: Random, prices: ReadonlyMap<AssetName, bigint>): Transac
   return [random.pick(choices), random.pick(choices)]
 }
 
-test('asks for a quiet block, what both families share with whom the sweep reads, and logs: one request each', async () => {
+test('reads the block, the shared state with the subjects of the sweep, and the logs of a quiet block in one request each', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
   const of = { organizationId, apiKeyId, chainId: 1, createdAt: new Date(0) }
   await createTrigger(db, {

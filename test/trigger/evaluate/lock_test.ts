@@ -48,7 +48,7 @@ function fired(trigger: Trigger): TriggerChange {
     before: ARMED,
     after: { ...ARMED, phase: 'fired', changes: 1, value: '1.04', since: 10n },
     messages: [{ change: 1, type, body }],
-    told: [{ change: 1, block: 10n, name: 'fired' }],
+    notified: [{ change: 1, block: 10n, name: 'fired' }],
     reverted: [],
   }
 }
@@ -61,7 +61,7 @@ async function meet(
 ): Promise<{ readonly trigger: Trigger; readonly failed: readonly TriggerChange[] | undefined }> {
   const { db } = database
   const { organizationId, apiKeyId } = await createAccount(db, { credits })
-  const line: TriggerPartition = {
+  const partition: TriggerPartition = {
     chainId,
     chainName: 'Test',
     finality: 'latest',
@@ -70,12 +70,12 @@ async function meet(
     leaseSec: 60,
   }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId })
-  const tenure = await acquirePartition(db, line, 'me')
-  if (tenure === undefined) throw new Error('Expected the line')
+  const lease = await acquirePartition(db, partition, 'me')
+  if (lease === undefined) throw new Error('Expected the line')
   await holder.run('begin', [])
   await holder.run(`select from spending_limit where organization_id = $1 for update`, [organizationId])
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
-  const at = { line, tenure, block, fork: null, final: 0n, families: ['aave-v3'], nowMs: Date.now() }
+  const at = { partition, lease, block, fork: null, final: 0n, families: ['aave-v3'], nowMs: Date.now() }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
   await waitFor('the commit to have the state, and to wait for the balance', async () => (await waiting()) === 1)
   const acted = act(trigger)
@@ -85,7 +85,7 @@ async function meet(
   return { trigger, failed }
 }
 
-test('a trigger that fires while it is deleted is told, and then deleted', async () => {
+test('a trigger that fires while it is deleted is notified, and then deleted', async () => {
   const { trigger, failed } = await meet(1, 100, (each) => deleteTrigger(owner, each))
   expect(failed).toEqual([])
   await expect(findTrigger(database.db, trigger)).rejects.toThrow('Cannot find trigger')
@@ -110,10 +110,10 @@ test('a trigger that fires while it is changed is told, and then armed anew', as
   })
 })
 
-test('a trigger that is deleted while a commit forgets what was told of it waits for nobody who waits for it', async () => {
+test('deleting a trigger while a commit drops its notified changes does not deadlock', async () => {
   const { db } = database
   const { organizationId, apiKeyId } = await createAccount(db)
-  const line: TriggerPartition = {
+  const partition: TriggerPartition = {
     chainId: 4,
     chainName: 'Test',
     finality: 'latest',
@@ -122,8 +122,8 @@ test('a trigger that is deleted while a commit forgets what was told of it waits
     leaseSec: 60,
   }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId: 4 })
-  const tenure = await acquirePartition(db, line, 'me')
-  if (tenure === undefined) throw new Error('Expected the line')
+  const lease = await acquirePartition(db, partition, 'me')
+  if (lease === undefined) throw new Error('Expected the line')
   await db.run(
     `insert into watch_told (organization_id, id, change, chain_id, finality, shard, block, name)
      values ($1, $2, 1, 4, 'latest', 0, 1, 'fired')`,
@@ -133,7 +133,7 @@ test('a trigger that is deleted while a commit forgets what was told of it waits
   await owner.run('begin', [])
   await owner.run('select from watch_state where organization_id = $1 for update', [organizationId])
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
-  const at = { line, tenure, block, fork: null, final: 5n, families: ['aave-v3'], nowMs: Date.now() }
+  const at = { partition, lease, block, fork: null, final: 5n, families: ['aave-v3'], nowMs: Date.now() }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
   await waitFor('the commit to wait for the state', async () => (await waiting()) === 1)
   await owner.run('delete from watch where organization_id = $1', [organizationId])

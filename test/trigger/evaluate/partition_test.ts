@@ -25,8 +25,8 @@ beforeAll(async () => {
 
 interface Scene {
   readonly account: Account
-  readonly line: TriggerPartition
-  readonly tenure: PartitionLease
+  readonly partition: TriggerPartition
+  readonly lease: PartitionLease
   readonly trigger: Trigger
 }
 
@@ -53,7 +53,7 @@ async function scene(options: { credits?: number; webhookId?: string; createdAt?
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId: line.chainId, ...others })
   const tenure = await acquirePartition(db, line, 'me')
   if (tenure === undefined) throw new Error('Expected the line')
-  return { account, line, tenure, trigger }
+  return { account, partition: line, lease: tenure, trigger }
 }
 
 function fired(trigger: Trigger, before: TriggerState = ARMED): TriggerChange {
@@ -66,15 +66,25 @@ function fired(trigger: Trigger, before: TriggerState = ARMED): TriggerChange {
     before,
     after,
     messages: [{ change, type, body }],
-    told: [{ change, block: 10n, name: 'fired' }],
+    notified: [{ change, block: 10n, name: 'fired' }],
     reverted: [],
   }
 }
 
-function commitOf({ line, tenure }: Scene, options: Partial<BlockCommit> = {}): BlockCommit {
+function commitOf({ partition: line, lease: tenure }: Scene, options: Partial<BlockCommit> = {}): BlockCommit {
   const block = { number: 10n, hash: HASHES[0] ?? '', timestampSec: 1_700_000_000n }
   const nowMs = Date.now()
-  return { line, tenure, block, fork: null, final: 0n, families: ['aave-v3'], nowMs, changes: [], ...options }
+  return {
+    partition: line,
+    lease: tenure,
+    block,
+    fork: null,
+    final: 0n,
+    families: ['aave-v3'],
+    nowMs,
+    changes: [],
+    ...options,
+  }
 }
 
 async function messagesOf({ account }: Scene) {
@@ -108,10 +118,10 @@ test('commitBlock makes a change, its message and its charge, and nothing of it 
   expect(await commitBlock(db, commit)).toEqual([])
   // The same again: the line is at that block.
   expect(await commitBlock(db, commit)).toBeUndefined()
-  // And at the next block, by somebody who does not know of the change.
+  // And at the next block, by a process that does not know of the change.
   const at = { number: 10n, hash: HASHES[0] ?? '', timestampSec: 1_700_000_000n }
   const next = { number: 11n, hash: HASHES[1] ?? '', timestampSec: 1_700_000_012n }
-  const again = commitOf(made, { tenure: { ...made.tenure, at }, block: next, changes: [fired(made.trigger)] })
+  const again = commitOf(made, { lease: { ...made.lease, at }, block: next, changes: [fired(made.trigger)] })
   expect(await commitBlock(db, again)).toHaveLength(1)
   expect(await messagesOf(made)).toEqual([
     { type: 'trigger.fired', no: '1', change: '1', webhook_id: 'whk_1', due: true },
@@ -122,9 +132,9 @@ test('commitBlock makes a change, its message and its charge, and nothing of it 
 
 test('commitBlock commits nothing for who lost the lease', async () => {
   const made = await scene()
-  await db.run('update watch_cursor set lease_until = now() where chain_id = $1', [made.line.chainId])
-  expect(await acquirePartition(db, made.line, 'other')).toEqual({ epoch: '2', at: null })
-  expect(await acquirePartition(db, made.line, 'me')).toBeUndefined()
+  await db.run('update watch_cursor set lease_until = now() where chain_id = $1', [made.partition.chainId])
+  expect(await acquirePartition(db, made.partition, 'other')).toEqual({ epoch: '2', at: null })
+  expect(await acquirePartition(db, made.partition, 'me')).toBeUndefined()
   expect(await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))).toBeUndefined()
   expect(await messagesOf(made)).toEqual([])
   expect(await books(made)).toMatchObject({ charged: 0, logged: 0 })
@@ -133,8 +143,8 @@ test('commitBlock commits nothing for who lost the lease', async () => {
 test('commitBlock leaves a trigger alone that was edited or deleted meanwhile', async () => {
   const made = await scene()
   const { organizationId, apiKeyId } = made.account.caller
-  const kept = await createTrigger(db, { organizationId, apiKeyId, chainId: made.line.chainId })
-  const deleted = await createTrigger(db, { organizationId, apiKeyId, chainId: made.line.chainId })
+  const kept = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
+  const deleted = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
   await editTrigger(db, made.trigger, '1.2')
   await db.run('delete from watch where id = $1', [deleted.id])
   const changes = [fired(made.trigger), fired(kept), fired(deleted)]
@@ -146,7 +156,7 @@ test('commitBlock leaves a trigger alone that was edited or deleted meanwhile', 
 test('commitBlock pauses the triggers of who cannot pay for a change, and says so once', async () => {
   const made = await scene({ credits: 3 })
   const { organizationId, apiKeyId } = made.account.caller
-  const second = await createTrigger(db, { organizationId, apiKeyId, chainId: made.line.chainId })
+  const second = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
   const changes = [fired(made.trigger), fired(second)]
   expect(await commitBlock(db, commitOf(made, { changes }))).toEqual([changes[1]] as TriggerChange[])
   expect((await messagesOf(made)).map(({ type, no }) => [type, no])).toEqual([
@@ -173,7 +183,7 @@ test('chargeHour charges each hour once, from the second hour of a trigger on', 
   const hour = Math.floor(Date.now() / 3_600_000)
   const made = await scene({ createdAt: new Date((hour - 1) * 3_600_000 - 1) })
   const { organizationId, apiKeyId } = made.account.caller
-  await createTrigger(db, { organizationId, apiKeyId, chainId: made.line.chainId })
+  await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
   while ((await chargeHour(db, hour, 2)) > 0) {}
   expect(await books(made)).toMatchObject({ charged: 1, logged: 1 })
   expect(await chargeHour(db, hour, 100)).toBe(0)
@@ -186,7 +196,7 @@ test('chargeHour pauses triggers that cannot be paid, says so once, and resumes 
   const made = await scene({ credits: 1, createdAt: new Date((hour - 30) * 3_600_000) })
   const { organizationId, apiKeyId } = made.account.caller
   const createdAt = new Date((hour - 30) * 3_600_000)
-  await createTrigger(db, { organizationId, apiKeyId, chainId: made.line.chainId, createdAt })
+  await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId, createdAt })
   await chargeHour(db, hour, 100)
   await chargeHour(db, hour + 1, 100)
   expect((await messagesOf(made)).map(({ type, due }) => [type, due])).toEqual([['trigger.paused', false]])
@@ -215,17 +225,17 @@ test('tellBlind tells each webhook once, and the first commit that sees again sa
   const made = await scene({ webhookId: 'whk_1', createdAt: new Date(Date.now() - 61_000) })
   const { organizationId, apiKeyId } = made.account.caller
   // Too young to be blind; and another line.
-  await createTrigger(db, { organizationId, apiKeyId, chainId: made.line.chainId, family: 'kamino' })
-  expect(await notifyBlindTriggers(db, made.line, made.tenure)).toBe(1)
-  expect(await notifyBlindTriggers(db, made.line, made.tenure)).toBe(0)
+  await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId, family: 'kamino' })
+  expect(await notifyBlindTriggers(db, made.partition, made.lease)).toBe(1)
+  expect(await notifyBlindTriggers(db, made.partition, made.lease)).toBe(0)
   // Other families do not help.
   const first = commitOf(made, { families: ['kamino'] })
   await commitBlock(db, first)
   expect((await messagesOf(made)).map(({ type }) => type)).toEqual(['trigger.blind'])
-  const tenure = { ...made.tenure, at: first.block }
+  const tenure = { ...made.lease, at: first.block }
   const next = { number: 11n, hash: HASHES[1] ?? '', timestampSec: 1_700_000_012n }
-  await commitBlock(db, commitOf(made, { tenure, block: next }))
-  await commitBlock(db, commitOf(made, { tenure: { ...tenure, at: next }, block: { ...next, number: 12n } }))
+  await commitBlock(db, commitOf(made, { lease: tenure, block: next }))
+  await commitBlock(db, commitOf(made, { lease: { ...tenure, at: next }, block: { ...next, number: 12n } }))
   expect((await messagesOf(made)).map(({ type, due }) => [type, due])).toEqual([
     ['trigger.blind', true],
     ['trigger.sighted', true],
@@ -234,5 +244,5 @@ test('tellBlind tells each webhook once, and the first commit that sees again sa
     '1 trigger on Test could not be evaluated since then UTC.',
     'Triggers on Test are evaluated again from block 11 on, but changes since then UTC that undid themselves were not seen.',
   ])
-  expect(await notifyBlindTriggers(db, made.line, made.tenure)).toBe(0)
+  expect(await notifyBlindTriggers(db, made.partition, made.lease)).toBe(0)
 })

@@ -52,13 +52,13 @@ test('subjects are read in turn, each reading at a later slot, and the family co
     leaseSec: 15,
   } as const
   const job = slotLoopJob({
-    line,
+    partition: line,
     watchers: new Map([['slots', watcher]]),
     db,
     holder: 'me',
-    telling: { line, publicUrl: '', answerPath: () => '/v1/slots' },
-    recorder: { evaluated: () => {}, failed: () => {}, ended: () => {} },
-    told: () => {},
+    messageContext: { partition: line, publicUrl: '', answerPath: () => '/v1/slots' },
+    recorder: { recordBlock: () => {}, recordFailure: () => {}, recordEnd: () => {} },
+    onMessagesQueued: () => {},
     clock: systemClock,
     log: silentLog,
   })
@@ -67,7 +67,7 @@ test('subjects are read in turn, each reading at a later slot, and the family co
     (await db.run<{ type: string }>('select type from message order by no', [])).map(({ type }) => type)
 
   await job.round(signal)
-  // Nobody had looked for long.
+  // The partition was not evaluated for a long time.
   expect(await types()).toEqual(['trigger.blind'])
   levels.set('a', 100n)
   await job.round(signal)

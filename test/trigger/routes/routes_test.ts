@@ -112,7 +112,7 @@ describe('webhooks', () => {
     expect(made.filter(({ status }) => status === 200).length).toBe(20)
     const refused = made.filter(({ status }) => status === 400).map(messageOf)
     expect(new Set(refused)).toEqual(
-      new Set(['400 INVALID_REQUEST Cannot make the webhook: the organization has 20 already']),
+      new Set(['400 INVALID_REQUEST Cannot create the webhook: the organization has 20 already']),
     )
     const { id } = made.find(({ status }) => status === 200)?.body.data ?? {}
     const trigger = await ask('POST', '/v1/triggers', { ...HEALTH, webhook_id: id })
@@ -486,7 +486,7 @@ describe('the feed', () => {
       })),
     )
 
-  test('has all messages in order, after the one that was had last, for nothing if there is none', async () => {
+  test('returns all messages in order, after the last one received, free of charge if there is none', async () => {
     const { account, ask } = await newAccount()
     const nothing = await ask('GET', '/v1/events')
     expect([nothing.body.data, charged(nothing)]).toEqual([[], 0])

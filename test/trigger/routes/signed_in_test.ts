@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createAccount } from '../../account/scene.ts'
-import { openProcess, type Process, signedIn, TOKEN, withToken } from '../../operator/scene.ts'
+import { openBrowser, openProcess, type Process, TOKEN, withToken } from '../../operator/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { waitFor } from '../../support/wait_for.ts'
@@ -32,7 +32,7 @@ const TRIGGER = {
 async function organization() {
   const { db } = database
   const account = await createAccount(db)
-  const browser = await signedIn(db, served.ask, account.organizationId)
+  const browser = await openBrowser(db, served.ask, account.organizationId)
   const { send } = browser
   const url = `http://127.0.0.1:${receiver.port}/status/500`
   const webhook = (await send('POST', '/dashboard/v1/webhooks', { url })).body.data
@@ -65,7 +65,7 @@ test('an organization sees and changes its triggers and webhooks where it is sig
   expect((await send('POST', '/dashboard/v1/triggers', TRIGGER)).status).toBe(405)
 })
 
-test("another organization's triggers are nobody's, and a key or the operator opens none of it", async () => {
+test("another organization's triggers are not found, and neither a key nor the operator's token opens a route", async () => {
   const { trigger, webhook } = await organization()
   const { key, send } = await organization()
   for (const path of [`/triggers/${trigger.id}`, `/triggers/${trigger.id}/deliveries`, `/webhooks/${webhook.id}`]) {
@@ -137,7 +137,7 @@ test('the operator sees how far triggers are, and what waits; nothing of it is t
   expect(Math.floor(told.data.oldest_due_sec / 10)).toBe(9)
   const off = await openProcess(db, { TRIGGERS: 'off' })
   expect((await withToken(off.ask, 'GET', '/admin/v1/triggers')).status).toBe(404)
-  const { send } = await signedIn(db, off.ask, organizationId)
+  const { send } = await openBrowser(db, off.ask, organizationId)
   expect((await send('GET', '/dashboard/v1/triggers')).status).toBe(404)
   await off.close()
 })

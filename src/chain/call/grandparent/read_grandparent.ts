@@ -6,13 +6,13 @@ import { decodeLensPage } from '../cursor.ts'
 import { type LensAccess, readByLens } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
-/** The newest block as a call sees it, and the hash of the parent of its parent. */
+/** The newest block as a call sees it, and the hash of its parent's parent. */
 interface Grandparent {
-  readonly of: Block
+  readonly block: Block
   readonly hash: Hex
 }
 
-/** Reads the hash that the newest header does not have. Throws as `readByLens`. */
+/** Reads the hash of the newest block's grandparent, which headers do not contain. Throws as `readByLens`. */
 export async function readGrandparent(
   endpoint: Endpoint,
   { chainId, clock }: { readonly chainId: number; readonly clock: Clock },
@@ -20,7 +20,7 @@ export async function readGrandparent(
 ): Promise<Grandparent> {
   const read = async ({ call }: LensAccess): Promise<Grandparent> => {
     const { from, block } = decodeLensPage(await call({ data: '0x', block: 'latest' }))
-    return { of: block, hash: from.hex(32) }
+    return { block, hash: from.hex(32) }
   }
   return await readByLens(endpoint, { topic: 'grandparent', runtime: LENS_RUNTIME, chainId, clock, read }, signal)
 }

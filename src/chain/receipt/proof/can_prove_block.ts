@@ -6,7 +6,7 @@ import { addProofNodes, readHeaderBytes } from './collect.ts'
 import { createNodeSet, findTrieValue, MissingNodeError } from './lookup.ts'
 
 /**
- * Whether an endpoint proves the state of a block, by the example of an account that nobody has. Throws `UnprovenError`
+ * Tests whether an endpoint can prove the state of a block, with an account that does not exist. Throws `UnprovenError`
  * if headers of the chain do not hash to their hash, else as `Endpoint.request`.
  */
 export async function canProveBlock(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<boolean> {

@@ -5,59 +5,59 @@ import { type ChainRecord, isHeaderMethod, type LensQuery, type RecordedCall, ty
 import type { ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
 
-/** A record with what proves it, and the code of its calls. */
+/** A record, its proof, and the code of its calls. */
 export interface ProvenRecord {
   readonly record: ChainRecord
   readonly proof: StateProof
-  readonly asked: ReadonlyMap<RecordedCall, LensQuery>
+  readonly queriesByCall: ReadonlyMap<RecordedCall, LensQuery>
 }
 
-/** Most bytes of a proof, codes included. */
+/** Upper bound of a proof's bytes, codes included. */
 export const PROOF_BYTES_MAX = 2_000_000
 
-/** True if a record's calls answer the same bytes over nothing but the proof, to whoever believes the block's hash. */
+/** Runs a record's calls over the proof alone and compares the answers. The only trusted input is the block's hash. */
 export async function checkProof(
   runner: ProofRunner,
-  { record, proof, asked }: ProvenRecord,
+  { record, proof, queriesByCall }: ProvenRecord,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  if (getProofSize(proof) > PROOF_BYTES_MAX) return wrong('the proof is longer than any that is given')
-  if (!isHeaderOf(proof.header, record)) return wrong('the header is not that of the block')
-  if (!record.headers.every((each) => isOfBlock(each, record))) {
+  if (getProofSize(proof) > PROOF_BYTES_MAX) return createFailure('the proof is longer than any that is given')
+  if (!isBlockHeader(proof.header, record)) return createFailure('the header is not that of the block')
+  if (!record.headers.every((each) => isBlockHeaderResult(each, record))) {
     return { is: 'unknown', because: 'which block a time means is not proven' }
   }
-  const calls = provenCalls(record, asked)
+  const calls = toProvenCalls(record, queriesByCall)
   if (calls === undefined) return { is: 'unknown', because: 'it is not known which code was called' }
   const reply = await runner.run({ chainId: record.chainId, proof, calls, explores: false }, signal)
-  if ('fault' in reply) return wrong(reply.fault)
+  if ('fault' in reply) return createFailure(reply.fault)
   const { answers, nodes, codes } = reply.run
-  if (!record.calls.every(({ answer }, at) => answers[at] === answer)) {
-    return wrong('the proven state answers other bytes')
+  if (!record.calls.every(({ answer }, index) => answers[index] === answer)) {
+    return createFailure('the proven state answers other bytes')
   }
   const isWhole = nodes.length === proof.nodes.length && codes.length === proof.codes.length
-  if (!isWhole) return wrong('the proof holds what no call reads')
+  if (!isWhole) return createFailure('the proof holds what no call reads')
   return { is: 'true', because: 'run over state that the hash of the block proves' }
 }
 
-/** The calls of a record with their code; undefined if that of one is not known. */
-export function provenCalls(
+/** Returns the calls of a record with their code; undefined if the code of a call is not known. */
+export function toProvenCalls(
   { calls }: ChainRecord,
-  asked: ReadonlyMap<RecordedCall, LensQuery>,
+  queriesByCall: ReadonlyMap<RecordedCall, LensQuery>,
 ): readonly ProvenCall[] | undefined {
-  const known = calls.flatMap((call) => {
-    const runtime = asked.get(call)?.runtime
+  const callsWithCode = calls.flatMap((call) => {
+    const runtime = queriesByCall.get(call)?.runtime
     return runtime === undefined ? [] : [{ runtime, data: call.data, gas: call.gas }]
   })
-  return known.length === calls.length ? known : undefined
+  return callsWithCode.length === calls.length ? callsWithCode : undefined
 }
 
-/** Bytes of a proof. */
+/** Returns the size of a proof, bytes. */
 export function getProofSize({ header, nodes, codes }: StateProof): number {
   return [header, ...nodes, ...codes].reduce((sum, each) => sum + each.length / 2 - 1, 0)
 }
 
 /** True if a header has the hash and the fields of the block of a record. */
-function isHeaderOf(header: Hex, { block }: ChainRecord): boolean {
+function isBlockHeader(header: Hex, { block }: ChainRecord): boolean {
   try {
     const { hash, number, parentHash, timestampSec } = decodeHeader(header)
     return (
@@ -72,7 +72,7 @@ function isHeaderOf(header: Hex, { block }: ChainRecord): boolean {
 }
 
 /** True for the header of the block itself. */
-function isOfBlock({ method, result }: RecordedResult, { block }: ChainRecord): boolean {
+function isBlockHeaderResult({ method, result }: RecordedResult, { block }: ChainRecord): boolean {
   if (!isHeaderMethod(method) || typeof result !== 'object' || result === null) return false
   const { hash, number, parentHash, timestamp } = result as Readonly<Record<string, unknown>>
   return (
@@ -83,6 +83,6 @@ function isOfBlock({ method, result }: RecordedResult, { block }: ChainRecord): 
   )
 }
 
-function wrong(because: string): CheckResult {
-  return { is: 'false', because }
+function createFailure(reason: string): CheckResult {
+  return { is: 'false', because: reason }
 }

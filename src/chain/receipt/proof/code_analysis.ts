@@ -1,6 +1,6 @@
 import { createEVM } from '@ethereumjs/evm'
 
-/** What the library finds in a code before the first jump: targets, pushed words, operations. */
+/** Analysis of a code that the library makes before the first jump: targets, pushed words, operations. */
 type Analysis = object
 
 interface Interpreter {
@@ -11,9 +11,9 @@ interface Interpreter {
 const UNUSED = 0x0c
 
 /**
- * Lets the library analyze a code once instead of in every call of it, for as long as somebody holds the code: lists
- * call the same few contracts for each position, and most of a proof's time went there. What it finds depends on the
- * hardfork too, which is the same for all proofs. Throws if the library does not analyze codes there any more.
+ * Makes the library analyze a code once instead of at every call, and caches the analysis while the code is referenced:
+ * lists call the same few contracts for each position, and the analysis dominated a proof's time. The analysis depends
+ * on the hardfork too, which is the same for all proofs. Throws if the library no longer has the patched method.
  */
 export async function cacheCodeAnalysis(): Promise<void> {
   const interpreter = await findInterpreter()
@@ -21,17 +21,17 @@ export async function cacheCodeAnalysis(): Promise<void> {
   if (typeof analyze !== 'function') throw new TypeError('Expected an interpreter that analyzes codes')
   const analyses = new WeakMap<Uint8Array, Analysis>()
   interpreter._getValidJumpDestinations = function (code) {
-    const known = analyses.get(code)
-    if (known !== undefined) return known
-    const made = analyze.call(this, code)
-    analyses.set(code, made)
-    return made
+    const cached = analyses.get(code)
+    if (cached !== undefined) return cached
+    const analysis = analyze.call(this, code)
+    analyses.set(code, analysis)
+    return analysis
   }
 }
 
-/** The methods of all interpreters, which the library shows to nothing but operations. */
+/** Returns the prototype of the library's interpreters, which is reachable only from a custom operation. */
 export async function findInterpreter(): Promise<Interpreter> {
-  let found: object | undefined
+  let prototype: object | undefined
   const evm = await createEVM({
     customOpcodes: [
       {
@@ -39,12 +39,12 @@ export async function findInterpreter(): Promise<Interpreter> {
         opcodeName: 'FIND',
         baseFee: 0,
         logicFunction: ({ interpreter }) => {
-          found = Object.getPrototypeOf(interpreter)
+          prototype = Object.getPrototypeOf(interpreter)
         },
       },
     ],
   })
   await evm.runCode({ code: Uint8Array.of(UNUSED), gasLimit: 1n })
-  if (found === undefined) throw new TypeError('Expected an interpreter')
-  return found as Interpreter
+  if (prototype === undefined) throw new TypeError('Expected an interpreter')
+  return prototype as Interpreter
 }

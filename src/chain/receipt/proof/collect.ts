@@ -12,27 +12,27 @@ import { type AccessHint, readHints } from './hint.ts'
 import type { MissingState, ProofRun, ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
 
-/** Slots that one receipt may rest on, and keys that nodes take in one request. */
+/** Upper bound of the slots of one receipt, and of the keys that nodes accept in one request. */
 const SLOTS_MAX = 1_000
-/** Accounts that are fetched because a hint names them. */
+/** Upper bound of the accounts that are fetched because of a hint. */
 const HINTED_ACCOUNTS_MAX = 500
-/** Further rounds in which the machine finds what hints did not name. */
+/** Upper bound of the rounds; each one fetches what the last run found missing. */
 const ROUNDS_MAX = 64
-/** Requests under way at the same time. */
-const TOGETHER_MAX = 16
+/** Concurrent requests. */
+const CONCURRENCY_MAX = 16
 const BUDGET_MS = 25_000
 
 const NO_PROOF = 'no endpoint proves that block'
 
-/** No proof can be had; the message is the end of a sentence. */
+/** No endpoint gives a proof; the message is the end of a sentence. */
 export class UnprovenError extends Error {
   override readonly name = 'UnprovenError'
 }
 
-/** Lists are read whole, whatever their page. */
-function tooMuch(what: string): CodedError {
-  const said = `expected no proof of an answer that rests on more than ${what}, whatever its "limit"`
-  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "receipt": ${said}; receipt=true gives one`)
+/** A list is proven in full whatever page is requested, so a smaller "limit" does not help. */
+function proofTooLargeError(limit: string): CodedError {
+  const expectation = `expected no proof of an answer that rests on more than ${limit}, whatever its "limit"`
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "receipt": ${expectation}; receipt=true gives one`)
 }
 
 interface CollectContext {
@@ -46,15 +46,15 @@ interface ProofRequest {
   readonly calls: readonly ProvenCall[]
 }
 
-/** What has been fetched of a state so far. The machine hashes it: here it would hold up callers. */
+/** Nodes and codes fetched so far. The worker thread hashes them; hashing here would block callers. */
 interface Draft {
   readonly nodes: Set<Hex>
   readonly codes: Set<Hex>
 }
 
 /**
- * Collects what proves the calls of a record, from the first endpoint that gives it: nothing more than the calls read.
- * Throws `UnprovenError`, `CodedError` INVALID_PARAMETER if it is too much, or as `ChainClient.read`.
+ * Collects a minimal proof of the calls of a record from the first endpoint that gives one. Throws `UnprovenError`,
+ * `CodedError` INVALID_PARAMETER if the proof would be too large, or as `ChainClient.read`.
  */
 export async function collectProof(
   { client, runner, clock }: CollectContext,
@@ -62,29 +62,29 @@ export async function collectProof(
   signal: AbortSignal,
 ): Promise<StateProof> {
   const { block } = record
-  let untold: UnprovenError | undefined
+  let unprovenError: UnprovenError | undefined
   try {
     return await client.read(
       async (endpoint, within) => {
         try {
-          return await collectAt(endpoint, { record, calls, runner, clock }, within)
+          return await collectFromEndpoint(endpoint, { record, calls, runner, clock }, within)
         } catch (cause) {
-          // State that is not proven may still be read there.
+          // An endpoint that cannot prove the state may still serve reads of it, so this is not a missing state.
           const error = cause instanceof MissingStateError ? new UnprovenError(NO_PROOF) : cause
           if (!(error instanceof UnprovenError)) throw error
-          untold = error
+          unprovenError = error
           throw new UnsupportedRequestError('The endpoint gives no proof', { cause: error })
         }
       },
       { signal, budgetMs: BUDGET_MS, past: block },
     )
   } catch (error) {
-    if (untold !== undefined && !signal.aborted) throw untold
+    if (unprovenError !== undefined && !signal.aborted) throw unprovenError
     throw error
   }
 }
 
-async function collectAt(
+async function collectFromEndpoint(
   endpoint: Endpoint,
   { record, calls, runner, clock }: ProofRequest & Omit<CollectContext, 'client'>,
   signal: AbortSignal,
@@ -96,53 +96,53 @@ async function collectAt(
     readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, signal),
   ])
   const draft: Draft = { nodes: new Set(hints.nodes), codes: new Set(hints.codes) }
-  let lacking: MissingState = { accounts: soFar(hints.accounts), codes: {} }
+  let missing: MissingState = { accounts: limitHintedAccounts(hints.accounts), codes: {} }
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    await fetchLacking(endpoint, { draft, lacking, blockHash }, signal)
+    await fetchMissing(endpoint, { draft, missing, blockHash }, signal)
     const proof = { header, nodes: [...draft.nodes], codes: [...draft.codes] }
     const reply = await runner.run({ chainId, proof, calls, explores: true }, signal)
     if ('fault' in reply) throw new UnprovenError(reply.fault)
     const { run } = reply
-    if (run.slots > SLOTS_MAX) throw tooMuch(`${SLOTS_MAX} slots`)
-    if (isWhole(run)) return usedOf(proof, run)
-    if (JSON.stringify(lacking) === JSON.stringify(run.lacking)) {
+    if (run.slots > SLOTS_MAX) throw proofTooLargeError(`${SLOTS_MAX} slots`)
+    if (isComplete(run)) return pickUsed(proof, run)
+    if (JSON.stringify(missing) === JSON.stringify(run.missing)) {
       throw new UnprovenError('what an endpoint gives does not prove that block')
     }
-    lacking = run.lacking
+    missing = run.missing
   }
   throw new UnprovenError('its calls read more than an endpoint proves')
 }
 
-/** What a hint names, as far as it may be of use: what it leaves out the machine asks for. */
-function soFar(accounts: AccessHint['accounts']): MissingState['accounts'] {
+/** Cuts the accounts of a hint to the limits; later rounds fetch the rest if the calls read it. */
+function limitHintedAccounts(accounts: AccessHint['accounts']): MissingState['accounts'] {
   let room = SLOTS_MAX
-  const named = [...accounts].slice(0, HINTED_ACCOUNTS_MAX).map(([address, slots]) => {
-    const taken = [...slots].slice(0, room)
-    room -= taken.length
-    return [address, taken] as const
+  const limited = [...accounts].slice(0, HINTED_ACCOUNTS_MAX).map(([address, slots]) => {
+    const slotsTaken = [...slots].slice(0, room)
+    room -= slotsTaken.length
+    return [address, slotsTaken] as const
   })
-  return Object.fromEntries(named)
+  return Object.fromEntries(limited)
 }
 
-function isWhole({ lacking: { accounts, codes } }: ProofRun): boolean {
+function isComplete({ missing: { accounts, codes } }: ProofRun): boolean {
   return Object.keys(accounts).length === 0 && Object.keys(codes).length === 0
 }
 
-/** A proof without what was not read. */
-function usedOf({ header, nodes, codes }: StateProof, run: ProofRun): StateProof {
+/** Drops nodes and codes that the run did not read. */
+function pickUsed({ header, nodes, codes }: StateProof, run: ProofRun): StateProof {
   const [usedNodes, usedCodes] = [new Set(run.nodes), new Set(run.codes)]
   const proof = {
     header,
-    nodes: nodes.filter((_, at) => usedNodes.has(at)).sort(),
-    codes: codes.filter((_, at) => usedCodes.has(at)).sort(),
+    nodes: nodes.filter((_, index) => usedNodes.has(index)).sort(),
+    codes: codes.filter((_, index) => usedCodes.has(index)).sort(),
   }
-  if (getProofSize(proof) > PROOF_BYTES_MAX) throw tooMuch('2 MB')
+  if (getProofSize(proof) > PROOF_BYTES_MAX) throw proofTooLargeError('2 MB')
   return proof
 }
 
 /**
- * RLP of the header of a block, from its fields. Throws `UnprovenError` if it does not hash to the block's hash, else as
- * `Endpoint.request`.
+ * Reads the RLP of a block's header, encoded from its fields. Throws `UnprovenError` if it does not hash to the block's
+ * hash, else as `Endpoint.request`.
  */
 export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<Hex> {
   const parse = (result: unknown): Hex => {
@@ -154,13 +154,13 @@ export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal
   return header
 }
 
-async function fetchLacking(
+async function fetchMissing(
   endpoint: Endpoint,
-  { draft, lacking, blockHash }: { readonly draft: Draft; readonly lacking: MissingState; readonly blockHash: Hex },
+  { draft, missing, blockHash }: { readonly draft: Draft; readonly missing: MissingState; readonly blockHash: Hex },
   signal: AbortSignal,
 ): Promise<void> {
   const at = { blockHash }
-  const accounts = Object.entries(lacking.accounts)
+  const accounts = Object.entries(missing.accounts)
   await forEachLimit(
     [
       ...accounts.map(([address, slots]) => ({
@@ -168,19 +168,19 @@ async function fetchLacking(
         params: [address, slots, at],
         parse: (result: unknown) => addProofNodes(draft.nodes, result),
       })),
-      ...Object.keys(lacking.codes).map((address) => ({
+      ...Object.keys(missing.codes).map((address) => ({
         method: 'eth_getCode',
         params: [address, at],
         parse: (result: unknown) => void draft.codes.add(parseLowerBytes(parseBytes(result))),
       })),
     ],
-    TOGETHER_MAX,
+    CONCURRENCY_MAX,
     (request, shared) => endpoint.request(request, shared),
     signal,
   )
 }
 
-/** Adds the nodes of an answer of `eth_getProof`. Throws `TypeError` if it is none. */
+/** Adds the nodes of a result of `eth_getProof`. Throws `TypeError` for anything else. */
 export function addProofNodes(nodes: Set<Hex>, result: unknown): void {
   const { accountProof, storageProof } = (result ?? {}) as Readonly<Record<string, unknown>>
   if (!Array.isArray(accountProof) || !Array.isArray(storageProof)) throw new TypeError('Expected a proof')

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 
-/** What makes a block's state known as far as some calls read it: found by their hashes, in no order. */
+/** Proof of the part of a block's state that some calls read. Nodes and codes are looked up by hash, in no order. */
 export interface StateProof {
   /** RLP of the block's header. */
   readonly header: Hex
@@ -10,41 +10,41 @@ export interface StateProof {
   readonly codes: readonly Hex[]
 }
 
-/** A lens to be run over a proof. */
+/** A lens call to run over a proof. */
 export interface ProvenCall {
   readonly runtime: Hex
   readonly data: Hex
   readonly gas: number
 }
 
-/** Calls to be run over nothing but a proof. */
+/** Calls to run over a proof alone. */
 export interface ProofJob {
   readonly chainId: number
   readonly proof: StateProof
   readonly calls: readonly ProvenCall[]
-  /** True to go on with nothing in place of what the proof lacks, and to list it. */
+  /** True to read missing state as empty and list it, instead of failing. */
   readonly explores: boolean
 }
 
-/** What calls read and a proof lacks. */
+/** State that calls read and a proof does not contain. */
 export interface MissingState {
-  /** Accounts, each with the slots that were read there. */
+  /** Slots that were read, by account. */
   readonly accounts: Readonly<Record<Hex, readonly Hex[]>>
-  /** Accounts whose code is lacking, by the hash of the code. */
+  /** Hash of the missing code, by account. */
   readonly codes: Readonly<Record<Hex, Hex>>
 }
 
-/** What came of a job. Without `explores` nothing is lacking. */
+/** Result of a job. Without `explores` nothing is missing. */
 export interface ProofRun {
-  /** What each call answered; undefined if it reverted. */
+  /** Answer of each call; undefined if it reverted. */
   readonly answers: readonly (Hex | undefined)[]
-  readonly lacking: MissingState
+  readonly missing: MissingState
   /** How many slots were read. */
   readonly slots: number
-  /** Positions of the nodes and codes that were read. */
+  /** Indexes of the nodes and codes that were read. */
   readonly nodes: readonly number[]
   readonly codes: readonly number[]
 }
 
-/** What the worker sends back; `fault` is the end of a sentence. */
+/** Reply of the worker; `fault` is the end of a sentence. */
 export type ProofReply = { readonly run: ProofRun } | { readonly fault: string }

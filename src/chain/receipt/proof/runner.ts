@@ -2,78 +2,78 @@ import { Worker } from 'node:worker_threads'
 import { untilAborted } from '../../../lib/async/abort.ts'
 import type { ProofJob, ProofReply } from './job.ts'
 
-/** Runs jobs in a thread of their own: a second of it must not hold up callers. */
+/** Runs proof jobs in a worker thread: a job can take a second, which must not block callers. */
 export type ProofRunner = ReturnType<typeof createProofRunner>
 
-/** The thread's program: a source, or what the build has put beside the program. */
+/** Entry point of the worker thread: the source, or the file that the build puts beside the bundle. */
 const PROGRAM = new URL(
   import.meta.url.endsWith('.ts') ? './worker.ts' : 'Bun' in globalThis ? './proof.worker' : './proof_worker.mjs',
   import.meta.url,
 )
 
-/** Makes a runner, whose thread begins when it is first needed: whoever never proves has none. */
+/** Creates a runner. The worker thread starts on first use. */
 export function createProofRunner() {
   let worker: Worker | undefined
   let last: Promise<unknown> = Promise.resolve()
 
-  function end(): void {
+  function terminate(): void {
     void worker?.terminate()
     worker = undefined
   }
 
-  function begun(): Worker {
+  function getWorker(): Worker {
     if (worker !== undefined) return worker
-    const made = new Worker(PROGRAM)
+    const newWorker = new Worker(PROGRAM)
     const forget = () => {
-      if (worker === made) worker = undefined
+      if (worker === newWorker) worker = undefined
     }
-    // One that dies without a job fails nobody: the next job gets another.
-    made.on('error', forget).on('exit', forget)
-    made.unref()
-    worker = made
-    return made
+    // If an idle worker dies, the next job starts a new one.
+    newWorker.on('error', forget).on('exit', forget)
+    newWorker.unref()
+    worker = newWorker
+    return newWorker
   }
 
-  function ask(job: ProofJob): Promise<ProofReply> {
-    const asked = begun()
-    // A program with nothing else to do may end, but not before the reply.
-    asked.ref()
+  function runJob(job: ProofJob): Promise<ProofReply> {
+    const jobWorker = getWorker()
+    // The process stays alive until the reply; an idle worker does not keep it alive.
+    jobWorker.ref()
     return new Promise<ProofReply>((resolve, reject) => {
-      const failed = () => {
-        asked.off('message', replied)
+      const onFailure = () => {
+        jobWorker.off('message', onReply)
         reject(new Error('The thread of proofs has ended'))
       }
-      const replied = (reply: ProofReply) => {
-        asked.off('error', failed).off('exit', failed)
+      const onReply = (reply: ProofReply) => {
+        jobWorker.off('error', onFailure).off('exit', onFailure)
         resolve(reply)
       }
-      asked.once('message', replied).once('error', failed).once('exit', failed)
-      asked.postMessage(job)
-    }).finally(() => asked.unref())
+      jobWorker.once('message', onReply).once('error', onFailure).once('exit', onFailure)
+      jobWorker.postMessage(job)
+    }).finally(() => jobWorker.unref())
   }
 
   async function runNext(job: ProofJob, signal: AbortSignal): Promise<ProofReply> {
     signal.throwIfAborted()
     try {
-      return await untilAborted(ask(job), signal)
+      return await untilAborted(runJob(job), signal)
     } catch (error) {
-      // A job cannot be ended but with its thread.
-      end()
+      // A running job can only be stopped by terminating its thread.
+      terminate()
       throw error
     }
   }
 
   return {
-    /** Begins the thread if there is none, for a job that is to come: it is ready by the time that endpoints have answered. */
+    /** Starts the thread ahead of a job, so that it is ready when the endpoints have answered. */
     prepare(): void {
-      begun()
+      getWorker()
     },
-    /** The reply to a job. Jobs wait for one another. Throws if the thread dies, or as the signal says. */
+    /** Runs a job; jobs run one after another. Throws if the thread dies or the signal is aborted. */
     run(job: ProofJob, signal: AbortSignal): Promise<ProofReply> {
       const turn = last.then(() => runNext(job, signal))
       last = turn.catch(() => undefined)
       return turn
     },
-    close: end,
+    close: terminate,
   }
 }

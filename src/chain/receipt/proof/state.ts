@@ -8,57 +8,57 @@ import { createNodeSet, findTrieValue, MissingNodeError } from './lookup.ts'
 const NO_CODE: Hex = keccak256('0x')
 const NOTHING = new Uint8Array(0)
 
-/** State of a block as far as a proof holds it. */
+/** The part of a block's state that a proof contains. */
 export type ProvenState = ReturnType<typeof createProvenState>
 
 /**
- * Opens a proof against the root of a state. What it lacks ends the reading with `MissingNodeError`, or is listed and
- * read as nothing if `explores`.
+ * Creates a reader of a proof against a state root. Missing state throws `MissingNodeError`; with `explores` it is
+ * listed and read as empty.
  */
 export function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean) {
   const nodes = createNodeSet(bytes)
-  const codeAt = new Map(codes.map((code, index) => [keccak256(code), { index, bytes: hexToBytes(code) }]))
+  const codesByHash = new Map(codes.map((code, index) => [keccak256(code), { index, bytes: hexToBytes(code) }]))
   const usedCodes = new Set<number>()
-  const lackingSlots = new Map<Hex, Set<Hex>>()
-  const lackingCodes = new Map<Hex, Hex>()
+  const missingSlots = new Map<Hex, Set<Hex>>()
+  const missingCodes = new Map<Hex, Hex>()
   const accounts = new Map<Hex, Account | undefined>()
-  /** Every slot that was read, by account: contracts read the same ones again and again. */
+  /** Cached slots: contracts read the same ones repeatedly. */
   const slots = new Map<string, Uint8Array>()
 
-  function unless<T>(read: () => T, lack: () => void): T | undefined {
+  function readOrNote<T>(read: () => T, noteMissing: () => void): T | undefined {
     try {
       return read()
     } catch (error) {
       if (!explores || !(error instanceof MissingNodeError)) throw error
-      lack()
+      noteMissing()
       return undefined
     }
   }
 
-  function lackSlots(address: Hex, ...slots: readonly Hex[]): void {
-    lackingSlots.set(address, new Set([...(lackingSlots.get(address) ?? []), ...slots]))
+  function addMissingSlots(address: Hex, ...slots: readonly Hex[]): void {
+    missingSlots.set(address, new Set([...(missingSlots.get(address) ?? []), ...slots]))
   }
 
   function account(address: Hex): Account | undefined {
     if (!accounts.has(address)) {
-      const value = unless(
+      const value = readOrNote(
         () => findTrieValue(nodes, stateRoot, keccak256(address)),
-        () => lackSlots(address),
+        () => addMissingSlots(address),
       )
-      accounts.set(address, value === undefined ? undefined : accountOf(value))
+      accounts.set(address, value === undefined ? undefined : decodeAccount(value))
     }
     return accounts.get(address)
   }
 
   function readSlot(address: Hex, slot: Hex): Uint8Array {
-    const found = account(address)
-    if (found === undefined) {
-      if (lackingSlots.has(address)) lackSlots(address, slot)
+    const holder = account(address)
+    if (holder === undefined) {
+      if (missingSlots.has(address)) addMissingSlots(address, slot)
       return NOTHING
     }
-    const value = unless(
-      () => findTrieValue(nodes, bytesToHex(found.storageRoot), keccak256(slot)),
-      () => lackSlots(address, slot),
+    const value = readOrNote(
+      () => findTrieValue(nodes, bytesToHex(holder.storageRoot), keccak256(slot)),
+      () => addMissingSlots(address, slot),
     )
     const word = value === undefined ? '0x' : fromRlp(value)
     if (typeof word !== 'string') throw new TypeError('Expected the value of a slot')
@@ -66,49 +66,49 @@ export function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot
   }
 
   return {
-    account,
-    storage(address: Hex, slot: Hex): Uint8Array {
-      const name = `${address} ${slot}`
-      const known = slots.get(name)
-      if (known !== undefined) return known
+    getAccount: account,
+    getSlot(address: Hex, slot: Hex): Uint8Array {
+      const key = `${address} ${slot}`
+      const cached = slots.get(key)
+      if (cached !== undefined) return cached
       const value = readSlot(address, slot)
-      slots.set(name, value)
+      slots.set(key, value)
       return value
     },
-    code(address: Hex, hash: Hex): Uint8Array {
+    getCode(address: Hex, hash: Hex): Uint8Array {
       if (hash === NO_CODE) return NOTHING
-      const found = codeAt.get(hash)
-      if (found !== undefined) {
-        usedCodes.add(found.index)
-        return found.bytes
+      const entry = codesByHash.get(hash)
+      if (entry !== undefined) {
+        usedCodes.add(entry.index)
+        return entry.bytes
       }
       if (!explores) throw new MissingNodeError('The proof lacks a code')
-      lackingCodes.set(address, hash)
+      missingCodes.set(address, hash)
       return NOTHING
     },
-    lacking: (): MissingState => ({
-      accounts: Object.fromEntries([...lackingSlots].map(([address, slots]) => [address, [...slots]])),
-      codes: Object.fromEntries(lackingCodes),
+    getMissing: (): MissingState => ({
+      accounts: Object.fromEntries([...missingSlots].map(([address, slots]) => [address, [...slots]])),
+      codes: Object.fromEntries(missingCodes),
     }),
-    used: () => ({ slots: slots.size, nodes: [...nodes.used], codes: [...usedCodes] }),
+    getUsed: () => ({ slots: slots.size, nodes: [...nodes.used], codes: [...usedCodes] }),
   }
 }
 
-function accountOf(value: Hex): Account {
+function decodeAccount(value: Hex): Account {
   const fields = fromRlp(value)
   if (!Array.isArray(fields) || fields.length !== 4) throw new TypeError('Expected an account')
   const [nonce, balance, storageRoot, codeHash] = fields.map(parseLowerBytes)
-  const number = (text: Hex = '0x') => (text === '0x' ? 0n : BigInt(text))
-  return new Account(number(nonce), number(balance), hexToBytes(storageRoot ?? '0x'), hexToBytes(codeHash ?? '0x'))
+  const toNumber = (text: Hex = '0x') => (text === '0x' ? 0n : BigInt(text))
+  return new Account(toNumber(nonce), toNumber(balance), hexToBytes(storageRoot ?? '0x'), hexToBytes(codeHash ?? '0x'))
 }
 
-/** What one call writes over a proven state, with its checkpoints: what is read goes through to the state. */
+/** Writes of one call over a proven state, with checkpoints. Reads fall through to the proven state. */
 export class CallState implements StateManagerInterface {
   readonly #base: ProvenState
   readonly #accounts = new Map<Hex, Account | undefined>()
   readonly #codes = new Map<Hex, Uint8Array>()
   readonly #slots = new Map<string, Uint8Array>()
-  /** How to take back what was written since each checkpoint. */
+  /** Functions that undo the writes since each checkpoint. */
   readonly #undo: (() => void)[][] = [[]]
 
   constructor(base: ProvenState) {
@@ -116,22 +116,22 @@ export class CallState implements StateManagerInterface {
   }
 
   readonly originalStorageCache = {
-    get: async (address: Address, key: Uint8Array) => this.#base.storage(hexOf(address), bytesToHex(key)),
+    get: async (address: Address, key: Uint8Array) => this.#base.getSlot(toHex(address), bytesToHex(key)),
     clear() {},
   }
 
   async getAccount(address: Address): Promise<Account | undefined> {
-    const name = hexOf(address)
-    const found = this.#accounts.has(name) ? this.#accounts.get(name) : this.#base.account(name)
-    return found && copyOf(found)
+    const name = toHex(address)
+    const account = this.#accounts.has(name) ? this.#accounts.get(name) : this.#base.getAccount(name)
+    return account && copyAccount(account)
   }
 
   async putAccount(address: Address, account?: Account): Promise<void> {
-    this.#write(this.#accounts, hexOf(address), account && copyOf(account))
+    this.#write(this.#accounts, toHex(address), account && copyAccount(account))
   }
 
   async deleteAccount(address: Address): Promise<void> {
-    this.#write(this.#accounts, hexOf(address), undefined)
+    this.#write(this.#accounts, toHex(address), undefined)
   }
 
   async modifyAccountFields(address: Address, fields: AccountFields): Promise<void> {
@@ -145,16 +145,16 @@ export class CallState implements StateManagerInterface {
   }
 
   async putCode(address: Address, code: Uint8Array): Promise<void> {
-    this.#write(this.#codes, hexOf(address), code)
+    this.#write(this.#codes, toHex(address), code)
     await this.modifyAccountFields(address, { codeHash: keccak256(code, 'bytes') })
   }
 
   async getCode(address: Address): Promise<Uint8Array> {
-    const name = hexOf(address)
+    const name = toHex(address)
     const written = this.#codes.get(name)
     if (written !== undefined) return written
     const account = await this.getAccount(address)
-    return account === undefined ? NOTHING : this.#base.code(name, bytesToHex(account.codeHash))
+    return account === undefined ? NOTHING : this.#base.getCode(name, bytesToHex(account.codeHash))
   }
 
   async getCodeSize(address: Address): Promise<number> {
@@ -162,15 +162,15 @@ export class CallState implements StateManagerInterface {
   }
 
   async getStorage(address: Address, key: Uint8Array): Promise<Uint8Array> {
-    const name = hexOf(address)
-    return this.#slots.get(slotName(name, key)) ?? this.#base.storage(name, pad(bytesToHex(key)))
+    const name = toHex(address)
+    return this.#slots.get(getSlotKey(name, key)) ?? this.#base.getSlot(name, pad(bytesToHex(key)))
   }
 
   async putStorage(address: Address, key: Uint8Array, value: Uint8Array): Promise<void> {
-    this.#write(this.#slots, slotName(hexOf(address), key), value)
+    this.#write(this.#slots, getSlotKey(toHex(address), key), value)
   }
 
-  /** Asked for new contracts, whose address nothing was written at before. */
+  /** Does nothing: it is called for new contracts only, whose storage is empty. */
   async clearStorage(): Promise<void> {}
 
   async checkpoint(): Promise<void> {
@@ -183,7 +183,7 @@ export class CallState implements StateManagerInterface {
   }
 
   async revert(): Promise<void> {
-    for (const back of (this.#undo.pop() ?? []).reverse()) back()
+    for (const undoWrite of (this.#undo.pop() ?? []).reverse()) undoWrite()
   }
 
   clearCaches(): void {}
@@ -205,24 +205,24 @@ export class CallState implements StateManagerInterface {
   }
 
   #write<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
-    const had = map.has(key)
-    const before = map.get(key)
+    const wasPresent = map.has(key)
+    const previous = map.get(key)
     this.#undo.at(-1)?.push(() => {
-      if (had) map.set(key, before as Value)
+      if (wasPresent) map.set(key, previous as Value)
       else map.delete(key)
     })
     map.set(key, value)
   }
 }
 
-function hexOf(address: Address): Hex {
+function toHex(address: Address): Hex {
   return bytesToHex(address.bytes)
 }
 
-function slotName(address: Hex, key: Uint8Array): string {
+function getSlotKey(address: Hex, key: Uint8Array): string {
   return `${address} ${bytesToHex(key)}`
 }
 
-function copyOf({ nonce, balance, storageRoot, codeHash }: Account): Account {
+function copyAccount({ nonce, balance, storageRoot, codeHash }: Account): Account {
   return new Account(nonce, balance, storageRoot, codeHash)
 }

@@ -7,16 +7,16 @@ import type { ProofJob, ProofReply } from './job.ts'
 import { MissingNodeError } from './lookup.ts'
 import { runProof, UnprovableError } from './run_proof.ts'
 
-yieldToOthers()
+lowerPriority()
 const ready = cacheCodeAnalysis()
 
-/** The program of the thread that runs contracts over proofs: a job in, a reply out. */
+/** Answers each job with one reply. */
 parentPort?.on('message', async (job: ProofJob) => {
   await ready
-  parentPort?.postMessage(await replyTo(job))
+  parentPort?.postMessage(await runJob(job))
 })
 
-async function replyTo(job: ProofJob): Promise<ProofReply> {
+async function runJob(job: ProofJob): Promise<ProofReply> {
   try {
     return { run: await runProof(job) }
   } catch (error) {
@@ -26,11 +26,11 @@ async function replyTo(job: ProofJob): Promise<ProofReply> {
   }
 }
 
-/** On Linux a thread has a priority of its own: whoever answers callers goes first. */
-function yieldToOthers(): void {
+/** Lowers this thread's priority, so that the threads that answer callers go first. Linux has priorities per thread. */
+function lowerPriority(): void {
   try {
     setPriority(Number(basename(readlinkSync('/proc/thread-self'))), constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // Elsewhere all threads of a process are alike.
+    // Other systems have one priority per process.
   }
 }

@@ -2,29 +2,29 @@ import { untilAborted } from '../../../lib/async/abort.ts'
 import { getRequesters, type Requesters } from '../../../lib/async/requesters.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 
-/** Too many of our own calls already wait for an endpoint; says nothing about its health. */
+/** Too many of this service's calls already wait for an endpoint; does not affect its health. */
 export class QueueFullError extends UpstreamError {}
 
-/** Who waits for a call: a caller, or work in the background. */
+/** Priority of a call: a caller waits for it, or it is background work. */
 export type Priority = 'caller' | 'background'
 
-/** Upper and lower bound of callers' calls that run at a time, and how many calls may wait. */
+/** Bounds of the adaptive number of concurrent calls, and the maximum number of waiting calls. */
 interface ConcurrencyLimits {
   readonly runningMax: number
   readonly runningMin: number
   readonly waitingMax: number
 }
 
-/** Enough for a hundred callers of one organization to share one round trip; an endpoint that limits its rate gets fewer. */
+/** Enough for a hundred callers of one organization in one round trip; lowered on endpoints that limit their rate. */
 export const ENDPOINT_LIMITS: ConcurrencyLimits = { runningMax: 192, runningMin: 4, waitingMax: 768 }
 
 /**
- * Of all endpoints together: Bun sends at most 256 requests at a time, and a further one waits where its time limit
- * already runs and nobody looks who asks.
+ * Limit over all endpoints. Bun sends at most 256 requests; beyond that a request would queue inside Bun with its
+ * timeout running and without fairness.
  */
 export const PROCESS_LIMITS: ConcurrencyLimits = { runningMax: 240, runningMin: 240, waitingMax: 4_096 }
 
-/** What each of several processes may take, so that all of them together keep the limits. */
+/** Divides limits among processes, so that all of them together stay within the limits. */
 export function divideLimits(
   { runningMax, runningMin, waitingMax }: ConcurrencyLimits,
   processes: number,
@@ -40,24 +40,24 @@ export function divideLimits(
 const BACKGROUND_SHARE = 0.25
 
 /**
- * One asker has at most so many times as many places as are left free: two thirds of all if nobody else asks, and with
- * any number of greedy ones some are left for the next who comes.
+ * A requester may hold at most `SLOTS_PER_FREE` × the free slots, so a greedy one always leaves room. A single
+ * requester gets two thirds of all slots.
  */
-const PLACES_PER_FREE = 2
-/** What is nobody's in particular is our own: it is counted together, and limited by the number of places alone. */
-const OURS = ''
+const SLOTS_PER_FREE = 2
+/** Work without a requester counts as the service's own and is limited only by the total. */
+const SERVICE_OWN = ''
 
-/** Runs a limited number of tasks at a time; the others wait for their turn. */
+/** Runs a limited number of tasks concurrently; the others wait for their turn. */
 export type RequestLimiter = ReturnType<typeof createRequestLimiter>
 
 /** A task that waits for a slot. */
 interface QueuedTask {
-  readonly askers: Requesters
-  /** Hands it what gives the slot back. */
+  readonly requesters: Requesters
+  /** Grants the slot; `release` returns it. */
   readonly grant: (leave: () => void) => void
 }
 
-/** Makes slots with a bounded queue before them. */
+/** Creates a limiter with a bounded queue. */
 export function createRequestLimiter({ runningMax, runningMin, waitingMax }: ConcurrencyLimits) {
   const running = createTally()
   let runningInBackground = 0
@@ -67,8 +67,8 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
   let succeeded = 0
   let finished = Number.POSITIVE_INFINITY
 
-  /** Takes a slot; what gives it back, or undefined if none is free for these askers. */
-  function take(priority: Priority, askers: Requesters): (() => void) | undefined {
+  /** Takes a slot and returns its release function; undefined if no slot is free for these requesters. */
+  function take(priority: Priority, requesters: Requesters): (() => void) | undefined {
     if (priority === 'background') {
       const share = Math.max(1, Math.floor(limit * BACKGROUND_SHARE))
       if (runningInBackground >= share || running.total + runningInBackground >= limit) return undefined
@@ -78,48 +78,48 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
         grantNext()
       }
     }
-    const asker = running.leastOf(askers)
-    if (!running.mayAdd(asker, limit)) return undefined
-    running.add(asker)
+    const requester = running.pickLeastLoaded(requesters)
+    if (!running.canAdd(requester, limit)) return undefined
+    running.add(requester)
     return () => {
-      running.remove(asker)
+      running.remove(requester)
       grantNext()
     }
   }
 
-  /** Waits for a slot; what gives it back. */
-  async function enter(signal: AbortSignal, priority: Priority): Promise<() => void> {
-    const askers = getRequesters(signal)
-    const free = take(priority, askers)
+  /** Waits for a slot and returns its release function. */
+  async function acquire(signal: AbortSignal, priority: Priority): Promise<() => void> {
+    const requesters = getRequesters(signal)
+    const free = take(priority, requesters)
     if (free !== undefined) return free
-    const asker = queued[priority].leastOf(askers)
-    if (!queued[priority].mayAdd(asker, waitingMax)) {
+    const requester = queued[priority].pickLeastLoaded(requesters)
+    if (!queued[priority].canAdd(requester, waitingMax)) {
       throw new QueueFullError('Too many calls are waiting for the endpoint')
     }
-    queued[priority].add(asker)
+    queued[priority].add(requester)
     let granted: (() => void) | undefined
     let entry: QueuedTask | undefined
     const turn = new Promise<() => void>((resolve) => {
-      const grant = (leave: () => void) => {
-        granted = leave
-        resolve(leave)
+      const grant = (release: () => void) => {
+        granted = release
+        resolve(release)
       }
-      entry = { askers, grant }
+      entry = { requesters, grant }
       waiting[priority].add(entry)
     })
     try {
       return await untilAborted(turn, signal)
     } catch (error) {
       if (entry !== undefined) waiting[priority].delete(entry)
-      // The slot may have been granted in the same tick: it goes to the next in line.
+      // The slot may have been granted in the same tick: release it to the next waiting task.
       granted?.()
       throw error
     } finally {
-      queued[priority].remove(asker)
+      queued[priority].remove(requester)
     }
   }
 
-  /** Gives freed slots to those who wait, so that a new task cannot take them first. */
+  /** Grants freed slots to waiting tasks, so that a new task cannot take them first. */
   function grantNext(): void {
     for (;;) {
       const next = nextCaller()
@@ -129,21 +129,21 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
   }
 
   function grantTo(entry: QueuedTask, priority: Priority): boolean {
-    const leave = take(priority, entry.askers)
-    if (leave === undefined) return false
+    const release = take(priority, entry.requesters)
+    if (release === undefined) return false
     waiting[priority].delete(entry)
-    entry.grant(leave)
+    entry.grant(release)
     return true
   }
 
-  /** The first that waits of the asker who has the fewest running. */
+  /** Returns the first waiting task of the requester with the fewest running tasks. */
   function nextCaller(): QueuedTask | undefined {
     let next: QueuedTask | undefined
     let fewest = Number.POSITIVE_INFINITY
     for (const entry of waiting.caller) {
-      const asker = running.leastOf(entry.askers)
-      const count = running.of(asker)
-      if (count >= fewest || !running.mayAdd(asker, limit)) continue
+      const requester = running.pickLeastLoaded(entry.requesters)
+      const count = running.getCount(requester)
+      if (count >= fewest || !running.canAdd(requester, limit)) continue
       next = entry
       fewest = count
       if (count === 0) break
@@ -153,13 +153,13 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
 
   return {
     /**
-     * Runs a task in its turn: of those that wait, the first one of the asker who has the fewest running. `signal` says
-     * for whom it is; a task for several counts for the one of them who has the fewest. Background work runs only in
-     * slots that callers leave free. Throws `QueueFullError` if too many of the asker's tasks wait already, `AbortedError`
-     * if `signal` fires while waiting.
+     * Runs a task in its turn; the requester with the fewest running tasks goes first. `signal` carries the requesters;
+     * a shared task counts for the requester with the fewest. Background work runs only in slots that callers leave
+     * free. Throws `QueueFullError` if too many of the requester's tasks wait already, `AbortedError` if `signal` fires
+     * while waiting.
      */
     async run<T>(task: () => Promise<T>, signal: AbortSignal, priority: Priority = 'caller'): Promise<T> {
-      const leave = await enter(signal, priority)
+      const release = await acquire(signal, priority)
       try {
         const result = await task()
         succeeded++
@@ -170,12 +170,12 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
         return result
       } finally {
         finished++
-        leave()
+        release()
       }
     },
     /** Halves the number of slots after a rate limit; they grow again one by one as tasks succeed. */
     slowDown(): void {
-      // A burst that was too large is refused call by call, but counts once.
+      // A burst that was too large is refused call by call, but halves the limit only once.
       if (finished < limit) return
       limit = Math.max(runningMin, Math.floor(limit / 2))
       succeeded = 0
@@ -184,40 +184,40 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
   }
 }
 
-/** Counts places that are taken, by asker; one without any takes no memory. */
+/** Creates a counter of taken slots by requester. Requesters without slots take no memory. */
 function createTally() {
   const counts = new Map<string, number>()
   let total = 0
-  const of = (asker: string): number => counts.get(asker) ?? 0
+  const getCount = (requester: string): number => counts.get(requester) ?? 0
   return {
     get total() {
       return total
     },
-    /** Places that an asker has taken. */
-    of,
-    /** The one of them who has taken the fewest; for nobody in particular it is ourselves. */
-    leastOf(askers: Requesters): string {
-      let least = OURS
+    /** Returns the number of slots that a requester holds. */
+    getCount,
+    /** Returns the requester with the fewest slots; the service itself if there is none. */
+    pickLeastLoaded(requesters: Requesters): string {
+      let least = SERVICE_OWN
       let fewest = Number.POSITIVE_INFINITY
-      for (const asker of askers) {
-        if (of(asker) >= fewest) continue
-        least = asker
-        fewest = of(asker)
+      for (const requester of requesters) {
+        if (getCount(requester) >= fewest) continue
+        least = requester
+        fewest = getCount(requester)
       }
       return least
     },
-    /** True if one more of `places` is free for the asker. */
-    mayAdd(asker: string, places: number): boolean {
-      const free = places - total
-      return free > 0 && (asker === OURS || of(asker) < PLACES_PER_FREE * free)
+    /** True if the requester may take one more of `slots`. */
+    canAdd(requester: string, slots: number): boolean {
+      const free = slots - total
+      return free > 0 && (requester === SERVICE_OWN || getCount(requester) < SLOTS_PER_FREE * free)
     },
-    add(asker: string): void {
-      counts.set(asker, of(asker) + 1)
+    add(requester: string): void {
+      counts.set(requester, getCount(requester) + 1)
       total++
     },
-    remove(asker: string): void {
-      if (of(asker) > 1) counts.set(asker, of(asker) - 1)
-      else counts.delete(asker)
+    remove(requester: string): void {
+      if (getCount(requester) > 1) counts.set(requester, getCount(requester) - 1)
+      else counts.delete(requester)
       total--
     },
   }

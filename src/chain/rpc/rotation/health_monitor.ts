@@ -8,10 +8,10 @@ import { QueueFullError } from '../limiter/limiter.ts'
 import { ResponseTimeoutError } from '../transport.ts'
 import type { RotatingEndpoint, RotationOptions, UnresponsiveEndpoint } from './rotation.ts'
 
-/** The shortest time between two routine probes of endpoints other than the one that serves. */
-const LOOK_MS = 10_000
-/** Errors that say nothing about an endpoint's health. */
-const BLAMELESS = [
+/** Minimum time between two routine probes of endpoints other than the serving one. */
+const PROBE_INTERVAL_MS = 10_000
+/** Errors that do not affect an endpoint's health. */
+const HEALTH_NEUTRAL = [
   HealthNeutralError,
   QueueFullError,
   HeadMismatchError,
@@ -19,71 +19,71 @@ const BLAMELESS = [
   SlowRequestError,
 ] as const
 
-/** Errors of an endpoint that is there. */
+/** Errors of an endpoint that is reachable. */
 const ANSWERS = [RateLimitedError, QueueFullError] as const
 
-/** Notes what the answers of one chain's endpoints say about their health, and probes them. */
+/** Creates a monitor that updates the health of one chain's endpoints from their answers, and probes them. */
 export function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOptions<E>) {
-  const { endpoints, chainId, policy, look, clock, log } = options
+  const { endpoints, chainId, policy, probe, clock, log } = options
   const background = new AbortController()
-  /** Probes under way. */
+  /** Running probes. */
   const trials = new Map<E, Promise<unknown>>()
-  /** Failures that count already: callers may share a request, and then share its error. */
-  const counted = new WeakSet<Error>()
+  /** Errors counted already: callers that share a request share its error. */
+  const countedErrors = new WeakSet<Error>()
   let succeededMs = Number.NEGATIVE_INFINITY
-  let lookedMs = clock.monotonicMs() + policy.firstLookMs - LOOK_MS
-  let looks = 0
+  let probedMs = clock.monotonicMs() + policy.firstProbeMs - PROBE_INTERVAL_MS
+  let probes = 0
 
   function isLost(state: HealthState): boolean {
-    return state === 'open' || (state === 'doubtful' && policy.lostAt === 'doubtful')
+    return state === 'open' || (state === 'doubtful' && policy.lostState === 'doubtful')
   }
 
-  function succeeded({ health, index }: E): void {
+  function noteSuccess({ health, index }: E): void {
     const wasLost = isLost(health.state())
-    health.succeeded()
+    health.recordSuccess()
     succeededMs = clock.monotonicMs()
-    if (wasLost) log.info({ msg: 'Regained an RPC endpoint', chainId, endpoint: index + 1 })
+    if (wasLost) log.info({ msg: 'An RPC endpoint recovered', chainId, endpoint: index + 1 })
   }
 
   function isFailure(error: unknown): error is Error {
     if (error instanceof RpcRefusedError) return policy.blamesRefusals
-    return error instanceof UpstreamError && !BLAMELESS.some((kind) => error instanceof kind)
+    return error instanceof UpstreamError && !HEALTH_NEUTRAL.some((kind) => error instanceof kind)
   }
 
-  function failed({ health, index }: E, error: unknown): void {
-    if (error instanceof RateLimitedError) health.limited(error.retryAfterMs)
-    if (error instanceof RateLimitedError || !isFailure(error) || counted.has(error)) return
-    counted.add(error)
+  function noteFailure({ health, index }: E, error: unknown): void {
+    if (error instanceof RateLimitedError) health.recordRateLimit(error.retryAfterMs)
+    if (error instanceof RateLimitedError || !isFailure(error) || countedErrors.has(error)) return
+    countedErrors.add(error)
     const wasLost = isLost(health.state())
-    health.failed()
+    health.recordFailure()
     if (wasLost || !isLost(health.state())) return
-    log.warn({ msg: 'Lost an RPC endpoint', chainId, endpoint: index + 1, reason: reasonOf(error) })
+    log.warn({ msg: 'An RPC endpoint failed', chainId, endpoint: index + 1, reason: formatReason(error) })
   }
 
-  function lookNow(endpoint: E): Promise<unknown> {
-    const probe = async () => {
+  function startProbe(endpoint: E): Promise<unknown> {
+    const runProbe = async () => {
       try {
-        await look(endpoint, background.signal)
+        await probe(endpoint, background.signal)
       } catch (error) {
-        // One that is far behind answers all the same; how far it may be used is another question.
+        // An endpoint that is far behind still answers; the rotation decides whether to use it.
         if (!(error instanceof HeadMismatchError)) {
-          if (!background.signal.aborted) failed(endpoint, error)
+          if (!background.signal.aborted) noteFailure(endpoint, error)
           return error
         }
       }
-      succeeded(endpoint)
+      noteSuccess(endpoint)
       return undefined
     }
-    const trial = probe().finally(() => trials.delete(endpoint))
+    const trial = runProbe().finally(() => trials.delete(endpoint))
     trials.set(endpoint, trial)
     return trial
   }
 
-  /** The probe that is under way, or a new one: the error that it ends with, undefined if the endpoint answers. */
-  const lookAt = (endpoint: E): Promise<unknown> => trials.get(endpoint) ?? lookNow(endpoint)
+  /** Joins the running probe or starts one; resolves to its error, undefined if the endpoint answers. */
+  const probeOnce = (endpoint: E): Promise<unknown> => trials.get(endpoint) ?? startProbe(endpoint)
 
   return {
-    /** Runs one attempt; with `blames` false nothing that goes wrong counts. Throws what it throws. */
+    /** Runs one attempt; with `blames` false its failure does not affect health. Throws as the attempt does. */
     async run<T>(
       endpoint: E,
       attempt: () => Promise<T>,
@@ -91,41 +91,42 @@ export function createHealthMonitor<E extends RotatingEndpoint>(options: Rotatio
     ): Promise<T> {
       try {
         const answer = await attempt()
-        succeeded(endpoint)
+        noteSuccess(endpoint)
         return answer
       } catch (error) {
         if (!blames || signal.aborted) throw error
-        const isUnsure = error instanceof ResponseTimeoutError && isFailure(error)
-        // A question that takes too long can make an endpoint doubtful, but no more: a header tells which of them it is.
-        if (!isUnsure || endpoint.health.state() === 'ready') failed(endpoint, error)
-        if (isUnsure) void lookAt(endpoint)
+        const isInconclusive = error instanceof ResponseTimeoutError && isFailure(error)
+        // A timeout can make an endpoint at most doubtful; a probe of its head decides whether request or endpoint is
+        // slow.
+        if (!isInconclusive || endpoint.health.state() === 'ready') noteFailure(endpoint, error)
+        if (isInconclusive) void probeOnce(endpoint)
         throw error
       }
     },
-    look: lookAt,
-    /** Probes failed endpoints when their pause is over, and now and then another one, each in its turn. */
-    lookAtOthers(chosen: E): void {
-      const others = endpoints.filter((each) => each !== chosen && each.removed !== true && !trials.has(each))
-      for (const endpoint of others) if (endpoint.health.probeDue()) void lookAt(endpoint)
-      if (clock.monotonicMs() - lookedMs < LOOK_MS) return
-      const able = others.filter(({ health }) => health.state() === 'ready' && health.busyMs() === 0)
-      const other = able[looks % able.length]
+    probe: probeOnce,
+    /** Probes failed endpoints whose pause is over, and periodically one other endpoint in turn. */
+    probeOthers(chosen: E): void {
+      const otherEndpoints = endpoints.filter((each) => each !== chosen && each.removed !== true && !trials.has(each))
+      for (const endpoint of otherEndpoints) if (endpoint.health.isProbeDue()) void probeOnce(endpoint)
+      if (clock.monotonicMs() - probedMs < PROBE_INTERVAL_MS) return
+      const available = otherEndpoints.filter(({ health }) => health.state() === 'ready' && health.busyMs() === 0)
+      const other = available[probes % available.length]
       if (other === undefined) return
-      looks++
-      lookedMs = clock.monotonicMs()
-      void lookAt(other)
+      probes++
+      probedMs = clock.monotonicMs()
+      void probeOnce(other)
     },
-    async silent(): Promise<readonly UnresponsiveEndpoint[]> {
-      const found = await Promise.all(
+    async findUnresponsive(): Promise<readonly UnresponsiveEndpoint[]> {
+      const results = await Promise.all(
         endpoints.map(async (endpoint) => {
-          const error = (await lookAt(endpoint)) && (await lookAt(endpoint))
-          const isSilent = error !== undefined && !ANSWERS.some((kind) => error instanceof kind)
-          return isSilent ? [{ endpoint: endpoint.index + 1, reason: reasonOf(error) }] : []
+          const error = (await probeOnce(endpoint)) && (await probeOnce(endpoint))
+          const isUnresponsive = error !== undefined && !ANSWERS.some((kind) => error instanceof kind)
+          return isUnresponsive ? [{ endpoint: endpoint.index + 1, reason: formatReason(error) }] : []
         }),
       )
-      return background.signal.aborted ? [] : found.flat()
+      return background.signal.aborted ? [] : results.flat()
     },
-    /** When any endpoint answered last, monotonic milliseconds. */
+    /** Time of the last answer of any endpoint, monotonic milliseconds. */
     get succeededMs(): number {
       return succeededMs
     },
@@ -133,8 +134,8 @@ export function createHealthMonitor<E extends RotatingEndpoint>(options: Rotatio
   }
 }
 
-/** Why an endpoint was given up: what was wrong with its answer if that is known, always in our own words. */
-function reasonOf(error: unknown): string {
+/** Formats why an endpoint failed: the cause if it is known, always with this service's own messages. */
+function formatReason(error: unknown): string {
   const cause = error instanceof UpstreamError ? error.cause : undefined
   return String(cause instanceof UpstreamError ? cause : error)
 }

@@ -11,107 +11,107 @@ import { createHealthMonitor } from './health_monitor.ts'
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 
-/** Whatever an endpoint answers so it would answer again. */
+/** Errors after which the same endpoint is not tried again. */
 const LASTING = [RpcRefusedError, HeadMismatchError, UnsupportedRequestError, ContractUnresponsiveError] as const
 
 export interface RotatingEndpoint extends Pick<Endpoint, 'index'> {
   readonly health: Health
-  /** True once it must never be asked again. */
+  /** True once the endpoint must never be used again. */
   readonly removed?: boolean
 }
 
-/** How an endpoint does, as this process sees it. It has no name but its place: its address may hold a secret. */
+/** State of an endpoint in this process. It is identified by index only: its URL may contain a secret. */
 export interface EndpointReport {
-  /** `removed` serves another chain and is never asked again. */
+  /** `removed`: the endpoint serves another chain and is never used again. */
   readonly state: HealthState | 'removed'
   /** Moving average; undefined before the first answer. */
   readonly latencyMs: number | undefined
-  /** Milliseconds until its own rate limit allows the next request; 0 if no limit is in force. */
+  /** Milliseconds until its rate limit allows the next request; 0 if no limit is in force. */
   readonly busyMs: number
-  /** Its newest block as it was last seen; undefined before, or if the others contradict it. */
+  /** Last seen newest block; undefined before the first, or if other endpoints contradict it. */
   readonly head: { readonly number: bigint; readonly timestampSec: bigint } | undefined
-  /** True if the others have shown later blocks than its own. */
+  /** True if other endpoints have shown later blocks. */
   readonly isBehind: boolean
-  /** Requests that failed, without those that it refused, so far. */
+  /** Failed requests so far, without refused ones. */
   readonly errors: number
 }
 
 /** An endpoint that does not answer. */
 export interface UnresponsiveEndpoint {
-  /** Its place in the configuration, from 1. */
+  /** Number in the configuration, from 1. */
   readonly endpoint: number
-  /** What was wrong, in our own words. */
+  /** Reason of the failure, with this service's own messages. */
   readonly reason: string
 }
 
-/** What one request to the endpoint whose turn it is may take. */
+/** Limits of one attempt at an endpoint. */
 export interface AttemptLimits {
   readonly signal: AbortSignal
-  /** True if no other endpoint answers: a block far off theirs is then accepted. */
+  /** True if no other endpoint answers; a head far off the others' is then accepted. */
   readonly isLastResort: boolean
-  /** True if every other endpoint was asked already. */
+  /** True if every other endpoint was tried already. */
   readonly isAlone: boolean
-  /** Milliseconds left for the question, over all its tries. */
+  /** Milliseconds left for the request, over all attempts. */
   readonly remainingMs: () => number
 }
 
 export interface RotationFailure {
   readonly attempts: number
-  /** The error of each attempt, in order, and what prevented further ones. */
+  /** Errors of the attempts, in order, and the error that prevented further attempts. */
   readonly errors: readonly unknown[]
-  /** Milliseconds until the first endpoint may be asked again; 0 unless all of them have asked for a pause. */
+  /** Milliseconds until the first endpoint may be tried again; 0 unless all endpoints are rate-limited. */
   readonly busyMs: number
 }
 
-/** How one question differs from others. */
+/** Options of one request. */
 interface Preference {
-  /** Rank among endpoints that are equally healthy: the lowest first, undefined not at all. */
-  readonly rankOf: (index: number) => number | undefined
-  /** The error if no endpoint answered. */
-  readonly exhausted: (exhaustion: RotationFailure) => Error
-  /** False if nothing that goes wrong counts against an endpoint: callers must not feel it. */
+  /** Rank among equally healthy endpoints: the lowest first; undefined excludes the endpoint. */
+  readonly getRank: (index: number) => number | undefined
+  /** Creates the error if no endpoint answered. */
+  readonly toError: (failure: RotationFailure) => Error
+  /** False if failures do not affect health, so that they do not change the routing of callers. */
   readonly blames: boolean
 }
 
-/** How a kind of chain rotates. */
+/** Rotation policy of a kind of chain. */
 export interface RotationPolicy {
-  /** Tries of one endpoint for one question. */
+  /** Attempts at one endpoint for one request. */
   readonly triesMax: number
-  /** Tries of all endpoints for one question. @default {Infinity} */
+  /** Attempts at all endpoints for one request. @default {Infinity} */
   readonly attemptsMax?: number
-  /** Pause before an endpoint is tried again, milliseconds; doubled each time and spread by as much again. */
-  readonly againMs: number
-  /** The state from which on an endpoint counts as lost in the log. */
-  readonly lostAt: 'doubtful' | 'open'
-  /** Time from the start before another endpoint is first probed, milliseconds. */
-  readonly firstLookMs: number
+  /** Pause before an endpoint is retried, milliseconds; doubled each time, with a jitter of up to the same length. */
+  readonly retryMs: number
+  /** State from which an endpoint is logged as failed. */
+  readonly lostState: 'doubtful' | 'open'
+  /** Time from the start to the first routine probe of another endpoint, milliseconds. */
+  readonly firstProbeMs: number
   /** True if a refused request counts against the endpoint's health. */
   readonly blamesRefusals: boolean
 }
 
-/** What is known of the endpoints of one chain, and asked of them in the background. */
+/** Health of the endpoints of one chain, and their background probes. */
 export interface MonitoredEndpoints {
-  /** How each endpoint does, in the order of the configuration. */
+  /** Reports the state of each endpoint in configured order. */
   report(): readonly EndpointReport[]
-  /** Asks each endpoint for its newest block, twice if need be: those that do not answer. One that asks for a pause does. */
-  silent(): Promise<readonly UnresponsiveEndpoint[]>
-  /** Stops work in the background, such as probes; reads end by their own signals. */
+  /** Endpoints that fail to return their latest block after two tries. A rate-limited endpoint counts as responding. */
+  findUnresponsive(): Promise<readonly UnresponsiveEndpoint[]>
+  /** Stops background work such as probes; reads end by their own signals. */
   close(): void
 }
 
-/** The endpoints of one chain and how they are asked. */
+/** The endpoints of one chain and their rotation. */
 export interface RotationOptions<E extends RotatingEndpoint> {
   readonly endpoints: readonly E[]
   readonly chainId: number
   readonly policy: RotationPolicy
-  /** True if others have shown later blocks than this one. */
+  /** True if other endpoints have shown later blocks than the one at this index. */
   readonly isBehind: (index: number) => boolean
-  /** The newest block that it has shown. */
-  readonly headOf: (index: number) => EndpointReport['head']
-  /** Probes an endpoint for its newest block; the function itself notes the result. */
-  readonly look: (endpoint: E, signal: AbortSignal) => Promise<unknown>
-  /** The error of a request that no endpoint answered. */
-  readonly exhausted: (exhaustion: RotationFailure) => Error
+  /** Returns the newest block of the endpoint at an index. */
+  readonly getHead: (index: number) => EndpointReport['head']
+  /** Probes an endpoint for its newest block and notes the result. */
+  readonly probe: (endpoint: E, signal: AbortSignal) => Promise<unknown>
+  /** Creates the error of a request that no endpoint answered. */
+  readonly toError: (failure: RotationFailure) => Error
   readonly clock: Clock
   readonly log: Log
   /** Numbers in [0, 1) that spread pauses. */
@@ -119,38 +119,38 @@ export interface RotationOptions<E extends RotatingEndpoint> {
 }
 
 /**
- * Puts the endpoints of one chain in rotation. Each failure moves on to the next, and back to the first when all have
- * had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds; one that failed
- * repeatedly is asked again only once a probe succeeds, which all callers wait for. While requests come in, the others
- * are probed now and then, each in its turn, to find endpoints that have stopped following the chain.
+ * Creates the rotation of one chain's endpoints. Each failure moves on to the next endpoint, and back to the first when
+ * all have been tried. A failed endpoint ranks behind the others until a background probe succeeds; after repeated
+ * failures it is used again only once a probe succeeds, for which all callers wait. While requests come in, the other
+ * endpoints are probed periodically in turn, to find those that have stopped following the chain.
  */
 export function createRotation<E extends RotatingEndpoint>(options: RotationOptions<E>) {
-  const { endpoints, policy, isBehind, headOf, exhausted, clock, random } = options
-  const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs } = policy
-  const noPreference: Preference = { rankOf: () => 0, exhausted, blames: true }
-  const watch = createHealthMonitor(options)
+  const { endpoints, policy, isBehind, getHead, toError, clock, random } = options
+  const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, retryMs } = policy
+  const noPreference: Preference = { getRank: () => 0, toError, blames: true }
+  const monitor = createHealthMonitor(options)
 
   /**
-   * The next endpoint to try: the least tried for this question first, then by health, as the question prefers, one
-   * that is not behind, the quicker one, and as configured. Undefined when all have had their tries.
+   * Picks the next endpoint, ranked by attempts so far, health, the request's preference, lag, latency and configured
+   * order. Undefined when all have had their attempts.
    */
-  function pick(tries: ReadonlyMap<E, number>, { rankOf }: Preference): E | undefined {
+  function pick(tries: ReadonlyMap<E, number>, { getRank }: Preference): E | undefined {
     const ranked = endpoints
       .filter((endpoint) => endpoint.removed !== true && (tries.get(endpoint) ?? 0) < triesMax)
       .flatMap((endpoint) => {
         const { health, index } = endpoint
-        const preference = rankOf(index)
+        const preference = getRank(index)
         if (preference === undefined) return []
         const state = health.busyMs() > 0 ? 3 : { ready: 0, doubtful: 1, open: 2 }[health.state()]
         const behind = isBehind(index) ? 1 : 0
-        const rank = [tries.get(endpoint) ?? 0, state, preference, behind, health.latencyClass(), index]
+        const rank = [tries.get(endpoint) ?? 0, state, preference, behind, health.getLatencyClass(), index]
         return [{ endpoint, rank }]
       })
     return ranked.sort((a, b) => compareRanks(a.rank, b.rank))[0]?.endpoint
   }
 
   /**
-   * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
+   * Tries the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
    * Errors other than `UpstreamError` and `RpcRefusedError` pass through.
    */
   async function ask<T>(
@@ -160,24 +160,24 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
   ): Promise<T> {
     const { signal } = deadline
     const tries = new Map<E, number>()
-    /** Those whose newest block was far off the others'; asked again if no other endpoint answers. */
-    const doubted: E[] = []
+    /** Endpoints whose newest block was far off the others'; tried again if no other endpoint answers. */
+    const doubtedEndpoints: E[] = []
     const errors: unknown[] = []
     let attempts = 0
     for (;;) {
       const next = pick(tries, preference)
-      const endpoint = next ?? doubted.shift()
+      const endpoint = next ?? doubtedEndpoints.shift()
       if (endpoint === undefined || attempts >= attemptsMax || signal.aborted) {
         const busyMs = Math.min(
           ...endpoints.filter(({ removed }) => removed !== true).map(({ health }) => health.busyMs()),
         )
-        throw preference.exhausted({ attempts, errors, busyMs })
+        throw preference.toError({ attempts, errors, busyMs })
       }
-      const tried = tries.get(endpoint) ?? 0
-      tries.set(endpoint, tried + 1)
-      watch.lookAtOthers(endpoint)
+      const triesBefore = tries.get(endpoint) ?? 0
+      tries.set(endpoint, triesBefore + 1)
+      monitor.probeOthers(endpoint)
       const { health } = endpoint
-      const pauseMs = tried === 0 ? 0 : againMs * 2 ** (tried - 1) * (1 + random())
+      const pauseMs = triesBefore === 0 ? 0 : retryMs * 2 ** (triesBefore - 1) * (1 + random())
       const waitMs = Math.max(health.busyMs(), pauseMs)
       if (waitMs >= deadline.remainingMs()) {
         tries.set(endpoint, triesMax)
@@ -187,16 +187,16 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
         if (waitMs > 0) await delay(waitMs, signal)
         attempts++
         if (health.state() === 'open' && preference.blames) {
-          const error = await untilAborted(watch.look(endpoint), signal)
+          const error = await untilAborted(monitor.probe(endpoint), signal)
           if (error !== undefined) throw error
         }
         const isAlone = endpoints.every((each) => each === endpoint || each.removed === true || tries.has(each))
         const limits = { signal, isLastResort: next === undefined, isAlone, remainingMs: deadline.remainingMs }
-        return await watch.run(endpoint, () => attempt(endpoint, limits), { signal, blames: preference.blames })
+        return await monitor.run(endpoint, () => attempt(endpoint, limits), { signal, blames: preference.blames })
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error
         if (LASTING.some((kind) => error instanceof kind)) tries.set(endpoint, triesMax)
-        if (error instanceof HeadMismatchError) doubted.push(endpoint)
+        if (error instanceof HeadMismatchError) doubtedEndpoints.push(endpoint)
         errors.push(error)
       }
     }
@@ -204,14 +204,14 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
 
   return {
     ask,
-    /** True if an endpoint has answered within the last seconds, or `read` does now. */
+    /** True if an endpoint answered within the last seconds, or `read` succeeds now. */
     async ready(read: () => Promise<unknown>): Promise<boolean> {
-      if (clock.monotonicMs() - watch.succeededMs < READY_MS) return true
+      if (clock.monotonicMs() - monitor.succeededMs < READY_MS) return true
       try {
         await read()
         return true
       } catch {
-        // The log says why if an endpoint was lost.
+        // Failures of endpoints are logged by the health monitor.
         return false
       }
     },
@@ -221,18 +221,18 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
           state: removed ? 'removed' : health.state(),
           latencyMs: health.latencyMs(),
           busyMs: health.busyMs(),
-          head: headOf(index),
+          head: getHead(index),
           isBehind: isBehind(index),
           errors: health.errors(),
         }),
       ),
-    silent: watch.silent,
-    close: watch.close,
+    findUnresponsive: monitor.findUnresponsive,
+    close: monitor.close,
   }
 }
 
-/** Compares by the first number that differs; both have the same length. */
+/** Compares by the first number that differs; both lists have the same length. */
 function compareRanks(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((value, index) => value !== b[index])
-  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0)
+  const index = a.findIndex((value, index) => value !== b[index])
+  return index < 0 ? 0 : (a[index] ?? 0) - (b[index] ?? 0)
 }

@@ -7,11 +7,11 @@ const LOW_32 = 0xffff_ffffn
 const LOW_63 = (1n << 63n) - 1n
 
 /**
- * True if 32 bytes are a point of the curve, so that somebody may hold a key to them. As Solana's runtime decides it: the
- * highest bit is ignored, and y may be given unreduced. With x² = u ÷ v, a point exists if u·v is a square or zero.
+ * True if 32 bytes are a point of the curve, so that a private key may exist for them. Follows Solana's runtime: the
+ * highest bit is ignored, and y may be unreduced. With x² = u ÷ v, a point exists if u·v is a square or zero.
  */
 export function isOnCurve(bytes: Uint8Array): boolean {
-  const y = yOf(bytes)
+  const y = decodeY(bytes)
   const square = (y * y) % P
   const u = square - 1n
   const v = D * square + 1n
@@ -19,13 +19,13 @@ export function isOnCurve(bytes: Uint8Array): boolean {
   return product === 0n || isSquare(product < 0n ? product + P : product)
 }
 
-function yOf(bytes: Uint8Array): bigint {
+function decodeY(bytes: Uint8Array): bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, 32)
   const [a, b, c, d] = [0, 8, 16, 24].map((at) => view.getBigUint64(at, true)) as [bigint, bigint, bigint, bigint]
   return a | (b << 64n) | (c << 128n) | ((d & LOW_63) << 192n)
 }
 
-/** Whether `value`, from 1 to p − 1, is a square modulo p: its Jacobi symbol, with less work than a power. */
+/** True if `value`, from 1 to p − 1, is a square modulo p, by its Jacobi symbol, which is cheaper than a power. */
 function isSquare(value: bigint): boolean {
   let [a, n] = [value, P]
   let nLow = Number(P & LOW_3)
@@ -36,18 +36,18 @@ function isSquare(value: bigint): boolean {
     const aLow = Number(a & LOW_3)
     if (zeros % 2 === 1 && (nLow === 3 || nLow === 5)) isPositive = !isPositive
     if (aLow % 4 === 3 && nLow % 4 === 3) isPositive = !isPositive
-    const rest = n % a
+    const remainder = n % a
     n = a
     nLow = aLow
-    a = rest
+    a = remainder
   }
   return isPositive
 }
 
 function trailingZeros(value: bigint): number {
   let zeros = 0
-  for (let rest = value; ; rest >>= 32n) {
-    const low = Number(rest & LOW_32)
+  for (let remaining = value; ; remaining >>= 32n) {
+    const low = Number(remaining & LOW_32)
     if (low !== 0) return zeros + 31 - Math.clz32(low & -low)
     zeros += 32
   }

@@ -5,13 +5,13 @@ import { isOnCurve } from './curve.ts'
 const SUFFIX = new TextEncoder().encode('ProgramDerivedAddress')
 const BUMP_MAX = 255
 
-/** A part of what an address is derived from: text, or bytes such as those of another address. */
+/** A seed of a derived address: text, or bytes such as those of another address. */
 export type Seed = string | Uint8Array
 
 /**
- * The address of an account that a program derives from seeds: SHA-256 of the seeds, a number that counts down from 255
- * until nobody can hold the key, the program and a fixed text. Up to 0.1 ms each at first, so lists of them need turns.
- * Throws `RangeError` if there is none, which has a chance of 2^-256.
+ * Derives a program address from seeds: SHA-256 of the seeds, a bump that counts down from 255 until the hash is no
+ * point of the curve, the program and a fixed text. Takes up to 0.1 ms before the code is compiled, so long lists must
+ * yield to the event loop. Throws `RangeError` if there is none, which has a probability of 2^-256.
  */
 export function deriveProgramAddress(program: string, seeds: readonly Seed[]): string {
   const prefix = createHash('sha256')

@@ -4,13 +4,13 @@ import { deriveProgramAddress } from '../address/program_address.ts'
 import { createByteReader } from '../bytes.ts'
 import { decodeTokenName, type RawTokenName } from './mint.ts'
 
-/** The program that keeps names of tokens apart from their mints: Metaplex. */
+/** Metaplex, the program that stores token names outside of mints. */
 const METADATA_PROGRAM = 'metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s'
 const KIND_METADATA = 4
 const MINT_AT = 33
 const NAMES_AT = 65
 
-/** Where a mint's name is kept if it is not in the mint. */
+/** Derives the address of a mint's metadata account, which has the name if the mint has none. */
 export function deriveMetadataAddress(mint: string): string {
   return deriveProgramAddress(METADATA_PROGRAM, [
     'metadata',
@@ -19,7 +19,7 @@ export function deriveMetadataAddress(mint: string): string {
   ])
 }
 
-/** A mint's name from its account at `deriveMetadataAddress`; undefined if there is none. */
+/** Decodes a mint's name from its account at `deriveMetadataAddress`; undefined if there is none. */
 export function decodeMetadata(account: SolanaAccount | null | undefined, mint: string): RawTokenName | undefined {
   if (account?.owner !== METADATA_PROGRAM || account.data.length < NAMES_AT) return undefined
   const bytes = createByteReader(account.data)

@@ -1,25 +1,25 @@
 import { type ByteReader, createByteReader } from '../bytes.ts'
 
-/** Size of a mint of the first token program, and of the part that both programs share. */
+/** Size of a mint of the Token program, and of the part that both programs share. */
 const MINT_BYTES = 82
-/** In the second program every account with extensions is padded to the size of a token account, then says its kind. */
+/** Token-2022 pads accounts with extensions to the size of a token account; a byte with the kind follows. */
 const KIND_AT = 165
 const KIND_MINT = 1
 const EXTENSIONS_AT = 166
 const EXTENSION = { transferFee: 1, interest: 10, metadata: 19, scaled: 25 } as const
-/** Longest text of a name that is read, bytes. */
+/** Upper bound of a decoded name, bytes. */
 const TEXT_BYTES_MAX = 256
 
 /** A fee on transfers, in force from an epoch on. */
 interface EpochFee {
   readonly epoch: bigint
-  /** Most that one transfer is charged, base units. */
+  /** Maximum fee of one transfer, base units. */
   readonly max: bigint
-  /** Hundredths of a percent. */
+  /** Fee rate, hundredths of a percent. */
   readonly bps: bigint
 }
 
-/** What a token is called, as it was written. */
+/** A token's name as stored. */
 export interface RawTokenName {
   readonly symbol: string
   readonly name: string
@@ -28,35 +28,35 @@ export interface RawTokenName {
 /** A token as its mint describes it. */
 export interface SolanaMint {
   readonly decimals: number
-  /** Base units. */
+  /** Supply, base units. */
   readonly supply: bigint
   /** The fee in force before and from the epoch of `newer`; undefined if transfers cost nothing. */
   readonly transferFee: { readonly older: EpochFee; readonly newer: EpochFee } | undefined
-  /** True if wallets show another amount than the one that is kept: interest, or a factor. */
+  /** True if wallets show another amount than the stored one: interest, or a factor. */
   readonly isScaled: boolean
-  /** Undefined if it is not written in the mint itself. */
-  readonly named: RawTokenName | undefined
+  /** The name; undefined if it is not stored in the mint itself. */
+  readonly tokenName: RawTokenName | undefined
 }
 
-/** Reads a mint of either program; undefined if the data are none. Who owns the account is for the caller to check. */
+/** Decodes a mint of either program; undefined for other data. The caller must check the account's owner. */
 export function decodeMint(data: Uint8Array): SolanaMint | undefined {
   const hasExtensions = data.length > EXTENSIONS_AT && data[KIND_AT] === KIND_MINT
   if (data.length !== MINT_BYTES && !hasExtensions) return undefined
   const bytes = createByteReader(data)
   if (bytes.u8(45) !== 1) return undefined
-  const places = hasExtensions ? extensionsOf(data, bytes) : new Map<number, Uint8Array>()
-  const fee = places.get(EXTENSION.transferFee)
-  const metadata = places.get(EXTENSION.metadata)
+  const extensions = hasExtensions ? decodeExtensions(data, bytes) : new Map<number, Uint8Array>()
+  const fee = extensions.get(EXTENSION.transferFee)
+  const metadata = extensions.get(EXTENSION.metadata)
   return {
     decimals: bytes.u8(44),
     supply: bytes.u64(36),
-    transferFee: fee === undefined || fee.length < 108 ? undefined : transferFeesOf(createByteReader(fee)),
-    isScaled: places.has(EXTENSION.interest) || places.has(EXTENSION.scaled),
-    named: metadata === undefined ? undefined : decodeTokenName(metadata, 64),
+    transferFee: fee === undefined || fee.length < 108 ? undefined : decodeTransferFees(createByteReader(fee)),
+    isScaled: extensions.has(EXTENSION.interest) || extensions.has(EXTENSION.scaled),
+    tokenName: metadata === undefined ? undefined : decodeTokenName(metadata, 64),
   }
 }
 
-/** The fee on a transfer in an epoch; undefined if it takes none. */
+/** Returns the fee on a transfer in an epoch; undefined if there is none. */
 export function getTransferFee({ transferFee }: SolanaMint, epoch: bigint): Omit<EpochFee, 'epoch'> | undefined {
   if (transferFee === undefined) return undefined
   const { newer, older } = transferFee
@@ -64,36 +64,36 @@ export function getTransferFee({ transferFee }: SolanaMint, epoch: bigint): Omit
   return max > 0n && bps > 0n ? { max, bps } : undefined
 }
 
-/** Each extension's value, by its number. Broken lengths end the list, as they do for the program. */
-function extensionsOf(data: Uint8Array, bytes: ByteReader): ReadonlyMap<number, Uint8Array> {
-  const found = new Map<number, Uint8Array>()
+/** Decodes the extensions by number. An invalid length ends the list, as in the program. */
+function decodeExtensions(data: Uint8Array, bytes: ByteReader): ReadonlyMap<number, Uint8Array> {
+  const extensions = new Map<number, Uint8Array>()
   for (let at = EXTENSIONS_AT; at + 4 <= data.length; ) {
     const [kind, length] = [bytes.u16(at), bytes.u16(at + 2)]
     const end = at + 4 + length
     if (kind === 0 || end > data.length) break
-    if (!found.has(kind)) found.set(kind, data.subarray(at + 4, end))
+    if (!extensions.has(kind)) extensions.set(kind, data.subarray(at + 4, end))
     at = end
   }
-  return found
+  return extensions
 }
 
-function transferFeesOf(bytes: ByteReader) {
-  const feeAt = (at: number): EpochFee => ({
+function decodeTransferFees(bytes: ByteReader) {
+  const readFee = (at: number): EpochFee => ({
     epoch: bytes.u64(at),
     max: bytes.u64(at + 8),
     bps: BigInt(bytes.u16(at + 16)),
   })
-  return { older: feeAt(72), newer: feeAt(90) }
+  return { older: readFee(72), newer: readFee(90) }
 }
 
-/** A name and a symbol, each after its length of four bytes, without zeros at their ends; undefined if they are cut off. */
+/** Decodes name and symbol, each after a length of four bytes, up to the first zero; undefined if truncated. */
 export function decodeTokenName(data: Uint8Array, at: number): RawTokenName | undefined {
-  const name = textIn(data, at)
-  const symbol = name && textIn(data, name.end)
+  const name = decodeText(data, at)
+  const symbol = name && decodeText(data, name.end)
   return name && symbol && { name: name.text, symbol: symbol.text }
 }
 
-function textIn(data: Uint8Array, at: number): { readonly text: string; readonly end: number } | undefined {
+function decodeText(data: Uint8Array, at: number): { readonly text: string; readonly end: number } | undefined {
   if (at + 4 > data.length) return undefined
   const end = at + 4 + createByteReader(data).u32(at)
   if (end > data.length) return undefined

@@ -1,14 +1,14 @@
 import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import { deriveProgramAddress } from '../address/program_address.ts'
 
-/** Both programs that keep tokens: the first one, and its successor with extensions. */
+/** The two token programs: Token, and its successor with extensions. */
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
 export const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] as const
 
 const ASSOCIATED_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
 
-/** The account in which a wallet keeps a mint's tokens unless it was told otherwise. */
+/** Derives a wallet's associated token account, the default account for a mint's tokens. */
 export function deriveAssociatedTokenAddress(
   wallet: string,
   { mint, program }: { readonly mint: string; readonly program: string },

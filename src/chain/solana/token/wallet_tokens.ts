@@ -3,14 +3,14 @@ import type { SolanaSession } from '../client.ts'
 import type { ListedTokenAccount } from '../searches.ts'
 import { TOKEN_PROGRAMS } from './program.ts'
 
-/** A wallet's token accounts that hold something, of both programs, and the slots of the two lists. */
+/** A wallet's token accounts with a balance, of both programs, and the slots of the two lists. */
 export interface WalletTokens {
   readonly tokens: readonly ListedTokenAccount[]
-  readonly oldest: bigint
-  readonly newest: bigint
+  readonly oldestSlot: bigint
+  readonly newestSlot: bigint
 }
 
-/** Lists them, at slots not before `minSlot`. Throws as `SolanaSession.tokenAccounts`. */
+/** Lists a wallet's tokens at slots not before `minSlot`. Throws as `SolanaSession.tokenAccounts`. */
 export async function listWalletTokens(
   session: Pick<SolanaSession, 'tokenAccounts'>,
   wallet: string,
@@ -22,7 +22,7 @@ export async function listWalletTokens(
   const slots = lists.map(({ slot }) => slot)
   return {
     tokens: lists.flatMap(({ accounts }) => accounts).filter(({ amount }) => amount > 0n),
-    oldest: slots.reduce(minBigint),
-    newest: slots.reduce(maxBigint),
+    oldestSlot: slots.reduce(minBigint),
+    newestSlot: slots.reduce(maxBigint),
   }
 }

@@ -1,8 +1,8 @@
 import { createEventTable } from '../../../history/logs/event_table.ts'
 
 /**
- * Events of the Pool, the aToken and the debt tokens, from 3.0 to 3.6. Those of stable debt ended with 3.2, deficits
- * began with 3.3; the others never changed. Source: `IPool`, `IScaledBalanceToken`, `IAToken` and `IStableDebtToken` of
+ * Events of the Pool, the aToken and the debt tokens, from 3.0 to 3.6. Stable debt ended with 3.2, deficits began with
+ * 3.3; the other events never changed. Source: `IPool`, `IScaledBalanceToken`, `IAToken` and `IStableDebtToken` of
  * `@aave-dao/aave-v3-origin` 3.6.0 and `@aave/core-v3` 1.19.3.
  */
 const SIGNATURES = {
@@ -23,6 +23,6 @@ const SIGNATURES = {
 
 export type EventName = keyof typeof SIGNATURES
 
-/** Those events; `topics` are their first topics. */
+/** Decoding table of these events; `topics` are their first topics. */
 export const AAVE_EVENTS = createEventTable(SIGNATURES)
 export const TOPICS = AAVE_EVENTS.topics

@@ -7,46 +7,52 @@ import { getMaxRounding } from './rounding.ts'
 import type { LendingTarget, ReserveToken } from './target.ts'
 
 /**
- * GHO on Ethereum: before 3.4 its borrowers had a discount, so that their interest did not follow from the index. Since
- * 1 September 2025 it is a reserve like all others.
+ * GHO on Ethereum: before 3.4 its borrowers had a discount, so their interest did not follow from the index. Since
+ * 1 September 2025 GHO is a reserve like all others.
  */
 const DISCOUNTED: Hex = '0x40d16fc0246ad3160ccc09b8d0d3a2cd28ae6c2f'
 const DISCOUNTED_UNTIL_SEC = 1_756_684_800
 /** All markets had 3.0.1 by then (1 March 2023); before, the value of a transfer was not scaled. */
 export const SCALED_SINCE_SEC = 1_677_628_800
 
-/** What a token says about a wallet: `scaledBalanceOf` and `getPreviousIndex`. */
+/** A wallet's state in a token: `scaledBalanceOf` and `getPreviousIndex`. */
 export interface TokenBalance {
   readonly token: Hex
   readonly scaled: bigint
   readonly indexRay: bigint
 }
 
-const OF_SUPPLY: readonly LendingEventKind[] = ['supply', 'withdraw', 'send', 'receive', 'raise_supply', 'lower_supply']
-const RAISES: readonly LendingEventKind[] = ['supply', 'borrow', 'receive', 'raise_supply', 'raise_debt']
+const SUPPLY_KINDS: readonly LendingEventKind[] = [
+  'supply',
+  'withdraw',
+  'send',
+  'receive',
+  'raise_supply',
+  'lower_supply',
+]
+const RAISING_KINDS: readonly LendingEventKind[] = ['supply', 'borrow', 'receive', 'raise_supply', 'raise_debt']
 
 /**
- * Checks a wallet's complete rows against what the tokens say about it at a later block: the movements must add up to
- * its scaled balance, and the last one must have written down its index. Throws `IncompleteError` with the check
- * `state`.
+ * Checks a wallet's complete rows against its state in the tokens at a later block: the movements must add up to the
+ * scaled balance, and the last one must have stored its index. Throws `IncompleteError` with the check `state`.
  */
 export function checkBalances(
-  place: LendingTarget,
+  target: LendingTarget,
   rows: readonly LendingEvent[],
   { balances, toBlock }: { readonly balances: readonly TokenBalance[]; readonly toBlock: number },
 ): void {
-  const byToken = groupBy(rows, keyOf)
+  const rowsByToken = groupBy(rows, getTokenKey)
   for (const { token, scaled, indexRay } of balances) {
-    const reserve = place.tokens.get(token)
+    const reserve = target.tokens.get(token)
     if (reserve === undefined || !isIndexTracked(reserve)) continue
-    const moves = byToken.get(`${reserve.asset}:${reserve.side === 'supply'}`) ?? []
+    const moves = rowsByToken.get(`${reserve.asset}:${reserve.side === 'supply'}`) ?? []
     if (moves.some(({ timestampSec }) => mayBeDiscounted(reserve.asset, timestampSec))) continue
-    const known = moves.filter((row) => row.indexRay !== null)
-    const last = known.toSorted((a, b) => a.block - b.block || a.logIndex - b.logIndex).at(-1)
-    const [least, most] = sumOf(known)
+    const indexed = moves.filter((row) => row.indexRay !== null)
+    const last = indexed.toSorted((a, b) => a.block - b.block || a.logIndex - b.logIndex).at(-1)
+    const [min, max] = sumScaled(indexed)
     const isWrittenDown = last === undefined ? indexRay === 0n : last.indexRay === indexRay || !isScaled(last)
-    if (least <= scaled && scaled <= most && isWrittenDown) continue
-    throw new IncompleteError('state', { fromBlock: last?.block ?? place.startBlock, toBlock })
+    if (min <= scaled && scaled <= max && isWrittenDown) continue
+    throw new IncompleteError('state', { fromBlock: last?.block ?? target.startBlock, toBlock })
   }
 }
 
@@ -55,35 +61,35 @@ export function isIndexTracked({ side }: ReserveToken): boolean {
   return side !== 'stable_debt'
 }
 
-/** True if a debt may have grown by less than its index says. */
+/** True if a debt may have grown by less than its index. */
 export function mayBeDiscounted(asset: Hex, timestampSec: number | null): boolean {
   return asset === DISCOUNTED && (timestampSec === null || timestampSec < DISCOUNTED_UNTIL_SEC)
 }
 
-/** The token that a row moved: a reserve's supply or its debt. */
-function keyOf({ kind, leg, asset }: LendingEvent): string {
-  return `${asset}:${OF_SUPPLY.includes(kind) || (kind === 'liquidation' && leg === 1)}`
+/** Key of the token that a row moved: a reserve's supply or its debt. */
+function getTokenKey({ kind, leg, asset }: LendingEvent): string {
+  return `${asset}:${SUPPLY_KINDS.includes(kind) || (kind === 'liquidation' && leg === 1)}`
 }
 
-/** What movements add up to, scaled: between the two. */
-function sumOf(rows: readonly LendingEvent[]): readonly [least: bigint, most: bigint] {
-  let [least, most] = [0n, 0n]
+/** Lower and upper bound of the scaled sum of movements. */
+function sumScaled(rows: readonly LendingEvent[]): readonly [least: bigint, most: bigint] {
+  let [min, max] = [0n, 0n]
   for (const row of rows) {
-    const [low, high] = scaledOf(row)
-    const isRaise = RAISES.includes(row.kind)
-    least += isRaise ? low : -high
-    most += isRaise ? high : -low
+    const [low, high] = computeScaled(row)
+    const isRaise = RAISING_KINDS.includes(row.kind)
+    min += isRaise ? low : -high
+    max += isRaise ? high : -low
   }
-  return [least, most]
+  return [min, max]
 }
 
-/** The scaled amount of a movement: between the two, since versions round differently. */
-function scaledOf(row: LendingEvent): readonly [bigint, bigint] {
+/** Lower and upper bound of the scaled amount of a movement, since versions round differently. */
+function computeScaled(row: LendingEvent): readonly [bigint, bigint] {
   const { kind, amount, indexRay } = row
   const index = indexRay ?? RAY
   const scaled = (amount * RAY) / index
   if (kind === 'send' || kind === 'receive') return isScaled(row) ? [amount, amount] : [scaled - 1n, amount]
-  // These amounts come from the token's own log, which rounds balances and not amounts.
+  // These amounts come from the token's log, which rounds balances, not amounts.
   const slack = kind.includes('_') ? getMaxRounding(index) + 1n : 1n
   return [scaled - slack, scaled + slack]
 }

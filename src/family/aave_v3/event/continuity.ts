@@ -5,68 +5,71 @@ import { TOPICS } from './abi.ts'
 import { type Liquidation, type ReserveUpdate, readLog } from './log.ts'
 import type { LendingTarget } from './target.ts'
 
-/** What is known above a range, by reserve: where its updates have to lead to. */
+/** The known updates above a range, by reserve: the range's own updates must lead to them. */
 type IndexChain = ReadonlyMap<Hex, Link>
 
 interface Link {
   /** The oldest known update. */
   readonly update: ReserveUpdate
   /** Liquidations below it that may have accrued the reserve, oldest first. */
-  readonly silent: readonly Liquidation[]
+  readonly silentLiquidations: readonly Liquidation[]
 }
 
-const OF_INDEX: readonly (Hex | undefined)[] = [TOPICS.update, TOPICS.liquidation]
-/** With more liquidations than this between two updates, nothing is checked. */
+const INDEX_TOPICS: readonly (Hex | undefined)[] = [TOPICS.update, TOPICS.liquidation]
+/** Maximum number of liquidations between two updates that are checked. */
 const SILENT_MAX = 64
 
 /**
- * Checks that each reserve's updates follow from each other, see `Stream.continuity`: the borrow index is the one
- * before, compounded at the rate before, over the time between. Throws `IncompleteError` with the check `index`. A lost
- * update shows if the reserve had debt and time passed; if an endpoint does not say the time, nothing is checked.
+ * Checks that each reserve's updates follow from each other, see `Stream.continuity`: a borrow index is the previous
+ * index, compounded at the previous rate over the time between. Throws `IncompleteError` with the check `index`. The
+ * check finds a lost update if the reserve had debt and time passed; it skips logs without a time.
  *
- * From 3.0 to 3.7 whatever changes a reserve's debt or rate also logs `ReserveDataUpdated` in the same transaction. Only
- * one thing accrues a reserve and does not: since 3.5 a liquidation, the reserve of its collateral, if that is paid in
- * aTokens. The next update is then compounded in two steps.
+ * From 3.0 to 3.7 every change of a reserve's debt or rate also logs `ReserveDataUpdated` in the same transaction. Only
+ * one operation accrues a reserve without that log: since 3.5 a liquidation paid in aTokens, for the reserve of its
+ * collateral. The next update is then compounded in two steps.
  */
-export function checkContinuity(place: LendingTarget, logs: readonly HistoryLog[], later: unknown): IndexChain {
-  const links = new Map((later as IndexChain | null) ?? [])
-  for (const log of logs.filter(({ topics }) => OF_INDEX.includes(topics[0])).reverse()) {
-    const read = readLog(place, log)
-    if (read?.kind === 'update') {
-      const after = links.get(read.asset)
-      if (after !== undefined) checkLink(read, after)
-      links.set(read.asset, { update: read, silent: [] })
-    } else if (read?.kind === 'liquidation' && read.isPaidInATokens) {
-      const { asset } = read.collateral
+export function checkContinuity(target: LendingTarget, logs: readonly HistoryLog[], laterLinks: unknown): IndexChain {
+  const links = new Map((laterLinks as IndexChain | null) ?? [])
+  for (const log of logs.filter(({ topics }) => INDEX_TOPICS.includes(topics[0])).reverse()) {
+    const event = readLog(target, log)
+    if (event?.kind === 'update') {
+      const after = links.get(event.asset)
+      if (after !== undefined) checkLink(event, after)
+      links.set(event.asset, { update: event, silentLiquidations: [] })
+    } else if (event?.kind === 'liquidation' && event.isPaidInATokens) {
+      const { asset } = event.collateral
       const after = links.get(asset)
-      if (after !== undefined) links.set(asset, { ...after, silent: [read, ...after.silent] })
+      if (after !== undefined) links.set(asset, { ...after, silentLiquidations: [event, ...after.silentLiquidations] })
     }
   }
   return links
 }
 
-function checkLink(before: ReserveUpdate, { update: after, silent }: Link): void {
+function checkLink(before: ReserveUpdate, { update: after, silentLiquidations }: Link): void {
   const index = after.borrowIndexRay
-  // Without debt the index stands still; a reserve that was dropped and listed again begins anew.
-  if (index === before.borrowIndexRay || index === RAY || silent.length > SILENT_MAX) return
-  const times = [before, ...silent, after].flatMap(({ log }) => log.timestampSec ?? [])
-  if (times.length < silent.length + 2) return
-  if (!indexesAfter(before, times).includes(index)) {
+  // Without debt the index does not change; a reserve that was dropped and listed again restarts at one ray.
+  if (index === before.borrowIndexRay || index === RAY || silentLiquidations.length > SILENT_MAX) return
+  const times = [before, ...silentLiquidations, after].flatMap(({ log }) => log.timestampSec ?? [])
+  if (times.length < silentLiquidations.length + 2) return
+  if (!computePossibleIndexes(before, times).includes(index)) {
     throw new IncompleteError('index', { fromBlock: before.log.blockNumber, toBlock: after.log.blockNumber })
   }
 }
 
-/** A borrow index, and when it was accrued. */
+/** A borrow index and the time of its accrual. */
 interface AccruedIndex {
   readonly indexRay: bigint
   readonly atSec: number
 }
 
 /**
- * What an index can be at the last of these times, if it was accrued at the first: at none of those between, or from one
- * of them on at each, since versions that do so came later.
+ * Possible indexes at the last of these times, for an index accrued at the first. It accrued at none of the times
+ * between, or at each from one of them on, because an upgrade to a version that accrues there may come between.
  */
-function indexesAfter({ borrowIndexRay, borrowRateRay }: ReserveUpdate, times: readonly number[]): readonly bigint[] {
+function computePossibleIndexes(
+  { borrowIndexRay, borrowRateRay }: ReserveUpdate,
+  times: readonly number[],
+): readonly bigint[] {
   const [fromSec = 0, ...between] = times
   const toSec = between.pop() ?? fromSec
   return [compound, compoundSince3_4].flatMap((formula) => {
@@ -75,9 +78,9 @@ function indexesAfter({ borrowIndexRay, borrowRateRay }: ReserveUpdate, times: r
       return { indexRay: rayMul(growthRay, indexRay), atSec: untilSec }
     }
     const first = { indexRay: borrowIndexRay, atSec: fromSec }
-    let reached: readonly AccruedIndex[] = [first]
-    for (const atSec of between) reached = [first, ...reached.map((each) => accrue(each, atSec))]
-    return reached.map((each) => accrue(each, toSec).indexRay)
+    let accrued: readonly AccruedIndex[] = [first]
+    for (const atSec of between) accrued = [first, ...accrued.map((each) => accrue(each, atSec))]
+    return accrued.map((each) => accrue(each, toSec).indexRay)
   })
 }
 

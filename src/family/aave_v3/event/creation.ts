@@ -3,20 +3,25 @@ import { isIndexTracked } from './balance.ts'
 import type { ReserveToken } from './target.ts'
 
 /**
- * True if the tokens are all that the market's configurator ever created, so that no reserve was ever dropped: it
- * creates nothing but the tokens of a reserve, its supply token, then one for stable debt in older versions, then the
- * one for variable debt (ConfiguratorLogic.executeInitReserve), each at the address that follows from its own nonce,
- * which begins at 1, or at 0 if a development chain put its code. `nonce` is the one of its next creation.
+ * True if the tokens are all that the market's configurator ever created, so that no reserve was ever dropped. The
+ * configurator creates only the tokens of reserves: the supply token, in older versions the stable debt token, then the
+ * variable debt token (ConfiguratorLogic.executeInitReserve). Each address follows from the configurator's nonce, which
+ * starts at 1, or at 0 if a development chain set its code. `nonce` is that of the next creation.
  */
 export function hasAllTokens(
   tokens: ReadonlyMap<Hex, ReserveToken>,
   { configurator, nonce }: { readonly configurator: Address; readonly nonce: number },
 ): boolean {
-  const createdAt = (at: number) => getContractAddress({ from: configurator, nonce: BigInt(at) }).toLowerCase() as Hex
-  const found = new Set<Hex>()
-  let at = tokens.has(createdAt(0)) ? 0 : 1
-  while (at < nonce) {
-    const [supply, second, third] = [createdAt(at), createdAt(at + 1), createdAt(at + 2)]
+  const getCreatedAddress = (createdNonce: number) =>
+    getContractAddress({ from: configurator, nonce: BigInt(createdNonce) }).toLowerCase() as Hex
+  const foundTokens = new Set<Hex>()
+  let nextNonce = tokens.has(getCreatedAddress(0)) ? 0 : 1
+  while (nextNonce < nonce) {
+    const [supply, second, third] = [
+      getCreatedAddress(nextNonce),
+      getCreatedAddress(nextNonce + 1),
+      getCreatedAddress(nextNonce + 2),
+    ]
     const token = tokens.get(supply)
     if (token?.side !== 'supply') return false
     const isDebt = (debt: Hex) => {
@@ -25,8 +30,10 @@ export function hasAllTokens(
     }
     const debt = [second, third].find(isDebt)
     if (debt === undefined) return false
-    found.add(supply).add(debt)
-    at += debt === second ? 2 : 3
+    foundTokens.add(supply).add(debt)
+    nextNonce += debt === second ? 2 : 3
   }
-  return at === nonce && [...tokens].every(([address, token]) => !isIndexTracked(token) || found.has(address))
+  return (
+    nextNonce === nonce && [...tokens].every(([address, token]) => !isIndexTracked(token) || foundTokens.has(address))
+  )
 }

@@ -9,10 +9,10 @@ import { type LendingLog, readLog } from './log.ts'
 import { checkReplay } from './replay.ts'
 import type { LendingTarget } from './target.ts'
 
-/** What of a market's logs is asked for: see `Stream.filters`. */
-export function createFilters(place: LendingTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
-  const pool = place.contract.toLowerCase() as Hex
-  const addresses = [pool, ...place.tokens.keys()]
+/** Filters for the logs of a market: see `Stream.filters`. */
+export function createFilters(target: LendingTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
+  const pool = target.contract.toLowerCase() as Hex
+  const addresses = [pool, ...target.tokens.keys()]
   if (subjects === null) return [{ addresses, topics: [Object.values(TOPICS)] }]
   const wallets = subjects.map(toAddressTopic)
   const { supply, withdraw, borrow, repay, mint, burn, transfer, stableMint, stableBurn, deficit, liquidation } = TOPICS
@@ -23,26 +23,26 @@ export function createFilters(place: LendingTarget, subjects: readonly Hex[] | n
   ]
 }
 
-/** Rows of logs that these filters found: see `Stream.decode`. */
+/** Decodes the logs that these filters match: see `Stream.decode`. */
 export function decodeLogs(
-  place: LendingTarget,
+  target: LendingTarget,
   logs: readonly HistoryLog[],
   context: { readonly subjects: readonly Hex[] | null; readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]> },
 ): DecodedRows<LendingEvent> {
   const subjects = context.subjects === null ? null : new Set(context.subjects)
-  const assets = new Set([...place.tokens.values()].map(({ asset }) => asset))
+  const assets = new Set([...target.tokens.values()].map(({ asset }) => asset))
   const rows: LendingEvent[] = []
   const unsettled: Hex[] = []
-  const seen: LendingLog[] = []
+  const parsedLogs: LendingLog[] = []
   for (const [hash, transaction] of groupBy(logs, ({ transactionHash }) => transactionHash)) {
     const receipt = context.receipts.get(hash)
-    const read = (receipt ?? transaction).flatMap((log) => readLog(place, log) ?? [])
-    const settled = decodeTransaction(read, { subjects, isReceipt: receipt !== undefined, assets })
-    seen.push(...read)
-    if (settled === undefined) unsettled.push(hash)
-    else rows.push(...settled)
+    const parsed = (receipt ?? transaction).flatMap((log) => readLog(target, log) ?? [])
+    const decoded = decodeTransaction(parsed, { subjects, isReceipt: receipt !== undefined, assets })
+    parsedLogs.push(...parsed)
+    if (decoded === undefined) unsettled.push(hash)
+    else rows.push(...decoded)
   }
-  // Logs that only a receipt has are here as well by the time that nothing is unsettled.
-  if (unsettled.length === 0) checkReplay(seen, (wallet) => subjects === null || subjects.has(wallet))
+  // Once nothing is unsettled, the logs include those that only receipts have.
+  if (unsettled.length === 0) checkReplay(parsedLogs, (wallet) => subjects === null || subjects.has(wallet))
   return { rows, unsettled }
 }

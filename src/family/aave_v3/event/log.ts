@@ -4,7 +4,7 @@ import type { HistoryLog } from '../../../history/stream.ts'
 import { AAVE_EVENTS, type EventName } from './abi.ts'
 import type { LendingTarget, ReserveToken } from './target.ts'
 
-/** What one log of a market says. */
+/** A decoded log of a market. */
 interface MarketLog<Kind extends string> {
   readonly kind: Kind
   readonly log: HistoryLog
@@ -13,7 +13,7 @@ interface MarketLog<Kind extends string> {
 /** A wallet supplies, withdraws, borrows or repays. */
 export interface Action extends MarketLog<'supply' | 'withdraw' | 'borrow' | 'repay'> {
   readonly asset: Hex
-  /** Whose balance changes. */
+  /** Wallet whose balance changes. */
   readonly wallet: Hex
   /** Payer of a supply, receiver of a withdrawal or borrow, repayer. */
   readonly counterparty: Hex
@@ -56,11 +56,11 @@ export interface ReserveUpdate extends MarketLog<'update'> {
 export interface BalanceChange extends MarketLog<'change'> {
   readonly token: ReserveToken
   readonly wallet: Hex
-  /** What was added, without interest; below zero if it was taken away. 0: only interest was written down. */
+  /** Amount added, without interest; negative if removed. 0: only interest was stored. */
   readonly net: bigint
   /** Interest since the balance last changed. */
   readonly interest: bigint
-  /** The reserve's index; undefined for stable debt, which has a rate of its own. */
+  /** The reserve's index; undefined for stable debt, which has its own rate. */
   readonly indexRay: bigint | undefined
 }
 
@@ -74,23 +74,23 @@ export interface Transfer extends MarketLog<'transfer'> {
   readonly indexRay: bigint
 }
 
-/** One log of a market that matters. */
+/** A log of a market that history uses. */
 export type LendingLog = Action | Liquidation | Deficit | TreasuryMint | ReserveUpdate | BalanceChange | Transfer
 
 /**
- * What a log of a market says; undefined for one that does not matter here, or of a contract that is not the market's.
- * Throws `UpstreamError` if it has the topic of an event, but not its shape.
+ * Decodes a log of a market; undefined for another event, or for a contract that is not the market's. Throws
+ * `UpstreamError` if the log has the topic of an event, but not its shape.
  */
-export function readLog(place: LendingTarget, log: HistoryLog): LendingLog | undefined {
-  const token = place.tokens.get(log.address)
-  if (token === undefined && log.address !== place.contract.toLowerCase()) return undefined
-  const name = AAVE_EVENTS.nameOf(log)
+export function readLog(target: LendingTarget, log: HistoryLog): LendingLog | undefined {
+  const token = target.tokens.get(log.address)
+  if (token === undefined && log.address !== target.contract.toLowerCase()) return undefined
+  const name = AAVE_EVENTS.findName(log)
   if (name === undefined) return undefined
   return token === undefined ? readPoolLog(name, log) : readTokenLog(name, log, token)
 }
 
 function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, BalanceChange | Transfer> | undefined {
-  const { address, addressIn, word } = createLogFieldReader(log)
+  const { address, dataAddress: addressIn, word } = createLogFieldReader(log)
   const asset = address(1)
   switch (name) {
     case 'supply':
@@ -135,7 +135,7 @@ function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): Ba
     indexRay,
   })
   switch (name) {
-    // A burn of less than the interest appears as a mint of the rest, so the difference is what was added or taken.
+    // A burn of less than the interest is logged as a mint of the remainder: the difference is the amount moved.
     case 'mint':
       return change(address(2), word(0) - word(1), word(1), word(2))
     case 'burn':

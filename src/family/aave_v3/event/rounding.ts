@@ -1,15 +1,15 @@
 import { RAY } from '../../../finance/math/rate.ts'
 
 /**
- * How far an amount may be from what its token's log says: since 3.5 balances are rounded to whole scaled units, each
- * worth as much as the index says, and both the amount and the balance are rounded.
+ * True if two amounts differ by rounding only. Since 3.5 balances are rounded to whole scaled units, each worth the
+ * index, and both the amount and the balance are rounded.
  */
 export function isWithinRounding(a: bigint, b: bigint, indexRay: bigint = RAY): boolean {
-  const apart = a > b ? a - b : b - a
-  return apart <= getMaxRounding(indexRay)
+  const distance = a > b ? a - b : b - a
+  return distance <= getMaxRounding(indexRay)
 }
 
-/** The largest such distance. */
+/** The largest difference by rounding, smallest units. */
 export function getMaxRounding(indexRay: bigint): bigint {
   return indexRay / RAY + 2n
 }

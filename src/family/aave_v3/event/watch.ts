@@ -11,7 +11,7 @@ import { TOPICS } from './abi.ts'
 import { decodeLogs } from './decode.ts'
 import type { LendingTarget } from './target.ts'
 
-/** Events of the Pool that change what an account's holdings count for. Source: `IPool` 3.0 to 3.6. */
+/** Events of the Pool that change how an account's holdings count. Source: `IPool` 3.0 to 3.6. */
 const SWITCHES = createEventTable({
   collateralOn: 'ReserveUsedAsCollateralEnabled(address indexed, address indexed)',
   collateralOff: 'ReserveUsedAsCollateralDisabled(address indexed, address indexed)',
@@ -23,22 +23,22 @@ const SWITCHES = createEventTable({
 const { update: _, treasury: __, ...MOVES } = TOPICS
 
 const EVENTS = [...Object.values(MOVES), ...Object.values(SWITCHES.topics)]
-/** Nodes refuse filters of too many contracts; these events are rare enough to be asked of all. */
+/** Nodes refuse filters of too many contracts; these events are rare enough to request them of all contracts. */
 const CONTRACTS_MAX = 500
 
 /**
- * What finds every log that changes an account of these markets. Wallets are matched afterwards: they would make a filter
- * too long. Without places, or with too many contracts: the same of all contracts.
+ * Filter for every log that changes an account of these markets. Wallets are matched afterwards, because they would
+ * make the filter too long. Without targets, or with too many contracts, it matches all contracts.
  */
-export function createChangeFilter(places: readonly LendingTarget[]): LogFilter {
-  const contracts = contractsOf(places)
+export function createChangeFilter(targets: readonly LendingTarget[]): LogFilter {
+  const contracts = listContracts(targets)
   const isNarrow = contracts.length > 0 && contracts.length <= CONTRACTS_MAX
   return { addresses: isNarrow ? contracts : null, topics: [EVENTS] }
 }
 
 /** Wallets whose accounts the logs may have changed, lower case: all these events name them in topics. */
-export function listWallets(logs: readonly HistoryLog[], places: readonly LendingTarget[]): ReadonlySet<Hex> {
-  const contracts = new Set(contractsOf(places))
+export function listWallets(logs: readonly HistoryLog[], targets: readonly LendingTarget[]): ReadonlySet<Hex> {
+  const contracts = new Set(listContracts(targets))
   return new Set(
     logs.flatMap(({ address, topics: [event, ...named] }) =>
       event === undefined || !EVENTS.includes(event) || (contracts.size > 0 && !contracts.has(address))
@@ -48,20 +48,20 @@ export function listWallets(logs: readonly HistoryLog[], places: readonly Lendin
   )
 }
 
-function contractsOf(places: readonly LendingTarget[]): readonly Hex[] {
-  return places.flatMap(({ contract, tokens }) => [contract, ...tokens.keys()])
+function listContracts(targets: readonly LendingTarget[]): readonly Hex[] {
+  return targets.flatMap(({ contract, tokens }) => [contract, ...tokens.keys()])
 }
 
 /**
- * The events of a market in blocks that answers show, as its history would have them, each log once: of a liquidation the debt. `logs` are
- * all of the blocks that `createChangeFilter` found. Throws as `decodeLogs`.
+ * Events of a market that answers show, as in its history, with one event per log: the debt of a liquidation. `logs`
+ * are all logs of whole blocks that match `createChangeFilter`. Throws as `decodeLogs`.
  */
-export function listEvents(place: LendingTarget, logs: readonly HistoryLog[]): LendingEvent[] {
-  const here = new Set(contractsOf([place]))
-  const own = logs.filter(({ address }) => here.has(address))
+export function listEvents(target: LendingTarget, logs: readonly HistoryLog[]): LendingEvent[] {
+  const contracts = new Set(listContracts([target]))
+  const own = logs.filter(({ address }) => contracts.has(address))
   // A block holds whole transactions.
   const receipts = groupBy(own, ({ transactionHash }) => transactionHash)
-  const { rows } = decodeLogs(place, own, { subjects: null, receipts })
+  const { rows } = decodeLogs(target, own, { subjects: null, receipts })
   return rows.filter(({ kind, leg }) => leg === 0 && SHOWN.includes(kind))
 }
 

@@ -14,37 +14,37 @@ const BPS = 10_000n
 /** Debt ceilings and debts of isolation mode are in hundredths of a US dollar. */
 const ISOLATION_UNITS_PER_USD = 100n
 
-/** What figures need to know about a reserve. */
+/** A reserve's state that figures depend on. */
 export interface Reserve extends ReserveLimits {
   readonly id: number
   readonly supplyApyRay: bigint
   readonly borrowApyRay: bigint
   readonly isolationDebt: bigint
-  /** What the pool can pay out, token units. */
+  /** Amount the pool can pay out, token units. */
   readonly withdrawable: bigint
 }
 
-/** What a wallet has of one reserve, with the reserve's price for this wallet. */
-export interface Asset<Of extends Reserve = Reserve> extends Omit<RawHolding, 'reserve'> {
-  readonly reserve: Of
+/** A wallet's holding of one reserve, with the reserve's price for this wallet. */
+export interface Asset<R extends Reserve = Reserve> extends Omit<RawHolding, 'reserve'> {
+  readonly reserve: R
   /** Market units for a whole token. */
   readonly price: bigint
 }
 
-/** What a wallet has in one market. */
-export interface Account<Of extends Reserve = Reserve> {
+/** A wallet's account in one market. */
+export interface Account<R extends Reserve = Reserve> {
   /** Market units of one US dollar. */
   readonly unit: bigint
   readonly features: Features
   readonly data: AccountData
   /** Undefined outside eMode. */
   readonly category: RawCategory | undefined
-  readonly assets: readonly Asset<Of>[]
+  readonly assets: readonly Asset<R>[]
 }
 
 /** One asset on one side of an account, in the market's units. */
-export interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
-  readonly asset: Asset<Of>
+export interface Leg<R extends Reserve = Reserve> extends YieldLeg {
+  readonly asset: Asset<R>
   /** Token units. */
   readonly amount: bigint
 }
@@ -60,7 +60,7 @@ export function computeApy(rateRay: bigint): bigint {
   return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)
 }
 
-/** The price of a reserve for an account: before 3.2 an eMode could have one for all its assets in place of their own. */
+/** The price of a reserve for an account: before 3.2 an eMode could replace the prices of its assets by one. */
 export function getAccountPrice(
   reserve: Pick<Reserve, 'id' | 'legacyCategory'>,
   account: Pick<Account, 'category' | 'features'>,
@@ -86,7 +86,7 @@ export function isInCategory(
  * @source Aave V3 `GenericLogic._getUserBalanceInBaseCurrency`
  * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
  */
-export function computeSupplies<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
+export function computeSupplies<R extends Reserve>({ assets }: Account<R>): Leg<R>[] {
   return assets
     .filter(({ supplied }) => supplied > 0n)
     .map((asset) => ({
@@ -104,15 +104,15 @@ export function computeSupplies<Of extends Reserve>({ assets }: Account<Of>): Le
  * @source Aave V3 `GenericLogic._getUserDebtInBaseCurrency`
  * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
  */
-export function computeBorrows<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
+export function computeBorrows<R extends Reserve>({ assets }: Account<R>): Leg<R>[] {
   return assets.flatMap((asset) => {
     const { reserve, variableDebt, stableDebt, stableRateRay, price } = asset
-    const owed = (amount: bigint, apyRay: bigint) => {
+    const toLegs = (amount: bigint, apyRay: bigint) => {
       const value = mulDivUp(amount, price, pow10(reserve.decimals))
       return amount === 0n ? [] : [{ asset, amount, value, apyRay }]
     }
-    const variable = owed(variableDebt, reserve.borrowApyRay)
-    return stableDebt === 0n ? variable : [...variable, ...owed(stableDebt, computeApy(stableRateRay))]
+    const variable = toLegs(variableDebt, reserve.borrowApyRay)
+    return stableDebt === 0n ? variable : [...variable, ...toLegs(stableDebt, computeApy(stableRateRay))]
   })
 }
 
@@ -150,8 +150,8 @@ export function getHealthFactor({ data: { totalDebt, healthFactorWad } }: Pick<A
 
 /** Legs in the unit of `computeTotals`. */
 export function yieldLegs(account: Account): YieldLegs {
-  const scaled = ({ value, apyRay }: YieldLeg): YieldLeg => ({ value: value * WAD, apyRay })
-  return { supplies: computeSupplies(account).map(scaled), borrows: computeBorrows(account).map(scaled) }
+  const scaleLeg = ({ value, apyRay }: YieldLeg): YieldLeg => ({ value: value * WAD, apyRay })
+  return { supplies: computeSupplies(account).map(scaleLeg), borrows: computeBorrows(account).map(scaleLeg) }
 }
 
 /**
@@ -180,7 +180,7 @@ export function safeBorrow(account: Account, target: Rational): Rational {
  */
 export function safeWithdraw(account: Account, target: Rational): Rational {
   const { data, unit } = account
-  const collaterals = collateralsOf(account)
+  const collaterals = listCollaterals(account)
   const perUsd = unit * WAD
   if (data.totalDebt === 0n) {
     return rational(
@@ -189,9 +189,9 @@ export function safeWithdraw(account: Account, target: Rational): Rational {
     )
   }
   const limit = liquidationLimit(account)
-  const weight = (group: readonly Collateral[]): bigint =>
+  const computeWeight = (group: readonly Collateral[]): bigint =>
     group.reduce((sum, { value, thresholdBps }) => sum + value * thresholdBps, 0n)
-  const whole = weight(collaterals)
+  const whole = computeWeight(collaterals)
   if (limit === 0n || whole === 0n) return ZERO
   // In units of limit × target's denominator.
   let room = limit * target.denominator - target.numerator * data.totalDebt * WAD
@@ -199,13 +199,13 @@ export function safeWithdraw(account: Account, target: Rational): Rational {
   for (const hasLtv of [false, true]) {
     const group = collaterals.filter((each) => each.hasLtv === hasLtv)
     if (room <= 0n) break
-    const groupLimit = (limit * target.denominator * weight(group)) / whole
+    const groupLimit = (limit * target.denominator * computeWeight(group)) / whole
     const isAll = room >= groupLimit
-    const part = ({ value, payable }: Collateral): bigint => {
-      const wanted = isAll ? value * WAD : (value * WAD * room) / groupLimit
-      return minBigint(wanted, payable * WAD)
+    const computePart = ({ value, payable }: Collateral): bigint => {
+      const proportional = isAll ? value * WAD : (value * WAD * room) / groupLimit
+      return minBigint(proportional, payable * WAD)
     }
-    taken += group.reduce((sum, each) => sum + part(each), 0n)
+    taken += group.reduce((sum, each) => sum + computePart(each), 0n)
     if (!isAll || group.some(({ value, payable }) => payable < value)) break
     room -= groupLimit
   }
@@ -213,8 +213,8 @@ export function safeWithdraw(account: Account, target: Rational): Rational {
 }
 
 /**
- * Σ collateral × liquidation threshold, in 10^-18 of a market unit. With debt it is what the pool's health factor
- * says. Without debt it is summed here, if the sum gives the pool's average. If not, the average itself is used, as in
+ * Σ collateral × liquidation threshold, in 10^-18 of a market unit. With debt it follows from the pool's health factor.
+ * Without debt it is summed here, if the sum gives the pool's average. If not, the average itself is used, as in
  * versions before 3.6: it is truncated, so it never overstates the limit.
  */
 function liquidationLimit(account: Account): bigint {
@@ -222,7 +222,7 @@ function liquidationLimit(account: Account): bigint {
   const { totalCollateral, totalDebt, healthFactorWad, liquidationThresholdBps } = data
   if (totalDebt > 0n) return healthFactorWad * totalDebt
   if (totalCollateral === 0n) return 0n
-  const sum = collateralsOf(account).reduce((all, { value, thresholdBps }) => all + value * thresholdBps, 0n)
+  const sum = listCollaterals(account).reduce((all, { value, thresholdBps }) => all + value * thresholdBps, 0n)
   const isExact = features.zeroLtvEModes && sum / totalCollateral === liquidationThresholdBps
   return ((isExact ? sum : totalCollateral * liquidationThresholdBps) * WAD) / BPS
 }
@@ -236,7 +236,7 @@ interface Collateral {
   readonly hasLtv: boolean
 }
 
-function collateralsOf(account: Account): Collateral[] {
+function listCollaterals(account: Account): Collateral[] {
   return account.assets
     .filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
     .map((asset) => {
@@ -275,7 +275,7 @@ function hasLtv(reserve: Reserve, account: Account): boolean {
   return !category.isolated && reserve.ltvBps > 0n
 }
 
-/** What may still be borrowed in isolation mode, US dollars; undefined outside it. Source: `IsolationModeLogic`. */
+/** Remaining debt ceiling in isolation mode, US dollars; undefined outside it. Source: `IsolationModeLogic`. */
 function isolationRoom({ assets, features }: Account): Rational | undefined {
   const collaterals = assets.filter(({ isCollateral }) => isCollateral)
   const [only] = collaterals

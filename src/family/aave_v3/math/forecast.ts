@@ -4,12 +4,12 @@ import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Account, type Asset, getLiquidationThreshold, type Reserve } from './account.ts'
 
 const BPS = 10_000n
-/** Amounts of all reserves are brought to so many decimals. */
+/** Decimals to which amounts of all reserves are scaled. */
 const SCALE = 36
-/** Below so many market units, a thousandth of a cent, the pool's rounding decides figures. */
+/** Below this total in market units, a thousandth of a cent, the pool's rounding decides figures. */
 const DUST = 1_000n
 
-/** An account as it was, of which prices alone make figures. */
+/** An account as last read, from which new prices give new figures. */
 export interface AccountMemo {
   readonly market: string
   /** Market units of one US dollar. */
@@ -17,7 +17,7 @@ export interface AccountMemo {
   readonly legs: readonly MemoLeg[]
 }
 
-/** What it has of one reserve, in 10^-36 of a whole token. */
+/** An account's holding of one reserve, in 10^-36 of a whole token. */
 interface MemoLeg {
   readonly asset: Address
   readonly supplied: bigint
@@ -27,41 +27,40 @@ interface MemoLeg {
   readonly isCollateral: boolean
 }
 
-/** Of a wallet that has nothing. */
+/** Memo of a wallet without any position. */
 export const NO_LEGS: AccountMemo = { market: '', unit: 1n, legs: [] }
 
 type NamedAccount = Account<Reserve & { readonly asset: Address }> & { readonly market: string }
 
 /**
- * What is remembered of an account; undefined if it cannot be foreseen: its prices are not those of its reserves, as in
- * some old eModes, or it is dust.
+ * Memo of an account; undefined if its figures cannot be forecast: its prices are not those of its reserves, as in some
+ * old eModes, or it is dust.
  */
 export function createMemo(account: NamedAccount): AccountMemo | undefined {
   const { market, unit, assets, category, data } = account
   const isDust = [data.totalCollateral, data.totalDebt].some((total) => total > 0n && total < DUST)
   if (isDust || (category?.price ?? 0n) > 0n) return undefined
-  return { market, unit, legs: assets.map((asset) => legOf(asset, account)) }
+  return { market, unit, legs: assets.map((asset) => toLeg(asset, account)) }
 }
 
-function legOf(
+function toLeg(
   { reserve, supplied, variableDebt, stableDebt, isCollateral }: Asset<Reserve & { readonly asset: Address }>,
   account: NamedAccount,
 ): MemoLeg {
-  const scaled = (amount: bigint): bigint => (amount * pow10(SCALE)) / pow10(reserve.decimals)
+  const scale = (amount: bigint): bigint => (amount * pow10(SCALE)) / pow10(reserve.decimals)
   const thresholdBps = getLiquidationThreshold(reserve, account)
   return {
     asset: reserve.asset,
-    supplied: scaled(supplied),
-    debt: scaled(variableDebt + stableDebt),
+    supplied: scale(supplied),
+    debt: scale(variableDebt + stableDebt),
     thresholdBps: isCollateral ? thresholdBps : 0n,
     isCollateral: isCollateral && (thresholdBps > 0n || account.features.zeroLtvEModes),
   }
 }
 
 /**
- * About what an account comes to at these prices, market units for a whole token. It leaves out the interest since the
- * account was read, which is far below what anybody would call near a threshold, and what governance changed. Undefined
- * if a price is missing.
+ * Approximate totals of an account at these prices, market units for a whole token. Ignores interest since the last
+ * read (negligible near a threshold) and governance changes. Undefined if a price is missing.
  */
 export function forecast({ unit, legs }: AccountMemo, prices: ReadonlyMap<Address, bigint>) {
   let [supplied, collateral, debt, limit] = [0n, 0n, 0n, 0n]

@@ -1,4 +1,4 @@
-/** What a version of the contracts can do. */
+/** Features of a version of the contracts. */
 export interface Features {
   /** 3.2 and later: an eMode names its assets by bitmap, and one asset may be in several. */
   readonly liquidEModes: boolean
@@ -8,7 +8,7 @@ export interface Features {
   readonly isolatedEModes: boolean
 }
 
-/** What a reserve's configuration bits say. Source: `ReserveConfiguration`, the same bits in every version. */
+/** Limits from a reserve's configuration bits. Source: `ReserveConfiguration`, the same bits in every version. */
 export interface ReserveLimits {
   readonly ltvBps: bigint
   readonly liquidationThresholdBps: bigint
@@ -21,7 +21,7 @@ export interface ReserveLimits {
   readonly debtCeiling: bigint
 }
 
-/** Reads the bits of `ReserveConfigurationMap`. */
+/** Decodes the bits of `ReserveConfigurationMap`. */
 export function decodeLimits(configuration: bigint): ReserveLimits {
   const bits = (from: bigint, count: bigint): bigint => (configuration >> from) & ((1n << count) - 1n)
   return {
@@ -36,7 +36,7 @@ export function decodeLimits(configuration: bigint): ReserveLimits {
 
 /** An eMode category that at least one of the wallets is in. */
 export interface RawCategory {
-  /** Index into the markets that were asked for. */
+  /** Index into the requested markets. */
   readonly market: number
   readonly id: number
   readonly answered: boolean
@@ -45,11 +45,11 @@ export interface RawCategory {
   readonly collateralBitmap: bigint
   readonly zeroLtvBitmap: bigint
   readonly isolated: boolean
-  /** Market units for a whole token of every asset in it, 0 if each has its own price. Only before 3.2. */
+  /** Market units for a whole token of every asset of the category, 0 if each has its own price. Only before 3.2. */
   readonly price: bigint
 }
 
-/** What `Pool.getUserAccountData` answers; money in market units, percentages in hundredths of a percent. */
+/** Result of `Pool.getUserAccountData`; money in market units, percentages in hundredths of a percent. */
 export interface AccountData {
   readonly totalCollateral: bigint
   readonly totalDebt: bigint
@@ -60,9 +60,9 @@ export interface AccountData {
   readonly healthFactorWad: bigint
 }
 
-/** What a wallet has of one reserve, token units. */
+/** A wallet's holding of one reserve, token units. */
 export interface RawHolding {
-  /** Its index in the pool, which bitmaps use. */
+  /** Index of the reserve in the pool, which bitmaps use. */
   readonly reserve: number
   /** True if the wallet uses it as collateral. */
   readonly isCollateral: boolean

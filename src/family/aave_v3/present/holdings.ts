@@ -7,13 +7,13 @@ import { decodeLimits, type RawCategory } from '../math/state.ts'
 import type { RawMarket, RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 
-/** Digits of the powers of ten that a market may count one US dollar in. */
+/** Maximum number of digits of a market's unit, which must be a power of ten. */
 const UNIT_DIGITS_MAX = 38
 
-/** What one wallet holds in markets, with the tokens of the reserves that it holds. */
+/** A reading of one wallet, with the tokens of the reserves that it holds. */
 type WalletRead = RawRead & { readonly tokens: readonly RawReserveTokens[] }
 
-/** What a wallet supplies and owes in each market, as rows of a portfolio. A debt at each of two rates is one row. */
+/** A wallet's supplies and debts in each market, as rows of a portfolio. Stable and variable debt are one row. */
 export function toHoldings(read: WalletRead, deployments: readonly AaveV3Deployment[]): Holding[] {
   return read.accounts.flatMap((account) => {
     const market = read.markets[account.market]
@@ -21,38 +21,41 @@ export function toHoldings(read: WalletRead, deployments: readonly AaveV3Deploym
     if (market === undefined || deployment === undefined) return []
     const category = read.categories.find(({ market, id }) => market === account.market && id === account.category)
     return account.holdings.flatMap((holding) => {
-      const isIts = (each: { readonly market: number; readonly id: number }) =>
+      const isSameReserve = (each: { readonly market: number; readonly id: number }) =>
         each.market === account.market && each.id === holding.reserve
-      const reserve = read.reserves.find(isIts)
+      const reserve = read.reserves.find(isSameReserve)
       if (reserve === undefined) return []
-      const price = priceOf(reserve, { market, category })
-      const token = tokenOf(reserve, read.tokens.find(isIts))
+      const price = getPrice(reserve, { market, category })
+      const token = toHeldToken(reserve, read.tokens.find(isSameReserve))
       const position = { family: 'aave-v3', market_id: deployment.market }
-      const row = (kind: Holding['kind'], amount: bigint): Holding[] =>
+      const toRows = (kind: Holding['kind'], amount: bigint): Holding[] =>
         amount === 0n ? [] : [{ kind, token, amount, price, position }]
-      return [...row('supplied', holding.supplied), ...row('borrowed', holding.variableDebt + holding.stableDebt)]
+      return [...toRows('supplied', holding.supplied), ...toRows('borrowed', holding.variableDebt + holding.stableDebt)]
     })
   })
 }
 
-/** Supply and debt tokens of the reserves that a wallet holds: what they are worth is in its rows. */
+/** Supply and debt tokens of the reserves that a wallet holds: the rows already contain their value. */
 export function getMarketTokens({ tokens }: WalletRead): Address[] {
   return tokens
     .flatMap((each) => [each.supplyToken, each.stableDebtToken, each.variableDebtToken])
     .filter((token) => token !== zeroAddress)
 }
 
-function tokenOf({ asset, symbol, configuration }: RawReserve, named: RawReserveTokens | undefined): Holding['token'] {
+function toHeldToken(
+  { asset, symbol, configuration }: RawReserve,
+  reserveTokens: RawReserveTokens | undefined,
+): Holding['token'] {
   return {
     address: asset,
     symbol: toTokenDisplayText(decodeTokenText(symbol)),
-    name: toTokenDisplayText(decodeTokenText(named?.name)),
+    name: toTokenDisplayText(decodeTokenText(reserveTokens?.name)),
     decimals: decodeLimits(configuration).decimals,
   }
 }
 
 /** The price of the market's oracle. */
-function priceOf(
+function getPrice(
   { id, configuration, price = 0n }: RawReserve,
   { market: { unit, features }, category }: { readonly market: RawMarket; readonly category: RawCategory | undefined },
 ): UsdPriceOutcome {

@@ -20,10 +20,10 @@ import type { Position, WalletPositions } from '../read/position.ts'
 import { withBreakdown } from './parts.ts'
 import type { PresentedPosition } from './schema.ts'
 
-/** How a wallet's positions are shown: `target` is a health factor in decimal digits. */
+/** Options for presenting a wallet's positions; `target` is a health factor in decimal digits. */
 interface PresentOptions {
   readonly target: string
-  /** With what each asset counts for. */
+  /** True to add the breakdown by asset. */
   readonly full?: boolean
 }
 
@@ -36,11 +36,11 @@ export function presentWallet(
     chain_id: chainId,
     wallet: checksumAddress(wallet),
     positions: positions.map((position) => {
-      const shown = presentPosition(position)
-      return full ? withBreakdown(shown, position) : shown
+      const presented = presentPosition(position)
+      return full ? withBreakdown(presented, position) : presented
     }),
     calculations: positions.map((position) =>
-      presentCalculations(lendingOf(position), {
+      presentCalculations(toLending(position), {
         target,
         healthFactor: toSnapshotFigures(position).healthFactor,
         safeBorrow: (aim) => safeBorrow(position, aim),
@@ -50,7 +50,7 @@ export function presentWallet(
   }
 }
 
-/** The same, with only the figures that the batch answers. */
+/** The same with only the figures of the batch. */
 export function presentReduced({ chainId, wallet, positions }: WalletPositions, target: string) {
   return {
     chain_id: chainId,
@@ -61,12 +61,12 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
     }),
     calculations: positions.map((position) => {
       const { healthFactor } = toSnapshotFigures(position)
-      return presentReducedCalculations(lendingOf(position), { target, healthFactor })
+      return presentReducedCalculations(toLending(position), { target, healthFactor })
     }),
   }
 }
 
-/** What a snapshot says of a position, in the words of the list. The health factor is the pool's own. */
+/** Figures of a position for a snapshot, in the format of the list. The health factor is the pool's own. */
 export const toSnapshotFigures = memoize((position: Position) => {
   const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(computeTotals(position))
   return {
@@ -101,4 +101,4 @@ const presentPosition = memoize((position: Position): PresentedPosition => {
   }
 })
 
-const lendingOf = memoize((position: Position) => ({ totals: computeTotals(position), ...yieldLegs(position) }))
+const toLending = memoize((position: Position) => ({ totals: computeTotals(position), ...yieldLegs(position) }))

@@ -41,10 +41,10 @@ export const listOutput = v.strictObject({
   pagination,
 })
 
-const briefly = walletPositions(walletPlace, {
+const reducedPositions = walletPositions(walletPlace, {
   position: v.strictObject({ marketId: v.string(), healthFactor, netWorthUSD: usd }),
   calculations: reducedCalculations,
 })
 
 /** Success body of the batch, without `request_id`. */
-export const batchOutput = v.strictObject({ data: v.array(briefly), pagination })
+export const batchOutput = v.strictObject({ data: v.array(reducedPositions), pagination })

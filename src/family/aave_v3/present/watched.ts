@@ -4,7 +4,7 @@ import { computeTotals, getHealthFactor } from '../math/account.ts'
 import { createMemo, NO_LEGS } from '../math/forecast.ts'
 import type { Position } from '../read/position.ts'
 
-/** What triggers see of a position. */
+/** The confirmed figures of a position, for triggers. */
 export function toConfirmedFigures(position: Position): ConfirmedFigures {
   return createWatchedLending(
     { healthFactor: getHealthFactor(position), totals: computeTotals(position) },
@@ -12,5 +12,5 @@ export function toConfirmedFigures(position: Position): ConfirmedFigures {
   )
 }
 
-/** The same of a wallet that has nothing in a market. */
+/** Confirmed figures of a wallet without a position in a market. */
 export const EMPTY_CONFIRMED = createWatchedLending(EMPTY_LENDING, NO_LEGS)

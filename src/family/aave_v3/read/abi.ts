@@ -11,31 +11,31 @@ const READ_NAMED = toFunctionSelector('readNamed(address[] providers, address[] 
 const TOUCHED = toFunctionSelector('touched(address provider, address[] wallets)')
 
 /** Call data to read the positions of `wallets` in the markets of `providers`. `bytesMax` limits the answer, bytes. */
-export function encodeRead(question: {
+export function encodeRead(query: {
   readonly providers: readonly Address[]
   readonly wallets: readonly Address[]
   readonly bytesMax: number
 }): Hex {
-  const { providers, wallets, bytesMax } = question
+  const { providers, wallets, bytesMax } = query
   return encodeCall(READ, encodeArray(providers), encodeArray(wallets), BigInt(bytesMax))
 }
 
-/** Call data to read what one wallet holds in the markets of `providers`, with the names of its tokens. */
+/** Call data to read one wallet's holdings in the markets of `providers`, with the names of its tokens. */
 export function encodeNamed(providers: readonly Address[], wallet: Address): Hex {
   return encodeCall(READ_NAMED, encodeArray(providers), encodeArray([wallet]), UINT256_MAX)
 }
 
-/** Call data to ask whether wallets ever had a movement of a supply token in the market of a provider. */
+/** Call data to read whether wallets ever had a movement of a supply token in the market of a provider. */
 export function encodeHasMovements(provider: Address, wallets: readonly Address[]): Hex {
   return encodeCall(TOUCHED, provider, encodeArray(wallets))
 }
 
-/** Whether each wallet had one; undefined if the market does not answer. Throws `UpstreamError` for another layout. */
+/** Decodes whether each wallet had one; undefined without an answer. Throws `UpstreamError` for another layout. */
 export function decodeHasMovements(answer: Hex) {
   const { from, block, taken } = decodeLensPage(answer)
   const answered = from.number(1) === 1
   const marks = Array.from({ length: taken }, () => from.number(1))
-  if (marks.includes(2)) throw new UpstreamError('A supply token does not say when it last moved')
+  if (marks.includes(2)) throw new UpstreamError('Cannot read movements: a supply token does not return its last index')
   return { block, touched: answered ? marks.map((mark) => mark === 1) : undefined }
 }
 
@@ -47,22 +47,22 @@ export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
 /** A wallet whose account in a market could not be read. */
 export type BrokenAccount = ReturnType<typeof readBroken>
 
-/** One market, in the order in which it was asked for. */
+/** A market, in the order of the request. */
 export type RawMarket = ReturnType<typeof readMarket>
 
-/** A reserve that at least one of the wallets holds or has switched on. */
+/** A reserve that at least one of the wallets holds or has enabled as collateral. */
 export type RawReserve = ReturnType<typeof readReserve>
 
-/** The tokens of a reserve, and what its asset calls itself. */
+/** The tokens of a reserve and the name of its asset. */
 export type RawReserveTokens = ReturnType<typeof readTokens>
 
-/** What one wallet has in one market; `wallet` and `market` are indexes into what was asked. */
+/** A wallet's account in one market; `wallet` and `market` are indexes into the request. */
 export type RawAccount = Readonly<ReturnType<typeof readAccount>>
 
-/** The result of one reading of a chain; the same for every way of reading. */
+/** The result of one reading of a chain; the same for every mode of reading. */
 export interface RawRead {
   readonly block: Block
-  /** Wallets that this page covers, those without anything included. */
+  /** Number of wallets that this page covers, including those without a position. */
   readonly taken: number
   readonly markets: readonly RawMarket[]
   readonly reserves: readonly RawReserve[]
@@ -71,10 +71,10 @@ export interface RawRead {
   readonly broken: readonly BrokenAccount[]
 }
 
-/** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
+/** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for another layout. */
 export function decodeLens(answer: Hex): RawRead {
   return decode(answer, () => {
-    throw new UpstreamError('Cannot decode the lens: it sends what it was not asked for')
+    throw new UpstreamError('Cannot decode the lens: unexpected token record')
   })
 }
 
@@ -92,7 +92,7 @@ function decode(answer: Hex, takeTokens: (from: LensCursor) => void): RawRead {
   const categories: RawCategory[] = []
   const accounts: RawAccount[] = []
   const broken: BrokenAccount[] = []
-  while (!from.atEnd()) {
+  while (!from.isAtEnd()) {
     const tag = from.number(1)
     if (tag === 1) reserves.push(readReserve(from))
     else if (tag === 2) categories.push(readCategory(from))
@@ -102,13 +102,13 @@ function decode(answer: Hex, takeTokens: (from: LensCursor) => void): RawRead {
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
   if ([...accounts, ...broken].some(({ wallet }) => wallet >= taken)) {
-    throw new UpstreamError('Cannot decode the lens: it tells of a wallet beyond its page')
+    throw new UpstreamError('Cannot decode the lens: a record names a wallet beyond the page')
   }
   return { block, taken, markets, reserves, categories, accounts, broken }
 }
 
 function readMarket(from: LensCursor) {
-  // It does not answer, too, if it does not count in US dollars.
+  // The flag is also unset if the market does not count in US dollars.
   const answered = from.number(1) === 1
   /** Units of one US dollar in prices and account figures. */
   const unit = from.uint(16)
@@ -124,7 +124,7 @@ function readMarket(from: LensCursor) {
 function readReserve(from: LensCursor) {
   const reserve = {
     market: from.number(1),
-    /** Its index in the pool, which bitmaps use. */
+    /** Index of the reserve in the pool, which bitmaps use. */
     id: from.number(2),
     asset: from.address(),
     /** The bits of `ReserveConfigurationMap`. */
@@ -140,9 +140,9 @@ function readReserve(from: LensCursor) {
     ...reserve,
     /** Market units for a whole token, undefined if the oracle fails. */
     price: priced ? price : undefined,
-    /** What the pool can pay out, token units. */
+    /** Amount the pool can pay out, token units. */
     withdrawable: from.uint(16),
-    /** First bytes of what `symbol` returned; undefined if it failed or answered far too much. */
+    /** First bytes of the result of `symbol`; undefined if it failed or returned far too much. */
     symbol: from.text(),
   }
 }
@@ -162,7 +162,7 @@ function readCategory(from: LensCursor): RawCategory {
 }
 
 function readAccount(from: LensCursor) {
-  // The category is 0 outside eMode; there is no data if the pool does not answer it.
+  // The category is 0 outside eMode; the data is missing if the pool does not answer.
   const [wallet, market, category] = [from.number(4), from.number(1), from.number(1)]
   const data = from.number(1) === 1 ? readAccountData(from) : undefined
   const holdings = Array.from({ length: from.number(1) }, () => readHolding(from))

@@ -144,8 +144,8 @@ contract Lens is LensPage {
     }
 
     /// Whether each wallet ever had a movement of a supply token in one market: a supply token keeps the index of the
-    /// last one for ever, and nobody owes without having supplied. Header as above without markets, then u8 1 if the
-    /// market answered, then for each wallet u8 1 if it had one, 2 if a token does not answer.
+    /// last one for ever, and a wallet cannot owe without having supplied. Header as above without markets, then u8 1 if
+    /// the market answered, then for each wallet u8 1 if it had one, 2 if a token does not answer.
     function touched(address provider, address[] calldata wallets) external view {
         Page memory page;
         page.question = reserve(64);

@@ -13,71 +13,71 @@ export interface NamedReserve extends Reserve {
   readonly symbol: string
 }
 
-/** What a wallet has in one market and everything that its figures depend on, at one block. */
+/** A wallet's position in one market with all inputs of its figures, at one block. */
 export interface Position extends Account<NamedReserve> {
   readonly market: string
 }
 
-/** A wallet that has something on a chain: its markets in the order of configuration. */
+/** A wallet with at least one position on a chain; markets in the order of configuration. */
 export interface WalletPositions {
   readonly chainId: number
   readonly wallet: Address
   readonly positions: readonly Position[]
 }
 
-/** A market that cannot say what a wallet's position in it is worth. */
+/** A market in which a wallet's position cannot be valued. */
 export interface UnvaluedMarket {
   readonly chainId: number
   readonly wallet: Address
   readonly market: string
-  /** What is wrong, in words that follow "because". */
-  readonly because: string
+  /** The reason, in words that follow "because". */
+  readonly reason: string
 }
 
-/** What a reading of one chain means. A wallet without any position is in neither list. */
+/** The interpreted reading of one chain. A wallet without any position is in neither list. */
 export interface ChainRead {
   readonly block: Block
-  /** In the order in which the wallets were asked for. */
+  /** In the order of the requested wallets. */
   readonly wallets: readonly WalletPositions[]
   readonly unanswerable: readonly UnvaluedMarket[]
 }
 
-const BROKEN_BECAUSE = {
-  configuration: 'the pool does not say what the wallet uses',
+const BROKEN_REASONS = {
+  configuration: "the pool does not return the wallet's configuration",
   supplied: 'a supply token does not answer',
   debt: 'a debt token does not answer',
-  category: 'the pool does not say which eMode the wallet is in',
+  category: "the pool does not return the wallet's eMode",
 } as const
 
-/** Interprets a reading: names and prices what each wallet holds. Throws `UpstreamError` if it is incomplete. */
+/** Interprets a reading: names and values each wallet's holdings. Throws `UpstreamError` if it is incomplete. */
 export function interpret(
   read: RawRead,
   { deployments, wallets }: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
 ): ChainRead {
   const { chainId } = read.block
   const facts = {
-    reserves: new Map(read.reserves.map((raw) => [keyOf(raw), { reserve: reserveFrom(raw), price: raw.price ?? 0n }])),
-    categories: new Map(read.categories.map((raw) => [keyOf(raw), raw])),
+    reserves: new Map(read.reserves.map((raw) => [getKey(raw), { reserve: toReserve(raw), price: raw.price ?? 0n }])),
+    categories: new Map(read.categories.map((raw) => [getKey(raw), raw])),
   }
   const positions = new Map<number, Position[]>()
   const unanswerable: UnvaluedMarket[] = read.broken.map(({ wallet, market, part }) => ({
     chainId,
-    wallet: sent(wallets[wallet]),
-    market: sent(deployments[market]).market,
-    because: BROKEN_BECAUSE[part],
+    wallet: requireSent(wallets[wallet]),
+    market: requireSent(deployments[market]).market,
+    reason: BROKEN_REASONS[part],
   }))
   for (const account of read.accounts) {
-    const { market } = sent(deployments[account.market])
-    const outcome = accountFrom(account, { ...facts, market: sent(read.markets[account.market]) })
+    const { market } = requireSent(deployments[account.market])
+    const outcome = valueAccount(account, { ...facts, market: requireSent(read.markets[account.market]) })
     if (typeof outcome === 'string') {
-      unanswerable.push({ chainId, wallet: sent(wallets[account.wallet]), market, because: outcome })
+      unanswerable.push({ chainId, wallet: requireSent(wallets[account.wallet]), market, reason: outcome })
     } else positions.set(account.wallet, [...(positions.get(account.wallet) ?? []), { ...outcome, market }])
   }
-  const found = wallets.flatMap((wallet, index) => {
+  const walletPositions = wallets.flatMap((wallet, index) => {
     const held = positions.get(index)
     return held === undefined ? [] : [{ chainId, wallet, positions: held }]
   })
-  return { block: read.block, wallets: found, unanswerable }
+  return { block: read.block, wallets: walletPositions, unanswerable }
 }
 
 interface AccountContext {
@@ -86,32 +86,32 @@ interface AccountContext {
   readonly categories: ReadonlyMap<string, RawCategory>
 }
 
-/** The account, or why it has no value, in words that follow "because". */
-function accountFrom(
+/** The valued account, or the reason why it has no value, in words that follow "because". */
+function valueAccount(
   raw: RawAccount,
   { market, reserves, categories }: AccountContext,
 ): Account<NamedReserve> | string {
   const category =
-    raw.category === 0 ? undefined : sent(categories.get(keyOf({ market: raw.market, id: raw.category })))
-  if (category?.answered === false) return 'the pool does not answer about the eMode that the wallet is in'
+    raw.category === 0 ? undefined : requireSent(categories.get(getKey({ market: raw.market, id: raw.category })))
+  if (category?.answered === false) return "the pool does not return the category of the wallet's eMode"
   const account = { unit: market.unit, features: market.features, category }
   const assets: Asset<NamedReserve>[] = []
   for (const { reserve: id, ...holding } of raw.holdings) {
-    const { reserve, price: own } = sent(reserves.get(keyOf({ market: raw.market, id })))
-    const price = getAccountPrice(reserve, account, own)
+    const { reserve, price: ownPrice } = requireSent(reserves.get(getKey({ market: raw.market, id })))
+    const price = getAccountPrice(reserve, account, ownPrice)
     const isHeld = holding.supplied + holding.variableDebt + holding.stableDebt > 0n
-    if (price === 0n && isHeld) return `reserve ${nameOf(reserve)} has no price`
+    if (price === 0n && isHeld) return `reserve ${formatName(reserve)} has no price`
     assets.push({ ...holding, reserve, price })
   }
   if (raw.data === undefined) return 'the pool cannot value the account'
   return { ...account, data: raw.data, assets }
 }
 
-function nameOf({ symbol, asset }: NamedReserve): string {
+function formatName({ symbol, asset }: NamedReserve): string {
   return symbol === '' ? asset : `${symbol} (${asset})`
 }
 
-function reserveFrom(raw: RawReserve): NamedReserve {
+function toReserve(raw: RawReserve): NamedReserve {
   return {
     id: raw.id,
     asset: raw.asset,
@@ -124,12 +124,12 @@ function reserveFrom(raw: RawReserve): NamedReserve {
   }
 }
 
-function keyOf({ market, id }: { readonly market: number; readonly id: number }): string {
+function getKey({ market, id }: { readonly market: number; readonly id: number }): string {
   return `${market}:${id}`
 }
 
-/** Something that the lens refers to. */
-function sent<T>(fact: T | undefined): T {
-  if (fact === undefined) throw new UpstreamError('Cannot decode the lens: it refers to what it did not send')
+/** Requires a record that the lens refers to. Throws `UpstreamError` if it is missing. */
+function requireSent<T>(fact: T | undefined): T {
+  if (fact === undefined) throw new UpstreamError('Cannot decode the lens: a record refers to a missing one')
   return fact
 }

@@ -16,156 +16,159 @@ import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
 import { readWallets } from './read_lens.ts'
 
-/** Time for one chain over all its pages and tries. */
+/** Time for one chain over all its pages and attempts. */
 const BUDGET_MS = 4_500
-/** Readings are kept until the next block: at most this many over all chains, and at most this many bytes. */
+/** Readings are cached until the next block: at most this many over all chains, and at most this many bytes. */
 const CACHE_ENTRIES_MAX = 2_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
-/** About how much memory a read, a position and one of its assets take. */
+/** Approximate memory of a read, a position and one of its assets. */
 const READ_BYTES = 2_048
 const POSITION_BYTES = 1_024
 const ASSET_BYTES = 512
 
-/** Where a chain's markets are read. */
+/** Client, deployments and block for reading a chain's markets. */
 export type AaveV3Target = FamilyTarget<AaveV3Deployment>
 
 /** Reads lending positions, each chain at one block. */
 export type LendingReader = ReturnType<typeof createLendingReader>
 
-/** Makes a reader over the chains that are configured and have deployments. */
+/** Creates a reader over the configured chains that have deployments. */
 export function createLendingReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly clock: Clock
 }) {
   const { clients, clock } = options
-  const places = createTargets(clients, options.deployments)
-  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
+  const targets = createTargets(clients, options.deployments)
+  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf: getReadBytes }
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
 
-  /** How one endpoint is asked something of a place. */
-  function attemptAt<T>({ client, block: at }: AaveV3Target, read: (lens: LensAccess) => Promise<T>) {
+  /** Creates the read of a target from one endpoint. */
+  function createAttempt<T>({ client, block: at }: AaveV3Target, read: (lens: LensAccess) => Promise<T>) {
     const chainId = client.chain.id
     const reading: LensReading<T> = { topic: 'aave_v3', runtime: LENS_RUNTIME, chainId, at, clock, read }
     return (endpoint: Endpoint, signal: AbortSignal): Promise<T> => readByLens(endpoint, reading, signal)
   }
 
-  /** How one endpoint is asked about the wallets. */
-  function positionsAt(place: AaveV3Target, wallets: readonly Address[]) {
-    const { deployments, together = false } = place
-    const providers = deployments.map(providerOf)
-    return attemptAt(place, async (lens): Promise<ChainRead> => {
-      const raw = await readWallets(lens, { providers, wallets, together })
-      checkMarkets(raw, place)
+  /** Creates the read of wallets from one endpoint. */
+  function createPositionsAttempt(target: AaveV3Target, wallets: readonly Address[]) {
+    const { deployments, isBundled = false } = target
+    const providers = deployments.map(getProvider)
+    return createAttempt(target, async (lens): Promise<ChainRead> => {
+      const raw = await readWallets(lens, { providers, wallets, isLight: isBundled })
+      checkMarkets(raw, target)
       return interpret(raw, { deployments, wallets })
     })
   }
 
-  function readPlace(
-    place: AaveV3Target,
+  function readTarget(
+    target: AaveV3Target,
     wallets: readonly Address[],
     signal: AbortSignal,
   ): Promise<WithExpiry<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
-      place.client.read(positionsAt(place, wallets), { signal: shared, ...limitsOf(place) })
-    return cache.reuse({ ...keptAs(place, wallets), read }, signal)
+      target.client.read(createPositionsAttempt(target, wallets), { signal: shared, ...toLimits(target) })
+    return cache.reuse({ ...toCacheKey(target, wallets), read }, signal)
   }
 
   return {
-    /** Chains that have this family, by id. */
-    places,
-    past: createHistoricalTargets({ name: 'Aave V3', clock, contractOf: providerOf }),
+    /** Targets on the chains that have this family, by chain id. */
+    targets,
+    past: createHistoricalTargets({ name: 'Aave V3', clock, getContract: getProvider }),
     /**
-     * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
-     * throws `UnavailableError` that names the chain.
+     * The wallets' positions in the markets of these targets, which are read concurrently. If one target fails, throws
+     * `UnavailableError` naming the chain.
      */
     read: (
       wallets: readonly Address[],
-      { places: asked, signal }: { readonly places: readonly AaveV3Target[]; readonly signal: AbortSignal },
+      { targets: requested, signal }: { readonly targets: readonly AaveV3Target[]; readonly signal: AbortSignal },
     ) =>
       allOrAbort(
-        asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
+        requested.map((target) => (shared: AbortSignal) => readTarget(target, wallets, shared)),
         signal,
       ),
     /**
-     * What one endpoint says that a wallet holds in the markets of a place, with the names of its tokens. Throws as
+     * A wallet's holdings in the markets of a target by one endpoint, with the names of its tokens. Throws as
      * `Endpoint.call`, and `ContractUnresponsiveError` if a market does not answer.
      */
     async askNamed(
       endpoint: Endpoint,
-      { wallet, ...place }: AaveV3Target & { readonly wallet: Address },
+      { wallet, ...target }: AaveV3Target & { readonly wallet: Address },
       signal: AbortSignal,
     ) {
-      const data = encodeNamed(place.deployments.map(providerOf), wallet)
-      const ask = attemptAt(place, async ({ call, at, observeBlock }) => {
+      const data = encodeNamed(target.deployments.map(getProvider), wallet)
+      const attempt = createAttempt(target, async ({ call, at, observeBlock }) => {
         const named = decodeNamed(await call({ data, block: at ?? 'latest', isLight: true }))
         observeBlock(named.block)
         return named
       })
-      const read = await ask(endpoint, signal)
-      checkMarkets(read, place)
+      const read = await attempt(endpoint, signal)
+      checkMarkets(read, target)
       return read
     },
     /**
-     * What the wallets have at the block of one place, in the past, as different endpoints agree on it: answers are the
-     * same if `textOf` them is. Throws as `readByQuorum`.
+     * The wallets' positions at the past block of one target, by quorum of endpoints: answers agree if their texts are
+     * equal. Throws as `readByQuorum`.
      */
     readAgreed: (
       wallets: readonly Address[],
       {
-        place,
-        ...of
+        target,
+        ...options
       }: {
-        readonly place: AaveV3Target
-        readonly textOf: (read: ChainRead) => string
+        readonly target: AaveV3Target
+        readonly toText: (read: ChainRead) => string
         readonly signal: AbortSignal
       },
     ) =>
-      readByQuorum(place.client, positionsAt(place, wallets), {
-        ...of,
-        ...limitsOf(place),
-        what: `what ${wallets.length} wallets had at block ${place.block?.number}`,
+      readByQuorum(target.client, createPositionsAttempt(target, wallets), {
+        ...options,
+        ...toLimits(target),
+        what: `what ${wallets.length} wallets had at block ${target.block?.number}`,
       }),
     /**
-     * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place, as
-     * different endpoints agree on it. One call of each. Throws as `readByQuorum`.
+     * Whether each wallet ever had a token movement in the only market of the target, up to its block, by quorum of
+     * endpoints with one call each. Throws as `readByQuorum`.
      */
-    touched: (wallets: readonly Address[], place: AaveV3Target, signal: AbortSignal) =>
-      readByQuorum(place.client, attemptAt(place, touchedIn(place, wallets)), {
+    readMovements: (wallets: readonly Address[], target: AaveV3Target, signal: AbortSignal) =>
+      readByQuorum(target.client, createAttempt(target, createMovementsAttempt(target, wallets)), {
         signal,
-        ...limitsOf(place),
+        ...toLimits(target),
         what: 'whether wallets had moved a token',
-        textOf: (touched: readonly boolean[]) => touched.join(),
+        toText: (touched: readonly boolean[]) => touched.join(),
       }),
   }
 }
 
-function limitsOf(place: AaveV3Target) {
-  return { budgetMs: BUDGET_MS, ...toReadOptions(place) }
+function toLimits(target: AaveV3Target) {
+  return { budgetMs: BUDGET_MS, ...toReadOptions(target) }
 }
 
-/** What names a market on its chain. */
-function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
+/** The address that identifies a market on its chain. */
+function getProvider({ poolAddressesProvider }: AaveV3Deployment): Address {
   return poolAddressesProvider
 }
 
-/** Under which chain and key a reading is kept. */
-function keptAs({ client, deployments, block }: AaveV3Target, wallets: readonly Address[]) {
-  const asked = wallets.length === 1 ? wallets.join().toLowerCase() : hashOf(wallets)
-  return { chain: client.chain, key: `aave_v3:${block?.hash ?? ''}:${deployments.map(providerOf).join()}:${asked}` }
+/** Chain and cache key of a reading. */
+function toCacheKey({ client, deployments, block }: AaveV3Target, wallets: readonly Address[]) {
+  const walletsKey = wallets.length === 1 ? wallets.join().toLowerCase() : hashWallets(wallets)
+  return {
+    chain: client.chain,
+    key: `aave_v3:${block?.hash ?? ''}:${deployments.map(getProvider).join()}:${walletsKey}`,
+  }
 }
 
-/** Because 500 addresses are a long key. */
-const hashOf = memoize((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
+/** Hash of the wallets, because 500 addresses are a long key. */
+const hashWallets = memoize((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
 
-function touchedIn({ deployments: [deployment] }: AaveV3Target, wallets: readonly Address[]) {
+function createMovementsAttempt({ deployments: [deployment] }: AaveV3Target, wallets: readonly Address[]) {
   return async ({ call, at, observeBlock }: LensAccess): Promise<readonly boolean[]> => {
-    if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
+    if (deployment === undefined) throw new Error('Cannot read movements: the target has no market')
     const data = encodeHasMovements(deployment.poolAddressesProvider, wallets)
     const answer = decodeHasMovements(await call({ data, block: at ?? 'latest' }))
     observeBlock(answer.block)
     if (answer.touched !== undefined) return answer.touched
-    // In the past the market may not have stood yet.
+    // At a past block the market may not exist yet.
     if (at !== undefined) return wallets.map(() => false)
     throw new ContractUnresponsiveError(`market "${deployment.market}" does not answer`)
   }
@@ -179,7 +182,7 @@ function checkMarkets({ markets }: RawRead, { deployments }: Pick<AaveV3Target, 
   throw new ContractUnresponsiveError(`market "${silent.market}" does not answer in US dollars`, leftOutBy)
 }
 
-function bytesOf({ wallets, unanswerable }: ChainRead): number {
+function getReadBytes({ wallets, unanswerable }: ChainRead): number {
   const positions = wallets.flatMap((each) => each.positions)
   const assets = positions.reduce((sum, each) => sum + each.assets.length, 0)
   return READ_BYTES + (positions.length + unanswerable.length) * POSITION_BYTES + assets * ASSET_BYTES

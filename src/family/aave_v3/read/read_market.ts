@@ -4,7 +4,7 @@ import { createBlockCache } from '../../../chain/block_cache.ts'
 import { type ContractCall, type ReturnData, readMulticall } from '../../../chain/call/many/multicall.ts'
 import { decodeAddress, decodeWord, encodeCall, toLowerHex } from '../../../chain/call/words.ts'
 import { type ChainClient, ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
-import type { EventsPlace } from '../../../finance/lending/read_events.ts'
+import type { EventsTarget } from '../../../finance/lending/read_events.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { LendingTarget, ReserveToken } from '../event/target.ts'
@@ -14,43 +14,43 @@ const GET_POOL = toFunctionSelector('getPool()')
 const GET_PRICE_ORACLE = toFunctionSelector('getPriceOracle()')
 const GET_RESERVES_LIST = toFunctionSelector('getReservesList()')
 const GET_RESERVE_DATA = toFunctionSelector('getReserveData(address asset)')
-/** Words of `getReserveData` that hold the tokens, the same in every version. */
+/** Word indexes of the tokens in `getReserveData`, the same in every version. */
 const TOKEN_WORDS = { supply: 8, stable_debt: 9, variable_debt: 10 } as const
 const BUDGET_MS = 4_000
 const CACHE_ENTRIES_MAX = 500
-/** Its pool, then its list, then its reserves. */
-const SHAPE_TRIES = 3
+/** One attempt each to learn the pool, the list and the reserves. */
+const SHAPE_ATTEMPTS = 3
 
-/** Reads what the history of a market needs to know about it. */
+/** Reads a market's contracts, for its history. */
 export type MarketReader = ReturnType<typeof createMarketReader>
 
-/** What a market was like when it was read last: where to ask, and for what. */
+/** Pool and assets of a market at the last read, from which the next calls are made. */
 interface Shape {
   readonly pool: Address
   readonly assets: readonly Address[]
 }
 
-interface Reading extends EventsPlace<LendingTarget> {
+interface Reading extends EventsTarget<LendingTarget> {
   readonly block: Block
   readonly shape: Shape
 }
 
-/** Makes a reader that reads each market once per block. */
+/** Creates a reader that reads each market once per block. */
 export function createMarketReader(clock: Clock) {
   const cache = createBlockCache<Reading>({ clock, entriesMax: CACHE_ENTRIES_MAX })
   const shapes = new Map<string, Shape>()
   return {
     /**
-     * The market at the newest block, so that no reserve that was listed since can be missing in what is final; reserves
-     * that were dropped are left out. Its own oracle prices them. Throws `UnavailableError`.
+     * The market at the newest block, so that every reserve with final events is included; dropped reserves are not.
+     * The market's own oracle prices them. Throws `UnavailableError`.
      */
-    read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsPlace<LendingTarget>> {
+    read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsTarget<LendingTarget>> {
       const { chain } = client
       const key = `aave_v3_market:${deployment.poolAddressesProvider}`
       const name = `${chain.id}:${key}`
       const read = async (shared: AbortSignal): Promise<Reading> => {
-        const question = { chainId: chain.id, deployment, clock, shape: shapes.get(name) }
-        const market = await client.read((endpoint, within) => readMarket(endpoint, question, within), {
+        const query = { chainId: chain.id, deployment, clock, shape: shapes.get(name) }
+        const market = await client.read((endpoint, within) => readMarket(endpoint, query, within), {
           signal: shared,
           budgetMs: BUDGET_MS,
         })
@@ -62,10 +62,10 @@ export function createMarketReader(clock: Clock) {
   }
 }
 
-/** Asks for everything at once where the market was last; again, step by step, if it has changed since. */
+/** Reads everything in one call by the last known shape; if the market has changed, repeats with the new shape. */
 async function readMarket(
   endpoint: Endpoint,
-  question: {
+  query: {
     readonly chainId: number
     readonly deployment: AaveV3Deployment
     readonly clock: Clock
@@ -73,51 +73,56 @@ async function readMarket(
   },
   signal: AbortSignal,
 ): Promise<Reading> {
-  const { chainId, deployment, clock } = question
+  const { chainId, deployment, clock } = query
   const { market } = deployment
-  let { shape } = question
-  for (let tries = 0; tries < SHAPE_TRIES; tries++) {
-    const asked = shape
-    const calls = questionsFor(deployment, asked)
+  let { shape } = query
+  for (let attempts = 0; attempts < SHAPE_ATTEMPTS; attempts++) {
+    const lastShape = shape
+    const calls = createCalls(deployment, lastShape)
     const { results, block } = await readMulticall(endpoint, { calls, block: { chainId }, clock }, signal)
     const [pool, oracle, list, ...data] = results
-    const found = decodeAddress(wordsOf(pool, { count: 1, market }), 0)
-    const assets = asked?.pool === found ? assetsIn(list, market) : undefined
-    shape = { pool: found, assets: assets ?? [] }
-    if (assets === undefined || assets.join() !== asked?.assets.join()) continue
+    const poolAddress = decodeAddress(requireWords(pool, { count: 1, market }), 0)
+    const assets = lastShape?.pool === poolAddress ? decodeAssets(list, market) : undefined
+    shape = { pool: poolAddress, assets: assets ?? [] }
+    if (assets === undefined || assets.join() !== lastShape?.assets.join()) continue
     const { startBlock } = deployment
-    const place = { chainId, contract: toLowerHex(found), startBlock, tokens: tokensIn(assets, { data, market }) }
-    const priced = {
-      provider: deployment.poolAddressesProvider,
-      oracle: decodeAddress(wordsOf(oracle, { count: 1, market }), 0),
+    const target = {
+      chainId,
+      contract: toLowerHex(poolAddress),
+      startBlock,
+      tokens: decodeTokens(assets, { data, market }),
     }
-    return { block, place, shape, asker: { kind: 'aave_market', ...priced } }
+    const pricing = {
+      provider: deployment.poolAddressesProvider,
+      oracle: decodeAddress(requireWords(oracle, { count: 1, market }), 0),
+    }
+    return { block, target, shape, source: { kind: 'aave_market', ...pricing } }
   }
-  throw new UpstreamError('The market changed while it was read')
+  throw new UpstreamError('Cannot read the market: it changed during the read')
 }
 
-function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, shape: Shape | undefined): ContractCall[] {
-  const ofProvider = [GET_POOL, GET_PRICE_ORACLE].map((data) => ({ to: provider, data }))
-  if (shape === undefined) return ofProvider
+function createCalls({ poolAddressesProvider: provider }: AaveV3Deployment, shape: Shape | undefined): ContractCall[] {
+  const providerCalls = [GET_POOL, GET_PRICE_ORACLE].map((data) => ({ to: provider, data }))
+  if (shape === undefined) return providerCalls
   const { pool, assets } = shape
-  const ofPool = [GET_RESERVES_LIST, ...assets.map((asset) => encodeCall(GET_RESERVE_DATA, asset))]
-  return [...ofProvider, ...ofPool.map((data) => ({ to: pool, data }))]
+  const poolCalls = [GET_RESERVES_LIST, ...assets.map((asset) => encodeCall(GET_RESERVE_DATA, asset))]
+  return [...providerCalls, ...poolCalls.map((data) => ({ to: pool, data }))]
 }
 
-function assetsIn(list: ReturnData, market: string): Address[] {
-  const count = Number(decodeWord(wordsOf(list, { count: 2, market }), 1))
+function decodeAssets(list: ReturnData, market: string): Address[] {
+  const count = Number(decodeWord(requireWords(list, { count: 2, market }), 1))
   return Array.from({ length: count }, (_, index) =>
-    decodeAddress(wordsOf(list, { count: 2 + count, market }), 2 + index),
+    decodeAddress(requireWords(list, { count: 2 + count, market }), 2 + index),
   )
 }
 
-function tokensIn(
+function decodeTokens(
   assets: readonly Address[],
   { data, market }: { readonly data: readonly ReturnData[]; readonly market: string },
 ): ReadonlyMap<Hex, ReserveToken> {
   const tokens = new Map<Hex, ReserveToken>()
   for (const [index, asset] of assets.entries()) {
-    const words = wordsOf(data[index], { count: 11, market })
+    const words = requireWords(data[index], { count: 11, market })
     for (const [side, word] of Object.entries(TOKEN_WORDS) as [ReserveToken['side'], number][]) {
       if (decodeWord(words, word) === 0n) continue
       tokens.set(toLowerHex(decodeAddress(words, word)), { asset: toLowerHex(asset), side })
@@ -126,10 +131,10 @@ function tokensIn(
   return tokens
 }
 
-/** The answer, if it has so many words. Throws `ContractUnresponsiveError` otherwise: a market without its reserves is not one. */
-function wordsOf(answer: ReturnData, { count, market }: { readonly count: number; readonly market: string }): Hex {
+/** Requires `count` words of an answer. Throws `ContractUnresponsiveError` otherwise: the reserves are unknown. */
+function requireWords(answer: ReturnData, { count, market }: { readonly count: number; readonly market: string }): Hex {
   if (answer === undefined || answer.length < 2 + 64 * count) {
-    throw new ContractUnresponsiveError(`market "${market}" does not say what its reserves are`)
+    throw new ContractUnresponsiveError(`market "${market}" does not return its reserves`)
   }
   return answer
 }

@@ -8,27 +8,27 @@ import type { LendingTarget } from '../event/target.ts'
 import { createBalanceReader } from './read_balances.ts'
 import { createUntouchedCheck } from './untouched.ts'
 
-/** In the database, never changed. */
+/** Name of the stream in the database; never changes. */
 const NAME = 'aave_v3_lending'
 
-/** What history follows of markets: the movements of wallets. */
+/** Creates the stream of wallets' movements in markets. */
 export function createLendingStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent, LendingTarget> {
   const isUntouched = createUntouchedCheck(clock)
-  const balancesOf = createBalanceReader(clock)
+  const balanceReader = createBalanceReader(clock)
   return {
     name: NAME,
     table: LENDING_EVENTS,
     filters: createFilters,
     decode: decodeLogs,
-    continuity: checkContinuity,
-    isUntouched: (place, { subject: wallet, ...at }, signal) => isUntouched({ place, wallet, ...at }, signal),
-    foresee: (place, { subject: wallet, client, finalized }, signal) =>
-      balancesOf.foresee(client, { place, wallet, block: finalized }, signal),
-    async verify(place, { subject: wallet, client, db, toBlock }, signal) {
-      const balances = await balancesOf.read(client, { place, wallet, block: toBlock }, signal)
+    checkContinuity,
+    isUntouched: (target, { subject: wallet, ...at }, signal) => isUntouched({ target, wallet, ...at }, signal),
+    prefetch: (target, { subject: wallet, client, finalized }, signal) =>
+      balanceReader.prefetch(client, { target, wallet, block: finalized }, signal),
+    async verify(target, { subject: wallet, client, db, toBlock }, signal) {
+      const balances = await balanceReader.read(client, { target, wallet, block: toBlock }, signal)
       if (balances === undefined) return
-      const rows = await readAllLendingEvents(db, { place, stream: NAME, wallet, toBlock })
-      if (rows !== undefined) checkBalances(place, rows, { balances, toBlock })
+      const rows = await readAllLendingEvents(db, { target, stream: NAME, wallet, toBlock })
+      if (rows !== undefined) checkBalances(target, rows, { balances, toBlock })
     },
   }
 }

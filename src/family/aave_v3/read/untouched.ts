@@ -12,10 +12,10 @@ import { isIndexTracked, SCALED_SINCE_SEC } from '../event/balance.ts'
 import { hasAllTokens } from '../event/creation.ts'
 import type { LendingTarget } from '../event/target.ts'
 
-/** Whose movements in which market, up to which block. */
-interface UntouchedQuestion {
+/** A wallet, a market and the last block to check for movements. */
+interface UntouchedQuery {
   readonly client: ChainClient
-  readonly place: LendingTarget
+  readonly target: LendingTarget
   readonly wallet: Hex
   readonly block: PinnedBlock
 }
@@ -25,34 +25,32 @@ const GET_PREVIOUS_INDEX = toFunctionSelector('getPreviousIndex(address user)')
 const NONCES = toFunctionSelector('nonces(address owner)')
 const ADDRESSES_PROVIDER = toFunctionSelector('ADDRESSES_PROVIDER()')
 const GET_POOL_CONFIGURATOR = toFunctionSelector('getPoolConfigurator()')
-/** Reserves are listed, and a market's contracts change, rarely. */
+/** Listings of reserves and changes of a market's contracts are rare. */
 const MARKET_MS = 3_600_000
 const MARKETS_MAX = 1_000
 
-/** What makes the state of the tokens a proof. */
+/** Conditions under which the state of the tokens is a proof. */
 interface MarketFacts {
-  /** No token of it is unknown. */
+  /** True if all tokens of the market are known. */
   readonly isWhole: boolean
-  /** Since its first block every transfer writes down the indexes of both wallets. */
+  /** True if since the first block every transfer stores the indexes of both wallets. */
   readonly isScaled: boolean
 }
 
 /**
- * Makes what tells whether it is proven that a wallet never had an event in a market, from one call about the block:
- * no token holds anything of it or ever wrote down an index for it, as each does at every movement and never undoes.
- * Two things could hide one: a reserve that was dropped since, and contracts before 3.0.1, whose transfers wrote down
- * nothing. A market of which not all tokens are known proves nothing; in one that is as old, only a wallet does that
- * never sent a transaction or signed a permit. Throws as `ChainClient.read`.
+ * Creates a check whether a wallet provably never had an event in a market, with one call at the block: the wallet has
+ * no balance in any token, and no token has ever stored an index for it, as tokens do at every movement and never undo.
+ * Two cases could hide an event: a reserve dropped since, and contracts before 3.0.1, whose transfers stored nothing.
+ * The check is therefore false unless all tokens of the market are known; in a market that old, the wallet must also
+ * never have sent a transaction or signed a permit. Throws as `ChainClient.read`.
  */
-export function createUntouchedCheck(
-  clock: Clock,
-): (question: UntouchedQuestion, signal: AbortSignal) => Promise<boolean> {
+export function createUntouchedCheck(clock: Clock): (query: UntouchedQuery, signal: AbortSignal) => Promise<boolean> {
   const markets = createCache<MarketFacts>({ clock, entriesMax: MARKETS_MAX })
 
-  function factsOf({ client, place, block }: UntouchedQuestion, signal: AbortSignal): Promise<MarketFacts> {
-    const key = `${place.chainId}:${place.contract}:${[...place.tokens.keys()].join()}`
+  function getMarketFacts({ client, target, block }: UntouchedQuery, signal: AbortSignal): Promise<MarketFacts> {
+    const key = `${target.chainId}:${target.contract}:${[...target.tokens.keys()].join()}`
     const read = async (shared: AbortSignal) => {
-      const value = await client.read((endpoint, within) => readFacts(endpoint, { place, block, clock }, within), {
+      const value = await client.read((endpoint, within) => readFacts(endpoint, { target, block, clock }, within), {
         signal: shared,
       })
       return { value, lifeMs: MARKET_MS }
@@ -60,11 +58,11 @@ export function createUntouchedCheck(
     return markets.get({ key, read }, signal)
   }
 
-  return async (question, signal) => {
-    const { client, place, wallet, block } = question
+  return async (query, signal) => {
+    const { client, target, wallet, block } = query
     const [{ isWhole, isScaled }, state] = await Promise.all([
-      factsOf(question, signal),
-      client.read((endpoint, within) => readState(endpoint, { place, wallet, block, clock }, within), { signal }),
+      getMarketFacts(query, signal),
+      client.read((endpoint, within) => readState(endpoint, { target, wallet, block, clock }, within), { signal }),
     ])
     return isWhole && state.isEmpty && (isScaled || state.neverSigned)
   }
@@ -72,52 +70,52 @@ export function createUntouchedCheck(
 
 async function readState(
   endpoint: Endpoint,
-  { place, wallet, block, clock }: Omit<UntouchedQuestion, 'client'> & { readonly clock: Clock },
+  { target, wallet, block, clock }: Omit<UntouchedQuery, 'client'> & { readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<{ readonly isEmpty: boolean; readonly neverSigned: boolean }> {
-  const tokens = [...place.tokens].filter(([, token]) => isIndexTracked(token))
+  const tokens = [...target.tokens].filter(([, token]) => isIndexTracked(token))
   const supplies = tokens.filter(([, { side }]) => side === 'supply')
-  const ask = (selector: Hex) => (tokenOf: readonly [Hex, unknown]) => ({
-    to: tokenOf[0],
+  const toCall = (selector: Hex) => (entry: readonly [Hex, unknown]) => ({
+    to: entry[0],
     data: encodeCall(selector, wallet),
   })
-  const state = [...tokens.map(ask(SCALED_BALANCE_OF)), ...tokens.map(ask(GET_PREVIOUS_INDEX))]
-  const [{ results }, sent] = await Promise.all([
-    readMulticall(endpoint, { calls: [...state, ...supplies.map(ask(NONCES))], block, clock }, signal),
-    readNonce(endpoint, { of: wallet, block }, signal),
+  const state = [...tokens.map(toCall(SCALED_BALANCE_OF)), ...tokens.map(toCall(GET_PREVIOUS_INDEX))]
+  const [{ results }, sentCount] = await Promise.all([
+    readMulticall(endpoint, { calls: [...state, ...supplies.map(toCall(NONCES))], block, clock }, signal),
+    readNonce(endpoint, { account: wallet, block }, signal),
   ])
   const areZero = (some: typeof results) => some.every((answer) => tryDecodeUint(answer) === 0n)
   const permits = results.slice(state.length)
-  return { isEmpty: areZero(results.slice(0, state.length)), neverSigned: sent === 0n && areZero(permits) }
+  return { isEmpty: areZero(results.slice(0, state.length)), neverSigned: sentCount === 0n && areZero(permits) }
 }
 
 async function readFacts(
   endpoint: Endpoint,
-  { place, block, clock }: { readonly place: LendingTarget; readonly block: PinnedBlock; readonly clock: Clock },
+  { target, block, clock }: { readonly target: LendingTarget; readonly block: PinnedBlock; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<MarketFacts> {
   const ask = async (to: Address, data: Hex): Promise<Address> => {
     const { results } = await readMulticall(endpoint, { calls: [{ to, data }], block, clock }, signal)
     const address = tryDecodeAddress(results[0])
-    if (address === undefined) throw new UpstreamError('The market does not name its contracts')
+    if (address === undefined) throw new UpstreamError('Cannot read the market: it does not return its contracts')
     return address
   }
-  const configurator = await ask(await ask(place.contract, ADDRESSES_PROVIDER), GET_POOL_CONFIGURATOR)
-  const [nonce, first] = await Promise.all([
-    readNonce(endpoint, { of: configurator, block }, signal),
-    readBlock(endpoint, { chainId: place.chainId, number: BigInt(place.startBlock) }, signal),
+  const configurator = await ask(await ask(target.contract, ADDRESSES_PROVIDER), GET_POOL_CONFIGURATOR)
+  const [nonce, firstBlock] = await Promise.all([
+    readNonce(endpoint, { account: configurator, block }, signal),
+    readBlock(endpoint, { chainId: target.chainId, number: BigInt(target.startBlock) }, signal),
   ])
-  // No market has so many tokens.
-  const isWhole = nonce < 10_000n && hasAllTokens(place.tokens, { configurator, nonce: Number(nonce) })
-  return { isWhole, isScaled: Number(first.timestampSec) >= SCALED_SINCE_SEC }
+  // No market has 10,000 tokens.
+  const isWhole = nonce < 10_000n && hasAllTokens(target.tokens, { configurator, nonce: Number(nonce) })
+  return { isWhole, isScaled: Number(firstBlock.timestampSec) >= SCALED_SINCE_SEC }
 }
 
-/** How many transactions an account has sent, or how many contracts one has created, and one. */
+/** Nonce of an account: transactions sent, or for a contract the contracts it has created plus one. */
 function readNonce(
   endpoint: Endpoint,
-  { of, block }: { readonly of: Hex; readonly block: PinnedBlock },
+  { account, block }: { readonly account: Hex; readonly block: PinnedBlock },
   signal: AbortSignal,
 ): Promise<bigint> {
-  const params = [of, { blockHash: block.hash }]
+  const params = [account, { blockHash: block.hash }]
   return endpoint.request({ method: 'eth_getTransactionCount', params, parse: parseQuantity }, signal)
 }

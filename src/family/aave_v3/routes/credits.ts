@@ -2,7 +2,7 @@ import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 
 const BEFORE_PAGES = 'counted before pagination'
 
-/** What the family's routes cost. */
+/** Charges of the family's routes. */
 export const CHARGES = {
   list: { credits: 15, per: 'chain on which the wallet has a position', terms: BEFORE_PAGES },
   batch: {

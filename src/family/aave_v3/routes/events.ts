@@ -13,7 +13,7 @@ import type { MarketReader } from '../read/read_market.ts'
 import { CHARGES } from './credits.ts'
 import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
 
-/** The history of a wallet in one market. */
+/** Creates the route for a wallet's events in one market. */
 export function eventsRoute(options: {
   /** Chains that have Aave V3. */
   readonly chainIds: readonly number[]
@@ -44,9 +44,9 @@ export function eventsRoute(options: {
     errors: [503],
     feature: 'history',
     charge: CHARGES.events,
-    async read({ chain_id: chainId, market_id: market, ...question }, { signal }) {
+    async read({ chain_id: chainId, market_id: market, ...query }, { signal }) {
       const { client, deployment } = findMarketTarget(reader(), { chainId, market })
-      return events().read({ client, from: history().read(client, deployment, signal), ...question }, signal)
+      return events().read({ client, pendingTarget: history().read(client, deployment, signal), ...query }, signal)
     },
     present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({
       data: events.map(presentEvent),

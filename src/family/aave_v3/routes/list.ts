@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Address } from 'viem'
 import { chainIdNumber, targetHealthFactorNumber, walletList } from '../../../http/request/batch.ts'
 import {
-  chainIdIn,
+  configuredChainId,
   evmAddress,
   flag,
   limit,
@@ -33,10 +33,10 @@ const withParts = v.optional(
   'false',
 )
 
-/** A price that is missing now will hardly be back in a second. */
+/** A missing price rarely returns within a second. */
 const UNANSWERABLE_RETRY_SEC = 60
 
-/** The list and the batch over a reader; `chainIds` are all configured chains, with this family or without. */
+/** Creates the list and the batch; `chainIds` are all configured chains, with this family or without. */
 export function createRoutes({
   chainIds,
   markets,
@@ -51,7 +51,7 @@ export function createRoutes({
   const common = {
     errors: [503],
     count: ({ matching }: MatchedWallets) => matching.length,
-    untilMs: ({ reads }: MatchedWallets, asked: Moment) => (isNow(asked) ? getEarliestExpiryMs(reads) : 0),
+    untilMs: ({ reads }: MatchedWallets, query: Moment) => (isNow(query) ? getEarliestExpiryMs(reads) : 0),
   } as const
   return [
     defineRoute({
@@ -64,7 +64,7 @@ export function createRoutes({
         v.object({
           wallet: evmAddress,
           market_id,
-          chain_id: v.optional(chainIdIn(chainIds)),
+          chain_id: v.optional(configuredChainId(chainIds)),
           target_health_factor: targetHealthFactor,
           full: withParts,
           ...moment,
@@ -77,8 +77,8 @@ export function createRoutes({
       output: listOutput,
       charge: CHARGES.list,
       read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
-      present: (found, { target_health_factor: target, full, ...paged }, { url }) =>
-        presentMatching(found, { ...paged, url }, (each) => presentWallet(each, { target, full })),
+      present: (result, { target_health_factor: target, full, ...paged }, { url }) =>
+        presentMatching(result, { ...paged, url }, (positions) => presentWallet(positions, { target, full })),
     }),
     defineRoute({
       ...common,
@@ -100,8 +100,8 @@ export function createRoutes({
       output: batchOutput,
       charge: CHARGES.batch,
       read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
-      present: (found, { target_health_factor: target, ...paged }, { url }) =>
-        presentMatching(found, { ...paged, url }, (each) => presentReduced(each, target)),
+      present: (result, { target_health_factor: target, ...paged }, { url }) =>
+        presentMatching(result, { ...paged, url }, (positions) => presentReduced(positions, target)),
     }),
   ]
 }
@@ -111,20 +111,20 @@ interface Filter extends Moment {
   readonly market_id?: string | undefined
 }
 
-/** What wallets have that match a filter, by wallet as asked, then by chain, ascending; and all that was read for it. */
+/** Positions of wallets that match a filter, by requested wallet, then by ascending chain; and all reads for them. */
 async function readMatching(
   reader: LendingReader,
   { wallets, filter }: { readonly wallets: readonly Address[]; readonly filter: Filter },
   signal: AbortSignal,
 ) {
-  const asked = { places: placesToAsk(reader, filter), moment: filter, past: reader.past, signal }
-  const reads = await readAt(asked, (places) => reader.read(wallets, { places, signal }))
+  const options = { targets: selectTargets(reader, filter), moment: filter, past: reader.past, signal }
+  const reads = await readAt(options, (targets) => reader.read(wallets, { targets, signal }))
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
-  if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
+  if (unanswerable !== undefined) throw unvaluedMarketError(unanswerable)
   const order = new Map(wallets.map((wallet, index) => [wallet, index]))
-  const rank = ({ wallet }: WalletPositions): number => order.get(wallet) ?? 0
-  const found = reads.flatMap((read) => read.wallets)
-  return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
+  const getRank = ({ wallet }: WalletPositions): number => order.get(wallet) ?? 0
+  const walletPositions = reads.flatMap((read) => read.wallets)
+  return { reads, matching: walletPositions.sort((a, b) => getRank(a) - getRank(b) || a.chainId - b.chainId) }
 }
 
 type MatchedWallets = Awaited<ReturnType<typeof readMatching>>
@@ -141,9 +141,9 @@ function presentMatching(
   }
 }
 
-/** The chains to ask, each with only one market if the caller named it. */
-function placesToAsk({ places }: LendingReader, { chain_id: chainId, market_id }: Filter): AaveV3Target[] {
-  return filterTargets(places, { chainId, what: NAME })
+/** Selects the chains to read, each with one market only if the caller named it. */
+function selectTargets({ targets }: LendingReader, { chain_id: chainId, market_id }: Filter): AaveV3Target[] {
+  return filterTargets(targets, { chainId, what: NAME })
     .map(({ client, deployments }) => ({
       client,
       deployments: deployments.filter(({ market }) => market_id === undefined || market === market_id),
@@ -151,9 +151,9 @@ function placesToAsk({ places }: LendingReader, { chain_id: chainId, market_id }
     .filter(({ deployments }) => deployments.length > 0)
 }
 
-function withoutAnswer({ chainId, market, wallet, because }: UnvaluedMarket): UnavailableError {
+function unvaluedMarketError({ chainId, market, wallet, reason }: UnvaluedMarket): UnavailableError {
   return new UnavailableError(
-    `Cannot value market "${market}" on chain ${chainId} for wallet ${wallet} because ${because}: ask for another ` +
+    `Cannot value market "${market}" on chain ${chainId} for wallet ${wallet} because ${reason}: ask for another ` +
       'market with the "market_id" parameter or for another chain with the "chain_id" parameter',
     { retryAfterSec: UNANSWERABLE_RETRY_SEC },
   )

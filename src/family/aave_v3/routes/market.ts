@@ -5,13 +5,13 @@ import { notConfiguredError } from '../../target.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
 import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table/deployments.ts'
 
-/** The family in errors. */
+/** Name of the family in errors. */
 export const NAME = 'Aave V3'
 
 /** The market of a wallet's history if the caller does not name one. */
 export const MARKET_DEFAULT = 'main'
 
-/** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
+/** Schema of a market on any configured chain, by its name or an alias; returns the market's own name. */
 export function marketIdParameter(names: ReadonlySet<string>) {
   const aliases = [...MARKET_PLACEHOLDERS, ...MARKET_ALIASES].filter(([, name]) => names.has(name))
   // A market's own name comes last, so that it takes precedence over another market's alias.
@@ -20,7 +20,7 @@ export function marketIdParameter(names: ReadonlySet<string>) {
   const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
   return v.pipe(
     v.string(expected),
-    // Without any market every name passes: the route then answers that nothing is configured.
+    // If no market is configured, every name passes: the route answers that none is configured.
     v.check((text) => names.size === 0 || byName.has(text), expected),
     v.transform((text) => byName.get(text) ?? text),
     documented({
@@ -31,18 +31,18 @@ export function marketIdParameter(names: ReadonlySet<string>) {
   )
 }
 
-/** One market of one chain. Throws `CodedError` INVALID_PARAMETER if the chain does not have it. */
+/** Finds one market of one chain. Throws `CodedError` INVALID_PARAMETER if the chain does not have it. */
 export function findMarketTarget(
-  { places }: LendingReader,
+  { targets }: LendingReader,
   { chainId, market }: { readonly chainId: number; readonly market: string },
 ): AaveV3Target & { readonly deployment: AaveV3Deployment } {
-  const place = places.get(chainId)
-  if (place === undefined) throw notConfiguredError(NAME)
-  const deployment = place.deployments.find((each) => each.market === market)
-  if (deployment !== undefined) return { ...place, deployments: [deployment], deployment }
-  const known = place.deployments.map((each) => `"${each.market}"`).join(', ')
+  const target = targets.get(chainId)
+  if (target === undefined) throw notConfiguredError(NAME)
+  const deployment = target.deployments.find((each) => each.market === market)
+  if (deployment !== undefined) return { ...target, deployments: [deployment], deployment }
+  const marketNames = target.deployments.map((each) => `"${each.market}"`).join(', ')
   throw new CodedError(
     'INVALID_PARAMETER',
-    `Cannot read parameter "market_id": expected a market of chain ${chainId} (${known}), got "${market}"`,
+    `Cannot read parameter "market_id": expected a market of chain ${chainId} (${marketNames}), got "${market}"`,
   )
 }

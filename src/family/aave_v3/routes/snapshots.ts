@@ -13,7 +13,7 @@ import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './mar
 
 const FROM = 'X-Snapshots-From'
 
-/** Daily snapshots of one wallet in one market. */
+/** Creates the route for daily snapshots of one wallet in one market. */
 export function snapshotsRoute(options: {
   /** Chains that have Aave V3. */
   readonly chainIds: readonly number[]
@@ -29,7 +29,7 @@ export function snapshotsRoute(options: {
     max_snapshots: v.optional(
       v.pipe(
         wholeNumber({ min: 1, max: SNAPSHOTS_MAX }),
-        v.description('The newest so many days; absent: all that there are.'),
+        v.description('Number of latest days; absent: all.'),
         v.examples([30]),
       ),
     ),
@@ -47,13 +47,13 @@ export function snapshotsRoute(options: {
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the wallet’s first movement.' },
     charge: CHARGES.snapshots,
     read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { signal }) {
-      const place = findMarketTarget(reader(), { chainId, market })
-      return series().of({ place: snapshotMarket(reader(), place), wallet, max }, signal)
+      const target = findMarketTarget(reader(), { chainId, market })
+      return series().read({ target: snapshotMarket(reader(), target), wallet, max }, signal)
     },
     present: ({ snapshots, newest, cutAt }, { chain_id }) => ({
       data: presentSnapshots(snapshots),
       ...(newest === undefined ? {} : { asOf: [{ chainId: chain_id, blockNumber: newest.number }] }),
-      ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: dateOf(cutAt) } }),
+      ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: formatDate(cutAt) } }),
     }),
   })
 }
@@ -68,6 +68,6 @@ const DESCRIPTION =
   'when it is first asked for: the service then takes each midnight right after it has passed, one at which it did not ' +
   `run is missing, and the header \`${FROM}\` says where the series begins.`
 
-function dateOf(day: number): string {
+function formatDate(day: number): string {
   return new Date(day * 86_400_000).toISOString().slice(0, 10)
 }

@@ -6,7 +6,7 @@ import type { Watchable } from '../../watch.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 import { MARKET_DEFAULT, marketIdParameter } from './market.ts'
 
-/** What triggers can watch: a wallet in a market. */
+/** Creates the description of the family's subject: a wallet in a market. */
 export function createWatchable(settings: ReadonlyMap<number, readonly AaveV3Deployment[]>): Watchable {
   return {
     subject(chainId) {

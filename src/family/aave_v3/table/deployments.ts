@@ -2,20 +2,20 @@ import type { Address } from 'viem'
 
 /** One market of Aave V3, or of a fork that kept its contracts. */
 export interface AaveV3Deployment {
-  /** Its name in parameters and answers. */
+  /** Name in parameters and answers. */
   readonly market: string
   readonly poolAddressesProvider: Address
-  /** A block before which the market has no events. */
+  /** Block before which the market has no events; 0 if unknown. */
   readonly startBlock: number
 }
 
-/** Other names of a market that parameters may use, to its own name. Answers always use its own name. */
+/** Maps aliases of markets in parameters to their own names. Answers always use a market's own name. */
 export const MARKET_ALIASES: ReadonlyMap<string, string> = new Map([
   ['core', 'main'],
   ['prime', 'lido'],
 ])
 
-/** Names that the specification of this interface has in place of markets. They are taken, and not shown. */
+/** Placeholder names of markets in the specification of this interface. Parameters accept them; documents omit them. */
 export const MARKET_PLACEHOLDERS: ReadonlyMap<string, string> = new Map([
   ['market_b', 'lido'],
   ['market_c', 'etherfi'],

@@ -4,12 +4,12 @@ import type { AaveV3Deployment } from './deployments.ts'
 
 /**
  * Markets by chain id: Aave's own and those of forks that kept its contracts. Forks that are being wound down
- * (ZeroLend, the old pool of Seamless) are left out, and Kinza, because only one source knows its address.
+ * (ZeroLend, the old pool of Seamless) are left out, and Kinza, because only one source has its address.
  *
  * Sources. Aave: `@aave-dao/aave-address-book` 4.68.1, checked by `test/family/aave_v3/deployments_test.ts`.
  * SparkLend: `sparkdotfi/spark-address-registry`. HyperLend, HypurrFi and Yei publish no registry: ten or more public
- * repositories of others agree. Blocks: `aave/protocol-subgraphs`; the block of the registry, which is older than the
- * pool; 0 if no source knows it.
+ * third-party repositories agree. Blocks: `aave/protocol-subgraphs`; the block of the registry, which is older than the
+ * pool; 0 if no source has it.
  */
 export const AAVE_V3_DEPLOYMENTS: ReadonlyMap<number, readonly AaveV3Deployment[]> = byChain({
   1: [

@@ -9,16 +9,16 @@ const SLOTS_PER_YEAR = 63_072_000n
 
 const BPS = 10_000n
 
-/** The moment to accrue a pool to, and its market's rules. */
+/** Moment to accrue a pool to, with the rules of its market. */
 export interface AccrualInput extends Pick<Market, 'referralFeeBps' | 'rewardsMaxAprBps'> {
   readonly slot: bigint
   /** By the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
 }
 
-/** A reserve's pool at one slot, interest included. Sf: base units of the token with 60 fractional bits. */
+/** Pool of a reserve at one slot, interest included. Sf: base units of the token with 60 fractional bits. */
 export interface Pool {
-  /** Available + borrowed − fees: what belongs to suppliers. */
+  /** Available + borrowed − fees: the part that belongs to suppliers. */
   readonly supplySf: bigint
   readonly borrowedSf: bigint
   readonly cumulativeRateSf: bigint
@@ -26,29 +26,32 @@ export interface Pool {
   readonly protocolFeesSf: bigint
   readonly pendingReferrerFeesSf: bigint
   readonly collateralSupply: bigint
-  /** Rewards that are still to be given to suppliers, base units. */
+  /** Rewards not yet distributed to suppliers, base units. */
   readonly rewardsLeft: bigint
 }
 
 /**
- * A reserve's pool as a refresh at that moment would leave it: interest first, then rewards, each rounded as the
- * program rounds it. A slot's real duration does not matter. Source: klend `state/reserve.rs`, `accrue_interest`,
- * `compound_interest` and `distribute_rewards`.
+ * Computes a reserve's pool as a refresh at the moment would leave it: interest first, then rewards, each rounded as
+ * the program rounds it. The real duration of a slot does not matter. Source: klend `state/reserve.rs`,
+ * `accrue_interest`, `compound_interest` and `distribute_rewards`.
  */
-export function accrue(reserve: Reserve, at: AccrualInput): Pool {
-  const elapsed = { units: elapsedUnits(reserve, at), unitsPerYear: unitsPerYear(reserve) }
-  const { borrowedSf: before } = reserve
+export function accrue(reserve: Reserve, moment: AccrualInput): Pool {
+  const elapsed = { units: elapsedUnits(reserve, moment), unitsPerYear: unitsPerYear(reserve) }
+  const { borrowedSf: borrowedBeforeSf } = reserve
   const hostRateSf = bpsToSf(reserve.hostFixedRateBps)
-  const factorSf = compound(borrowRate(reserve.curve, utilization(before, supply(reserve))) + hostRateSf, elapsed)
-  const borrowedSf = multiply(before, factorSf)
-  const hostFeeSf = multiply(before, compound(hostRateSf, elapsed)) - before
-  const interestSf = borrowedSf - before - hostFeeSf
+  const factorSf = compound(
+    borrowRate(reserve.curve, utilization(borrowedBeforeSf, supply(reserve))) + hostRateSf,
+    elapsed,
+  )
+  const borrowedSf = multiply(borrowedBeforeSf, factorSf)
+  const hostFeeSf = multiply(borrowedBeforeSf, compound(hostRateSf, elapsed)) - borrowedBeforeSf
+  const interestSf = borrowedSf - borrowedBeforeSf - hostFeeSf
   const takeRateSf = (reserve.protocolTakeRatePct * SF) / 100n
-  const referralSf = multiply(interestSf, multiply(takeRateSf, bpsToSf(at.referralFeeBps)))
+  const referralSf = multiply(interestSf, multiply(takeRateSf, bpsToSf(moment.referralFeeBps)))
   const protocolFeesSf = reserve.protocolFeesSf + hostFeeSf + multiply(interestSf, takeRateSf) - referralSf
   const pendingReferrerFeesSf = reserve.pendingReferrerFeesSf + referralSf
   const supplySf = supply({ ...reserve, borrowedSf, protocolFeesSf, pendingReferrerFeesSf })
-  const rewards = distributed(reserve, { ...elapsed, supplySf, maxAprBps: at.rewardsMaxAprBps })
+  const rewards = distributedRewards(reserve, { ...elapsed, supplySf, maxAprBps: moment.rewardsMaxAprBps })
   return {
     supplySf: supplySf + rewards * SF,
     borrowedSf,
@@ -61,23 +64,25 @@ export function accrue(reserve: Reserve, at: AccrualInput): Pool {
 }
 
 /**
- * Slots or seconds since a reserve was last refreshed, in the unit that it accrues by; 0 before that moment, and 0 if
- * the account does not hold its seconds yet. Source: klend-sdk `accrualDurationSince`, which follows the program.
+ * Time since a reserve was last refreshed, in the unit that it accrues by (slots or seconds); 0 before that moment, and
+ * 0 if the account does not hold its seconds yet. Source: klend-sdk `accrualDurationSince`, as in the program.
  */
-function elapsedUnits(reserve: Reserve, at: AccrualInput): bigint {
-  const bySecond = reserve.accrualUnit === 'second'
-  if (bySecond && reserve.lastUpdateTimestampSec === 0n) return 0n
-  const since = bySecond ? at.timestampSec - reserve.lastUpdateTimestampSec : at.slot - reserve.lastUpdateSlot
+function elapsedUnits(reserve: Reserve, moment: AccrualInput): bigint {
+  const isPerSecond = reserve.accrualUnit === 'second'
+  if (isPerSecond && reserve.lastUpdateTimestampSec === 0n) return 0n
+  const since = isPerSecond
+    ? moment.timestampSec - reserve.lastUpdateTimestampSec
+    : moment.slot - reserve.lastUpdateSlot
   return since > 0n ? since : 0n
 }
 
-/** Slots or seconds in the year of a reserve's yearly rates. */
+/** Accrual units (slots or seconds) in the year of a reserve's yearly rates. */
 export function unitsPerYear({ accrualUnit }: Pick<Reserve, 'accrualUnit'>): bigint {
   return accrualUnit === 'second' ? SECONDS_PER_YEAR : SLOTS_PER_YEAR
 }
 
-/** Rewards that a refresh gives to suppliers, base units: at most what the market allows and what is left. */
-function distributed(
+/** Rewards that a refresh distributes, base units: capped by the market's limit and by the remaining rewards. */
+function distributedRewards(
   reserve: Reserve,
   { supplySf, units, unitsPerYear: perYear, maxAprBps }: Elapsed & { supplySf: bigint; maxAprBps: bigint },
 ): bigint {
@@ -87,8 +92,8 @@ function distributed(
 }
 
 /**
- * What rewards add to suppliers' yearly rate while any are left, Sf: at most what the market allows. Source: klend-sdk
- * `calculateEffectiveReserveRewardsSupplyAPR`; here the supply includes the rewards given so far.
+ * Yearly rate that rewards add for suppliers while any are left, Sf: capped by the market's limit. Source: klend-sdk
+ * `calculateEffectiveReserveRewardsSupplyAPR`; here the supply includes the rewards distributed so far.
  */
 export function rewardRate(reserve: Reserve, pool: Pool, { rewardsMaxAprBps }: { rewardsMaxAprBps: bigint }): bigint {
   if (pool.rewardsLeft === 0n || pool.collateralSupply === 0n || pool.supplySf <= 0n) return 0n
@@ -98,7 +103,7 @@ export function rewardRate(reserve: Reserve, pool: Pool, { rewardsMaxAprBps }: {
   )
 }
 
-/** Available + borrowed − fees, Sf: what belongs to suppliers. Negative only in a broken account. */
+/** Available + borrowed − fees, Sf: the part that belongs to suppliers. Negative only in a broken account. */
 export function supply(
   reserve: Pick<
     Reserve,
@@ -109,21 +114,21 @@ export function supply(
   return availableAmount * SF + borrowedSf - protocolFeesSf - referrerFeesSf - pendingReferrerFeesSf
 }
 
-/** Borrowed ÷ supplied, Sf; 0 for an empty pool. Above 1 if fees exceed what is available. */
+/** Borrowed ÷ supplied, Sf; 0 for an empty pool. Above 1 if fees exceed the available amount. */
 export function utilization(borrowedSf: bigint, supplySf: bigint): bigint {
   return supplySf <= 0n ? 0n : (borrowedSf * SF) / supplySf
 }
 
 /**
- * Yearly borrow rate at a utilization, both Sf: at a point of the curve the point's own rate, between two points
- * interpolated from the unrounded utilization. Source: klend `utils/borrow_rate_curve.rs`. Throws `RangeError` for a
- * curve that does not cover the utilization.
+ * Yearly borrow rate at a utilization, both Sf: the rate of a point of the curve, or between two points the rate
+ * interpolated from the unrounded utilization. Source: klend `utils/borrow_rate_curve.rs`. Throws `RangeError` if the
+ * curve does not cover the utilization.
  */
 export function borrowRate(curve: readonly CurvePoint[], utilizationSf: bigint): bigint {
   const usedSf = utilizationSf > SF ? SF : utilizationSf
   const usedBps = (usedSf * BPS + SF / 2n) / SF
   const index = curve.findIndex(
-    (start, at) => usedBps >= start.utilizationBps && usedBps <= (curve[at + 1]?.utilizationBps ?? -1n),
+    (start, startIndex) => usedBps >= start.utilizationBps && usedBps <= (curve[startIndex + 1]?.utilizationBps ?? -1n),
   )
   const [start, end] = [curve[index], curve[index + 1]]
   if (start === undefined || end === undefined) {
@@ -131,17 +136,19 @@ export function borrowRate(curve: readonly CurvePoint[], utilizationSf: bigint):
   }
   if (usedBps === start.utilizationBps) return bpsToSf(start.rateBps)
   if (usedBps === end.utilizationBps) return bpsToSf(end.rateBps)
-  const over = usedSf - bpsToSf(start.utilizationBps)
-  return (over * (end.rateBps - start.rateBps)) / (end.utilizationBps - start.utilizationBps) + bpsToSf(start.rateBps)
+  const excessSf = usedSf - bpsToSf(start.utilizationBps)
+  return (
+    (excessSf * (end.rateBps - start.rateBps)) / (end.utilizationBps - start.utilizationBps) + bpsToSf(start.rateBps)
+  )
 }
 
-/** Liquidity behind collateral tokens, Sf: one for one if either side is empty. */
+/** Converts collateral tokens to their liquidity, Sf: one for one if either side is empty. */
 export function toLiquidity(collateralAmount: bigint, { supplySf, collateralSupply }: Pool): bigint {
   if (supplySf <= 0n || collateralSupply === 0n) return collateralAmount * SF
   return (collateralAmount * supplySf) / collateralSupply
 }
 
-/** What a debt has grown to, Sf; unchanged if the reserve's cumulative rate is not above the one at its refresh. */
+/** Computes a debt with interest, Sf; unchanged if the reserve's cumulative rate is not above the debt's own. */
 export function computeOwed(
   { amountSf, cumulativeRateSf }: { readonly amountSf: bigint; readonly cumulativeRateSf: bigint },
   pool: Pool,
@@ -149,19 +156,19 @@ export function computeOwed(
   return pool.cumulativeRateSf > cumulativeRateSf ? (amountSf * pool.cumulativeRateSf) / cumulativeRateSf : amountSf
 }
 
-/** A fraction of ten-thousandths as Sf, rounded down. */
+/** Converts basis points to Sf, rounded down. */
 export function bpsToSf(bps: bigint): bigint {
   return (bps * SF) / BPS
 }
 
-/** A number of slots or seconds, and how many of them the program's year has. */
+/** Number of accrual units (slots or seconds), and how many of them the program's year has. */
 interface Elapsed {
   readonly units: bigint
   readonly unitsPerYear: bigint
 }
 
 /**
- * Growth over a number of slots or seconds at a yearly rate, Sf: exact powers up to four of them, then the first four
+ * Growth factor over a number of accrual units at a yearly rate, Sf: exact powers up to four units, then the first four
  * terms of the binomial series. Source: klend `approximate_compounded_interest`.
  */
 export function compound(rateSf: bigint, { units, unitsPerYear: perYear }: Elapsed): bigint {

@@ -1,17 +1,17 @@
 import type { Market, Obligation, Reserve } from '../read/accounts/layout.ts'
 import { accrue, computeOwed, SF, toLiquidity } from './accrual.ts'
 
-/** What an obligation has or owes of one reserve, in base units of its token. */
+/** Amount that an obligation supplies to or borrows from one reserve, base units of its token. */
 export interface ObligationLeg {
   readonly kind: 'supplied' | 'borrowed'
   readonly reserve: string
   readonly amount: bigint
 }
 
-/** An obligation and what its amounts depend on, all at one slot. */
+/** An obligation and the accounts that its amounts depend on, all at one slot. */
 export interface ObligationState {
   readonly slot: bigint
-  /** Of that slot by the cluster's clock, Unix seconds. */
+  /** Time of the slot by the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
   readonly obligation: Obligation
   readonly market: Market
@@ -27,18 +27,18 @@ export interface ObligationState {
  * @proof test/portfolio/solana/kamino_test.ts
  */
 export function computeLegs({ slot, timestampSec, obligation, market, reserves }: ObligationState): ObligationLeg[] {
-  const poolOf = (address: string) => {
+  const accruePool = (address: string) => {
     const reserve = reserves.get(address)
-    if (reserve === undefined) throw new RangeError('Cannot tell what an obligation holds: a reserve is missing')
+    if (reserve === undefined) throw new RangeError('Cannot compute the amounts of an obligation: a reserve is missing')
     return accrue(reserve, { slot, timestampSec, ...market })
   }
   const legs = [
     ...obligation.deposits.map(({ reserve, collateralAmount }): ObligationLeg => {
-      const amount = toLiquidity(collateralAmount, poolOf(reserve)) / SF
+      const amount = toLiquidity(collateralAmount, accruePool(reserve)) / SF
       return { kind: 'supplied', reserve, amount }
     }),
     ...obligation.borrows.map((borrow): ObligationLeg => {
-      const amount = (computeOwed(borrow, poolOf(borrow.reserve)) + SF - 1n) / SF
+      const amount = (computeOwed(borrow, accruePool(borrow.reserve)) + SF - 1n) / SF
       return { kind: 'borrowed', reserve: borrow.reserve, amount }
     }),
   ]

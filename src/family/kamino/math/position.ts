@@ -20,7 +20,7 @@ import type { ObligationState } from './holding.ts'
 
 /** Length of a slot in the program's yearly rates, milliseconds. */
 const PROGRAM_SLOT_MS = 500n
-/** Highest yearly rate that a curve may have, hundredths of a percent: a thousand times the capital. */
+/** Highest yearly rate of a usable curve, hundredths of a percent: a thousand times the capital. */
 const RATE_BPS_MAX = 10_000_000n
 /** Most decimals of a token. */
 const DECIMALS_MAX = 36
@@ -32,19 +32,19 @@ export interface Asset {
   readonly price: Rational
 }
 
-/** An obligation and everything that its figures depend on, all at one slot. */
+/** An obligation and all inputs of its figures, at one slot. */
 export interface Snapshot extends Omit<ObligationState, 'reserves'> {
-  /** Every reserve that the obligation holds or owes, by address. */
+  /** Every reserve that the obligation supplies to or borrows from, by address. */
   readonly assets: ReadonlyMap<string, Asset>
 }
 
-/** What an obligation holds or owes of one reserve. */
+/** Amount that an obligation supplies to or borrows from one reserve, with its value and yield. */
 interface AssetLeg extends YieldLeg, Asset {
   /** Base units of the reserve's token, Sf. */
   readonly amountSf: bigint
 }
 
-/** An obligation in money and yields, asset by asset. */
+/** Values and yields of an obligation, asset by asset. */
 export interface ObligationPosition extends LendingPosition {
   /** `isCollateral`: the liquidation threshold that applies is above 0. */
   readonly supplies: readonly (AssetLeg & { readonly isCollateral: boolean })[]
@@ -66,7 +66,7 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
   const group = findElevationGroup(obligation, market)
   if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)
   const perUsd = 100n * [...assets.values()].map(unitsPerUsd).reduce(leastCommonMultiple, 1n)
-  const accrued = (address: string) => {
+  const accrueAsset = (address: string) => {
     const asset = assets.get(address)
     if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
     const pool = accrue(asset.reserve, { slot, timestampSec, ...market })
@@ -75,7 +75,7 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
   }
 
   const deposits = obligation.deposits.map((deposit) => {
-    const { reserve, price, pool, value } = accrued(deposit.reserve)
+    const { reserve, price, pool, value } = accrueAsset(deposit.reserve)
     const { maxLtvPct, liquidationThresholdPct } = group ?? reserve
     const amountSf = toLiquidity(deposit.collateralAmount, pool)
     const apyRay = supplyApyRay({ reserve, pool, slotMs }, market)
@@ -92,7 +92,7 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
     }
   })
   const borrows = obligation.borrows.map((borrow) => {
-    const { reserve, price, pool, value } = accrued(borrow.reserve)
+    const { reserve, price, pool, value } = accrueAsset(borrow.reserve)
     const factorPct = group !== undefined || reserve.borrowFactorPct < 100n ? 100n : reserve.borrowFactorPct
     const amountSf = computeOwed(borrow, pool)
     const apyRay = borrowApyRay({ reserve, pool, slotMs })
@@ -101,8 +101,8 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
 
   // `perUsd` holds a factor of 100, so that percentages divide without remainder.
   const supplied = sum(deposits, (each) => each.value)
-  const byLtv = sum(deposits, (each) => each.value * each.maxLtvPct) / 100n
-  const cap = market.borrowCapUsd * perUsd
+  const ltvLimit = sum(deposits, (each) => each.value * each.maxLtvPct) / 100n
+  const borrowCap = market.borrowCapUsd * perUsd
   return {
     totals: {
       perUsd,
@@ -111,14 +111,14 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
       debt: sum(borrows, (each) => each.value),
       riskDebt: sum(borrows, (each) => each.value * each.factorPct) / 100n,
       liquidationLimit: sum(deposits, (each) => each.value * each.liquidationThresholdPct) / 100n,
-      borrowLimit: byLtv < cap ? byLtv : cap,
+      borrowLimit: ltvLimit < borrowCap ? ltvLimit : borrowCap,
     },
     supplies: deposits,
     borrows,
   }
 }
 
-/** The elevation group of an obligation: undefined outside all groups, `unknown` if its market does not have it. */
+/** Finds the elevation group of an obligation: undefined outside all groups, `unknown` if its market lacks it. */
 export function findElevationGroup(
   { elevationGroup: id }: Obligation,
   { elevationGroups }: Market,
@@ -128,7 +128,7 @@ export function findElevationGroup(
   return group?.id === id ? group : 'unknown'
 }
 
-/** True if a reserve's numbers are usable. The program itself never writes others. */
+/** True if the numbers of a reserve are usable. The program never writes a reserve for which this is false. */
 export function isSoundReserve(reserve: Reserve): boolean {
   const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals, accrualUnit } = reserve
   return (
@@ -151,38 +151,38 @@ interface YieldInput {
   readonly slotMs: number
 }
 
-/** What suppliers earn in a year, ray: their part of the borrow rate, without the host's, and rewards. */
+/** Yearly yield of suppliers, ray: their share of the curve's borrow rate (none of the host's rate), plus rewards. */
 function supplyApyRay({ reserve, pool, slotMs }: YieldInput, market: Market): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
   const rateSf = borrowRate(reserve.curve, usedSf)
-  const left = 100n - reserve.protocolTakeRatePct
-  const interest = usedSf * rateSf * left
+  const supplierSharePct = 100n - reserve.protocolTakeRatePct
+  const interest = usedSf * rateSf * supplierSharePct
   return apyRay(
     { numerator: interest + rewardRate(reserve, pool, market) * SF * 100n, denominator: SF * SF * 100n },
     { reserve, slotMs },
   )
 }
 
-/** What borrowers pay in a year, ray: the curve's rate and the host's. */
+/** Yearly yield that borrowers pay, ray: the curve's rate plus the host's. */
 function borrowApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
   const rateSf = borrowRate(reserve.curve, usedSf) + bpsToSf(reserve.hostFixedRateBps)
   return apyRay(rational(rateSf, SF), { reserve, slotMs })
 }
 
-/** Yearly yield of one of the program's yearly rates: over slots of the program's length, or over real seconds. */
+/** Yearly yield (APY, ray) of a yearly rate of the program, which counts slots of its own length or real seconds. */
 function apyRay(
   { numerator, denominator }: Rational,
   { reserve, slotMs }: { readonly reserve: Reserve; readonly slotMs: number },
 ): bigint {
-  const bySecond = reserve.accrualUnit === 'second'
-  const aprRay = bySecond
+  const isPerSecond = reserve.accrualUnit === 'second'
+  const aprRay = isPerSecond
     ? (numerator * RAY) / denominator
     : (numerator * RAY * PROGRAM_SLOT_MS) / (denominator * BigInt(slotMs))
   return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, unitsPerYear(reserve))
 }
 
-/** How many units a US dollar needs, so that 2^-60 of a base unit is a whole number of units at this price. */
+/** Units per US dollar such that 2^-60 of a base unit is a whole number of units at this price. */
 function unitsPerUsd({ reserve, price }: Asset): bigint {
   return SF * price.denominator * pow10(reserve.decimals)
 }

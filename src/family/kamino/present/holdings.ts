@@ -7,14 +7,14 @@ import type { ObligationTarget } from '../read/accounts/account_cache.ts'
 import type { FoundBy } from '../read/find/find_result.ts'
 import { presentCoverage } from './list.ts'
 
-/** What an obligation has or owes of one reserve, with what a row says of it. */
+/** Leg of an obligation with the token and price that its portfolio row shows. */
 export interface HeldLeg extends Pick<ObligationLeg, 'kind' | 'amount'>, Pick<Asset, 'reserve'> {
   /** Undefined if its mint is missing or broken. */
   readonly token: SolanaToken | undefined
   readonly price: ScopeOutcome
 }
 
-/** What accounts said of an obligation. */
+/** An obligation decoded from accounts of one slot. */
 interface ReadObligation {
   readonly target: ObligationTarget
   readonly slot: bigint
@@ -22,8 +22,8 @@ interface ReadObligation {
 }
 
 /**
- * Obligations as rows of a portfolio. What is supplied in a market that anybody may have made is counted only while the
- * reserve has as much at hand: whoever lends to himself against nothing could claim any sum. Debts always count.
+ * Converts obligations to rows of a portfolio. Supply in a permissionless market counts only if the reserve's available
+ * liquidity covers it: a self-made market could claim any amount. Debts always count.
  */
 export function toHoldings(
   obligations: readonly ReadObligation[],
@@ -31,14 +31,15 @@ export function toHoldings(
 ): AccountHoldings {
   const supplied = new Map<string, bigint>()
   const legs = obligations.flatMap((each) => each.legs.map((leg) => ({ ...each, leg })))
-  const keyOf = ({ reserve }: HeldLeg) => `${reserve.market}:${reserve.mint}`
+  const getKey = ({ reserve }: HeldLeg) => `${reserve.market}:${reserve.mint}`
   for (const { leg } of legs) {
-    if (leg.kind === 'supplied') supplied.set(keyOf(leg), (supplied.get(keyOf(leg)) ?? 0n) + leg.amount)
+    if (leg.kind === 'supplied') supplied.set(getKey(leg), (supplied.get(getKey(leg)) ?? 0n) + leg.amount)
   }
   const rows = legs.map(({ target, slot, leg }): AccountHolding => {
     const { kind, amount, token, reserve } = leg
-    const isHollow = !isTrusted(target.market) && (supplied.get(keyOf(leg)) ?? 0n) > reserve.availableAmount
-    const refused = kind === 'borrowed' ? undefined : (spamOf(token) ?? (isHollow ? HOLLOW : undefined))
+    const isUnbacked = !isTrusted(target.market) && (supplied.get(getKey(leg)) ?? 0n) > reserve.availableAmount
+    const exclusion =
+      kind === 'borrowed' ? undefined : (findSpam(token) ?? (isUnbacked ? EXCEEDS_LIQUIDITY : undefined))
     return {
       kind,
       slot,
@@ -46,19 +47,19 @@ export function toHoldings(
       amount,
       position: { family: 'kamino', market_id: target.market, obligation_address: target.address },
       price: leg.price,
-      ...(refused === undefined ? {} : { refused }),
+      ...(exclusion === undefined ? {} : { refused: exclusion }),
     }
   })
   const notRead = by === 'search' ? [] : ['obligations of kamino with unusual seeds or in other markets']
   return { rows, ownTokens: [], search: presentCoverage(by), notRead }
 }
 
-const HOLLOW: HoldingExclusion = {
+const EXCEEDS_LIQUIDITY: HoldingExclusion = {
   reason: 'exceeds_liquidity',
   detail: 'The market is in no table, and its reserve has less at hand than the wallet supplied',
 }
 
-function spamOf(token: SolanaToken | undefined): HoldingExclusion | undefined {
+function findSpam(token: SolanaToken | undefined): HoldingExclusion | undefined {
   const spam = token && solanaSpamReason(token).reason
   return spam === undefined ? undefined : { reason: 'spam', detail: spam }
 }

@@ -18,14 +18,14 @@ import type { ObligationPosition, Snapshot } from '../math/position.ts'
 import type { MarketObligation } from '../read/accounts/account_cache.ts'
 import type { FoundBy } from '../read/find/find_result.ts'
 
-/** The number that stands for Solana among chain ids. */
+/** Chain id of Solana in answers. */
 const CHAIN_ID = 101
 
-const place = { chain_id: chainId, wallet: base58Address }
+const walletFields = { chain_id: chainId, wallet: base58Address }
 const slot = v.optional(
   v.pipe(text(UNSIGNED_INTEGER), v.description('If obligations of one answer were read at different slots')),
 )
-const named = { marketId: base58Address, obligation_address: base58Address, slot }
+const idFields = { marketId: base58Address, obligation_address: base58Address, slot }
 
 const coverage = v.pipe(
   v.strictObject({
@@ -47,9 +47,9 @@ const calculations = calculationsSchema({
 /** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
 export const listOutput = v.strictObject({
   data: v.array(
-    walletPositions(place, {
+    walletPositions(walletFields, {
       position: v.strictObject({
-        ...named,
+        ...idFields,
         marketName: v.string(),
         ...positionFiguresWith({ supplied: {}, borrowed: {} }),
       }),
@@ -63,8 +63,8 @@ export const listOutput = v.strictObject({
 /** Success body of the batch, without `request_id`. */
 export const batchOutput = v.strictObject({
   data: v.array(
-    walletPositions(place, {
-      position: v.strictObject({ ...named, healthFactor: healthFactorFigure, netWorthUSD: usdFigure }),
+    walletPositions(walletFields, {
+      position: v.strictObject({ ...idFields, healthFactor: healthFactorFigure, netWorthUSD: usdFigure }),
       calculations: reducedCalculations,
     }),
   ),
@@ -72,33 +72,33 @@ export const batchOutput = v.strictObject({
   pagination,
 })
 
-/** An obligation that can be shown. */
+/** An obligation with its figures. */
 interface ShownObligation extends MarketObligation {
   readonly snapshot: Pick<Snapshot, 'slot' | 'market'>
   readonly position: ObligationPosition
 }
 
-/** A wallet's obligations that can be shown. */
+/** Obligations of a wallet, with their figures. */
 interface ShownWallet {
   readonly wallet: string
   readonly obligations: readonly ShownObligation[]
 }
 
-/** How a wallet is shown. */
+/** Options of a wallet's entry in an answer. */
 interface ListPresentOptions {
-  /** A health factor in decimal digits. */
+  /** Target health factor in decimal digits. */
   readonly target: string
-  /** True if each obligation says its slot. */
-  readonly slot: boolean
+  /** True if each obligation shows its slot, because they differ. */
+  readonly hasSlot: boolean
 }
 
-/** A wallet's obligations and the figures of each. */
-export function presentWallet({ wallet, obligations }: ShownWallet, { target, slot }: ListPresentOptions) {
+/** Presents the obligations of a wallet and the figures of each. */
+export function presentWallet({ wallet, obligations }: ShownWallet, { target, hasSlot }: ListPresentOptions) {
   return {
     chain_id: CHAIN_ID,
     wallet,
     positions: obligations.map((each) => ({
-      ...presentPlace(each, slot),
+      ...presentIds(each, hasSlot),
       marketName: each.snapshot.market.name,
       ...presentPosition(each.position),
     })),
@@ -106,7 +106,7 @@ export function presentWallet({ wallet, obligations }: ShownWallet, { target, sl
       const { totals } = position
       return presentCalculations(position, {
         target,
-        healthFactor: presentHeld(position).healthFactor,
+        healthFactor: presentSummary(position).healthFactor,
         safeBorrow: (aim) => safeBorrowUsd(totals, aim),
         safeWithdraw: (aim) => safeWithdrawUsd(totals, aim),
       })
@@ -114,38 +114,38 @@ export function presentWallet({ wallet, obligations }: ShownWallet, { target, sl
   }
 }
 
-/** The same, with only the figures that the batch answers. */
-export function presentReduced({ wallet, obligations }: ShownWallet, { target, slot }: ListPresentOptions) {
+/** Presents the obligations of a wallet with the reduced figures of the batch. */
+export function presentReduced({ wallet, obligations }: ShownWallet, { target, hasSlot }: ListPresentOptions) {
   return {
     chain_id: CHAIN_ID,
     wallet,
     positions: obligations.map((each) => {
-      const { healthFactor, netWorthUSD } = presentHeld(each.position)
-      return { ...presentPlace(each, slot), healthFactor, netWorthUSD }
+      const { healthFactor, netWorthUSD } = presentSummary(each.position)
+      return { ...presentIds(each, hasSlot), healthFactor, netWorthUSD }
     }),
     calculations: obligations.map(({ position }) =>
-      presentReducedCalculations(position, { target, healthFactor: presentHeld(position).healthFactor }),
+      presentReducedCalculations(position, { target, healthFactor: presentSummary(position).healthFactor }),
     ),
   }
 }
 
-/** How complete a list is. */
+/** Presents how complete a list is. */
 export function presentCoverage(by: FoundBy): v.InferOutput<typeof coverage> {
   if (by === 'search') return { complete: true, by: 'program_accounts' }
   return { complete: false, by: 'derived_addresses', markets: by.markets }
 }
 
-function presentPlace({ address, market, snapshot }: ShownObligation, withSlot: boolean) {
-  const place = { marketId: market, obligation_address: address }
-  return withSlot ? { ...place, slot: snapshot.slot.toString() } : place
+function presentIds({ address, market, snapshot }: ShownObligation, withSlot: boolean) {
+  const ids = { marketId: market, obligation_address: address }
+  return withSlot ? { ...ids, slot: snapshot.slot.toString() } : ids
 }
 
-/** Obligations of one slot serve many answers, which differ only by the target. */
+/** Presented once per position, because answers about one slot differ only by the target. */
 const presentPosition = memoize((position: ObligationPosition) => {
   const { totals, supplies, borrows } = position
   const usd = (value: bigint) => formatUsd(rational(value, totals.perUsd))
   return {
-    ...presentHeld(position),
+    ...presentSummary(position),
     suppliedAssets: supplies.map(({ reserve, value, apyRay, isCollateral }) => ({
       symbol: reserve.symbol,
       amountSuppliedUSD: usd(value),
@@ -160,7 +160,7 @@ const presentPosition = memoize((position: ObligationPosition) => {
   }
 })
 
-const presentHeld = memoize(({ totals }: ObligationPosition) => ({
+const presentSummary = memoize(({ totals }: ObligationPosition) => ({
   healthFactor: formatHealthFactor(healthFactor(totals)),
   ...presentTotals(totals),
 }))

@@ -25,22 +25,22 @@ import { chainId } from '../../../finance/schema.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { DECIMAL, text } from '../../../lib/text/text_format.ts'
 
-const named = v.strictObject({
+const idFields = v.strictObject({
   chain_id: chainId,
   wallet: v.string(),
   market_address: v.string(),
   obligation_address: v.string(),
 })
 
-export type NamedObligation = v.InferOutput<typeof named>
+export type NamedObligation = v.InferOutput<typeof idFields>
 
 /** Body of a yield answer, without `request_id`. */
-export const yieldOutput = v.strictObject({ data: v.strictObject({ ...named.entries, ...yieldFigures }) })
+export const yieldOutput = v.strictObject({ data: v.strictObject({ ...idFields.entries, ...yieldFigures }) })
 
 /** Body of a risk answer, without `request_id`. */
 export const riskOutput = v.strictObject({
   data: v.strictObject({
-    ...named.entries,
+    ...idFields.entries,
     health_factor: healthFactorFigure,
     target_health_factor: text(DECIMAL),
     current_ltv_percentage: percentageFigure,
@@ -56,8 +56,8 @@ export const riskOutput = v.strictObject({
 })
 
 /**
- * Risk figures of an obligation, after the fields that name it. `targetText` is a health factor in decimal digits; the
- * answer shows it without zeros at its end.
+ * Presents the risk figures of an obligation after the fields that name it. `targetText` is a health factor in decimal
+ * digits; the answer shows it without trailing zeros.
  */
 export function presentRisk(
   names: NamedObligation,

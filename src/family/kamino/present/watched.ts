@@ -3,7 +3,7 @@ import { healthFactor } from '../../../finance/math/lending.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
 import type { ObligationPosition } from '../math/position.ts'
 
-/** What triggers see of an obligation; of one whose figures cannot be told nothing. */
+/** Converts an obligation to the figures that triggers watch: undefined figures if the position is undefined. */
 export function toConfirmedFigures(position: ObligationPosition | undefined): ConfirmedFigures {
   const totals = position?.totals
   return createWatchedLending({ healthFactor: totals && healthFactor(totals), totals })

@@ -15,151 +15,156 @@ import type { FoundObligations } from './find/find_result.ts'
 import type { ObligationsReader } from './obligations.ts'
 import { filterHeld, filterMarket, type HeldObligation, type ObligationList, type WalletQuery } from './wallet.ts'
 
-/** Obligations of one batch. */
+/** Highest number of obligations of one batch. */
 const OBLIGATIONS_MAX = 5_000
-/** Wallets that are searched for at once, and addresses of so many wallets in one request if they are derived. */
-const AT_ONCE = 16
-const DERIVED_TOGETHER = 10
-/** Pause after an endpoint has limited its rate. */
-const LIMITED_MS = 200
-/** How long a wallet's obligations are not looked for again by a batch, so that one that was late gets further. */
-const LATELY_MS = 120_000
-const LATELY_WALLETS_MAX = 20_000
-const LATELY_OBLIGATIONS_MAX = 100_000
-/** A failure so shortly before the end is one for want of time. */
-const END_MS = 300
+/** Concurrent searches, and wallets whose derived addresses share one request. */
+const CONCURRENCY_MAX = 16
+const WALLETS_PER_DERIVATION = 10
+/** Delay before a retry after all endpoints limited their rate. */
+const RATE_LIMIT_DELAY_MS = 200
+/** How long a batch reuses the obligations found for a wallet, so that a retry after a timeout gets further. */
+const FOUND_TTL_MS = 120_000
+const FOUND_WALLETS_MAX = 20_000
+const FOUND_OBLIGATIONS_MAX = 100_000
+/** A failure within this time before the deadline counts as a timeout. */
+const TIMEOUT_MARGIN_MS = 300
 
-/** Whose obligations to read. */
+/** Wallets whose obligations to read. */
 export interface BatchQuery extends Pick<WalletQuery, 'market'> {
-  /** Each once. */
+  /** Without duplicates. */
   readonly wallets: readonly string[]
 }
 
-/** How long a batch may take. */
+/** Time limits of a batch. */
 interface BatchLimits {
-  /** Milliseconds of the monotonic clock. */
+  /** Deadline, milliseconds of the monotonic clock. */
   readonly untilMs: number
   readonly signal: AbortSignal
 }
 
 /** Obligations of many wallets as of a slot. */
 export interface ObligationBatch extends Omit<ObligationList, 'obligations'> {
-  /** Wallets that have obligations with a deposit or a debt, in the order they were asked for. */
+  /** Wallets that have obligations with a deposit or a debt, in the order of the query. */
   readonly wallets: readonly { readonly wallet: string; readonly obligations: readonly HeldObligation[] }[]
 }
 
-/** Makes a reader of many wallets' obligations, which remembers for a while what it has found. */
+/** Creates a reader of many wallets' obligations, which caches the found obligations for a while. */
 export function createBatchReader(options: {
   readonly finder: Finder
   readonly read: ObligationsReader
   readonly clock: Clock
-  /** How many slots may be between finding and reading. */
+  /** Highest distance in slots between finding and reading. */
   readonly slotsApartMax: bigint
 }) {
   const { finder, read, clock, slotsApartMax } = options
-  const lately = createLru<{ readonly found: FoundObligations; readonly untilMs: number }>({
-    entriesMax: LATELY_WALLETS_MAX,
-    weightMax: LATELY_OBLIGATIONS_MAX,
-    weightOf: ({ found: { targets } }) => targets.length,
+  const recentlyFound = createLru<{ readonly found: FoundObligations; readonly untilMs: number }>({
+    entriesMax: FOUND_WALLETS_MAX,
+    weightMax: FOUND_OBLIGATIONS_MAX,
+    getWeight: ({ found: { targets } }) => targets.length,
   })
 
-  /** The same again and again while endpoints limit their rate and there is time. */
-  async function patiently<T>(work: () => Promise<T>, { untilMs, signal }: BatchLimits): Promise<T> {
+  /** Runs `work`, and again while all endpoints limit their rate and time is left. */
+  async function retryRateLimited<T>(work: () => Promise<T>, { untilMs, signal }: BatchLimits): Promise<T> {
     for (;;) {
       try {
         return await work()
       } catch (error) {
-        if (!(error instanceof AllRateLimitedError) || clock.monotonicMs() + LIMITED_MS >= untilMs) throw error
-        await delay(LIMITED_MS, signal)
+        if (!(error instanceof AllRateLimitedError) || clock.monotonicMs() + RATE_LIMIT_DELAY_MS >= untilMs) throw error
+        await delay(RATE_LIMIT_DELAY_MS, signal)
       }
     }
   }
 
-  /** Adds to `found` what wallets have, as far as it was not found lately. */
+  /** Fills `foundByWallet`: from the cache if it is fresh, else by search or derivation. */
   async function findAll(
     session: SolanaSession,
     { wallets, market }: BatchQuery,
-    { found, ...limits }: BatchLimits & { readonly found: Map<string, FoundObligations> },
+    { foundByWallet, ...limits }: BatchLimits & { readonly foundByWallet: Map<string, FoundObligations> },
   ): Promise<void> {
-    const keyOf = (wallet: string) => `${wallet}:${market ?? ''}`
-    const note = (wallet: string, each: FoundObligations) => {
-      found.set(wallet, each)
-      lately.set(keyOf(wallet), { found: each, untilMs: clock.monotonicMs() + LATELY_MS })
+    const getKey = (wallet: string) => `${wallet}:${market ?? ''}`
+    const remember = (wallet: string, each: FoundObligations) => {
+      foundByWallet.set(wallet, each)
+      recentlyFound.set(getKey(wallet), { found: each, untilMs: clock.monotonicMs() + FOUND_TTL_MS })
     }
     for (const wallet of wallets) {
-      const before = lately.get(keyOf(wallet))
-      if (before !== undefined && clock.monotonicMs() < before.untilMs) found.set(wallet, before.found)
+      const recent = recentlyFound.get(getKey(wallet))
+      if (recent !== undefined && clock.monotonicMs() < recent.untilMs) foundByWallet.set(wallet, recent.found)
     }
-    const [first, ...others] = wallets.filter((wallet) => !found.has(wallet))
+    const [first, ...remaining] = wallets.filter((wallet) => !foundByWallet.has(wallet))
     if (first === undefined) return
-    const { slot } = await patiently(() => session.accounts([]), limits)
+    const { slot } = await retryRateLimited(() => session.accounts([]), limits)
     const minSlot = slot > slotsApartMax ? slot - slotsApartMax : 0n
-    // Each begins in a turn of its own: to make the questions takes time.
-    const derive = async (some: readonly string[], signal: AbortSignal) => {
+    // Each starts in its own turn of the event loop, because encoding the requests takes time.
+    const derive = async (group: readonly string[], signal: AbortSignal) => {
       await yieldToEventLoop()
-      const asked = { market, minSlot }
-      const derived = await patiently(() => finder.derive(session.until(signal), some, asked), { ...limits, signal })
-      for (const [index, wallet] of some.entries()) note(wallet, derived[index] as FoundObligations)
-    }
-    const search = async (wallet: string, signal: AbortSignal): Promise<boolean> => {
-      await yieldToEventLoop()
-      const searched = await patiently(() => finder.search(session.until(signal), wallet, minSlot), {
+      const narrowing = { market, minSlot }
+      const derived = await retryRateLimited(() => finder.derive(session.until(signal), group, narrowing), {
         ...limits,
         signal,
       })
-      if (searched !== undefined) note(wallet, searched)
+      for (const [index, wallet] of group.entries()) remember(wallet, derived[index] as FoundObligations)
+    }
+    const search = async (wallet: string, signal: AbortSignal): Promise<boolean> => {
+      await yieldToEventLoop()
+      const searched = await retryRateLimited(() => finder.search(session.until(signal), wallet, minSlot), {
+        ...limits,
+        signal,
+      })
+      if (searched !== undefined) remember(wallet, searched)
       return searched !== undefined
     }
-    const find = async (wallet: string, signal: AbortSignal) => {
+    const findOne = async (wallet: string, signal: AbortSignal) => {
       if (!(await search(wallet, signal))) await derive([wallet], signal)
     }
 
-    // The first shows whether there is a search and, if not, what to derive from.
+    // The first wallet shows whether an endpoint can search; if not, deriving it fills the cache for the others.
     const { signal } = limits
-    if (await search(first, signal)) await forEachLimit(others, AT_ONCE, find, signal)
+    if (await search(first, signal)) await forEachLimit(remaining, CONCURRENCY_MAX, findOne, signal)
     else {
       await derive([first], signal)
-      await forEachLimit(chunk(others, DERIVED_TOGETHER), AT_ONCE, derive, signal)
+      await forEachLimit(chunk(remaining, WALLETS_PER_DERIVATION), CONCURRENCY_MAX, derive, signal)
     }
   }
 
   async function readFound(
     session: SolanaSession,
     { market }: BatchQuery,
-    { found, ...limits }: BatchLimits & { readonly found: ReadonlyMap<string, FoundObligations> },
+    { foundByWallet, ...limits }: BatchLimits & { readonly foundByWallet: ReadonlyMap<string, FoundObligations> },
   ): Promise<ObligationBatch> {
-    const targets = [...found.values()].flatMap((each) => filterMarket(each.targets, market))
+    const targets = [...foundByWallet.values()].flatMap((each) => filterMarket(each.targets, market))
     if (targets.length > OBLIGATIONS_MAX) {
       const message = `Cannot read the obligations of these wallets: they have more than ${OBLIGATIONS_MAX}`
       throw new CodedError('INVALID_PARAMETER', `${message}, retry with fewer wallets`)
     }
-    const newest = [...found.values()].map((one) => one.newest).reduce(maxBigint)
-    const { reads, slots } = await patiently(() => read(session, targets, newest), limits)
-    const held = groupBy(filterHeld(targets, reads), ({ wallet }) => wallet)
-    const wallets = [...found.keys()].flatMap((wallet) => {
-      const obligations = held.get(wallet)
+    const newest = [...foundByWallet.values()].map((one) => one.newest).reduce(maxBigint)
+    const { reads, slots } = await retryRateLimited(() => read(session, targets, newest), limits)
+    const heldByWallet = groupBy(filterHeld(targets, reads), ({ wallet }) => wallet)
+    const wallets = [...foundByWallet.keys()].flatMap((wallet) => {
+      const obligations = heldByWallet.get(wallet)
       return obligations === undefined ? [] : [{ wallet, obligations }]
     })
     return {
       ...computeAnswerSlot(slots),
       wallets,
-      by: [...found.values()].map(({ by }) => by).find((by) => by !== 'search') ?? 'search',
+      by: [...foundByWallet.values()].map(({ by }) => by).find((by) => by !== 'search') ?? 'search',
     }
   }
 
-  /** Throws `CodedError` GATEWAY_TIMEOUT if the time is over. */
+  /** Reads a batch. Throws `CodedError` GATEWAY_TIMEOUT if the deadline passes. */
   return async (session: SolanaSession, query: BatchQuery, limits: BatchLimits): Promise<ObligationBatch> => {
-    const found = new Map<string, FoundObligations>()
+    const foundByWallet = new Map<string, FoundObligations>()
     const total = query.wallets.length
     try {
-      await findAll(session, query, { ...limits, found })
-      const inOrder = new Map(query.wallets.map((wallet) => [wallet, found.get(wallet) as FoundObligations]))
-      return await readFound(session, query, { ...limits, found: inOrder })
+      await findAll(session, query, { ...limits, foundByWallet })
+      const foundInOrder = new Map(
+        query.wallets.map((wallet) => [wallet, foundByWallet.get(wallet) as FoundObligations]),
+      )
+      return await readFound(session, query, { ...limits, foundByWallet: foundInOrder })
     } catch (error) {
-      if (limits.signal.aborted || clock.monotonicMs() + END_MS < limits.untilMs) throw error
-      const isDerived = [...found.values()].some(({ by }) => by !== 'search')
-      const why = isDerived ? '; no endpoint searches programs: set SOLANA_RPC_URL to one that does' : ''
-      const message = `Cannot answer: read ${found.size} of ${total} wallets in time; retry with fewer wallets${why}`
+      if (limits.signal.aborted || clock.monotonicMs() + TIMEOUT_MARGIN_MS < limits.untilMs) throw error
+      const isDerived = [...foundByWallet.values()].some(({ by }) => by !== 'search')
+      const advice = isDerived ? '; no endpoint searches programs: set SOLANA_RPC_URL to one that does' : ''
+      const message = `Cannot answer: read ${foundByWallet.size} of ${total} wallets in time; retry with fewer wallets${advice}`
       throw new CodedError('GATEWAY_TIMEOUT', message, { cause: error })
     }
   }

@@ -16,123 +16,126 @@ import type { Finder } from './find/find.ts'
 import type { FoundObligations } from './find/find_result.ts'
 import type { Snapshots } from './snapshot.ts'
 
-/** An obligation and then its reserves: nothing else must be known before all can be asked for. */
-const FIRSTS_MAX = 2
-/** Requests whose accounts are decoded, and obligations that are looked at, in one turn of the event loop. */
+/** Rounds of reads before all accounts are known: first an obligation, then its reserves. */
+const PREPARE_ROUNDS_MAX = 2
+/** Requests whose accounts are decoded, and obligations that are interpreted, in one turn of the event loop. */
 const GROUPS_IN_TURN = 1
 const OBLIGATIONS_IN_TURN = 20
 
 /**
- * Reads all that a wallet has and owes in obligations as rows of a portfolio. Anybody can make a market and say what its
- * tokens are worth: only markets that are `trusted` price theirs, others' tokens have the prices that they have in a
+ * Creates a reader of a wallet's supplies and debts as rows of a portfolio. Markets are permissionless and set their
+ * own prices, so only `trustedMarkets` price their tokens; tokens of other markets have the prices that they have in a
  * wallet.
  */
 export function createHoldingsReader(options: {
   readonly finder: Finder
-  readonly known: AccountCache
+  readonly cache: AccountCache
   readonly snapshots: Snapshots
   readonly check: AnswerCheck
   readonly tokens: SolanaTokens
   readonly prices: ScopePrices
-  readonly trusted: ReadonlySet<string>
+  readonly trustedMarkets: ReadonlySet<string>
 }): AccountHoldingsReader {
-  const { finder, known, snapshots, check, tokens, prices, trusted } = options
+  const { finder, cache, snapshots, check, tokens, prices, trustedMarkets } = options
 
-  function addressesOf(target: ObligationTarget): readonly string[] {
-    const mints = known.mintsOf(target)
-    const further = trusted.has(target.market) ? [] : mints.flatMap(prices.addressesFor)
-    return [...known.addressesFor(target), ...mints.flatMap(tokens.unread), ...further]
+  function listAddresses(target: ObligationTarget): readonly string[] {
+    const mints = cache.listMints(target)
+    const priceAccounts = trustedMarkets.has(target.market) ? [] : mints.flatMap(prices.listPriceAccounts)
+    return [...cache.listAddresses(target), ...mints.flatMap(tokens.listUnread), ...priceAccounts]
   }
 
   async function prepare(session: SolanaSession, { targets, newest }: FoundObligations): Promise<void> {
-    for (let firsts = 0; firsts < FIRSTS_MAX; firsts++) {
-      const missing = [...new Set(targets.flatMap(known.unreadFor))]
+    for (let round = 0; round < PREPARE_ROUNDS_MAX; round++) {
+      const missing = [...new Set(targets.flatMap(cache.listUnread))]
       if (missing.length === 0) return
-      const each = missing.map((address) => [address])
-      const groups = await session.grouped(each, { minSlot: newest, check, mayDiffer: true })
-      for (const { accounts } of new Set(groups)) known.learn(accounts)
+      const items = missing.map((address) => [address])
+      const groups = await session.grouped(items, { minSlot: newest, check, mayDiffer: true })
+      for (const { accounts } of new Set(groups)) cache.learn(accounts)
     }
   }
 
-  function pricesReady(targets: readonly ObligationTarget[]): boolean {
-    return prices.isReady() || targets.every(({ market }) => trusted.has(market))
+  function arePricesReady(targets: readonly ObligationTarget[]): boolean {
+    return prices.isReady() || targets.every(({ market }) => trustedMarkets.has(market))
   }
 
-  /** What accounts of one slot say of an obligation, none if it is gone; `changed` if others must be read. */
-  function legsIn(group: AccountGroup, { address, wallet, market }: ObligationTarget): readonly HeldLeg[] | 'changed' {
-    const obligation = snapshots.obligationIn(group, address)
+  /** Reads an obligation's legs from accounts of one slot: empty if it is gone, `changed` if accounts are missing. */
+  function readLegs(
+    group: AccountGroup,
+    { address, wallet, market }: ObligationTarget,
+  ): readonly HeldLeg[] | 'changed' {
+    const obligation = snapshots.findObligation(group, address)
     if (obligation?.owner !== wallet) return []
     if (obligation.market !== market || listReserves(obligation).some((each) => !group.accounts.has(each))) {
       return 'changed'
     }
-    const state = snapshots.stateIn(group, market, obligation)
+    const state = snapshots.toState(group, market, obligation)
     if ('problem' in state) throw new UpstreamError(`Cannot read Kamino obligation ${address}: ${state.problem}`)
     const legs: HeldLeg[] = []
     for (const leg of computeLegs(state)) {
       const reserve = state.reserves.get(leg.reserve)
-      const token = reserve && tokens.tokenIn(group.accounts, reserve.mint)
+      const token = reserve && tokens.getToken(group.accounts, reserve.mint)
       const isUnread = reserve && token === undefined && !group.accounts.has(reserve.mint)
       if (reserve === undefined || isUnread) return 'changed'
-      legs.push({ ...leg, token, reserve, price: priceIn(group, leg.reserve, { reserve, token }) })
+      legs.push({ ...leg, token, reserve, price: findPrice(group, leg.reserve, { reserve, token }) })
     }
     return legs
   }
 
-  function priceIn(
+  function findPrice(
     group: AccountGroup,
     address: string,
     { reserve, token }: { readonly reserve: Reserve; readonly token: SolanaToken | undefined },
   ): ScopeOutcome {
     const { accounts, timestampSec } = group
-    if (trusted.has(reserve.market)) {
-      const asset = snapshots.assetOf(group, address, reserve)
+    if (trustedMarkets.has(reserve.market)) {
+      const asset = snapshots.priceAsset(group, address, reserve)
       if (typeof asset === 'string') return noPriceBecause(asset)
       return { kind: 'price', price: { ...toDecimal(asset.price), source: 'scope' } }
     }
     const mint = { address: reserve.mint, isScaled: token?.mint.isScaled === true }
-    return prices.priceIn(accounts, mint, timestampSec)
+    return prices.getPrice(accounts, mint, timestampSec)
   }
 
-  function planOf(wallet: string, { targets, by, oldest, newest }: FoundObligations): HoldingsPlan {
+  function createPlan(wallet: string, { targets, by, oldest, newest }: FoundObligations): HoldingsPlan {
     return {
       positions: targets.length,
       oldest,
       newest,
-      items: targets.map(addressesOf),
+      items: targets.map(listAddresses),
       check,
       async read(groups) {
         await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
-          known.learn(accounts)
+          cache.learn(accounts)
           prices.learn(accounts)
         })
-        const read = await mapCooperatively(targets, OBLIGATIONS_IN_TURN, (target, index) => {
+        const results = await mapCooperatively(targets, OBLIGATIONS_IN_TURN, (target, index) => {
           const group = groups[index]
-          const legs = group === undefined ? 'changed' : legsIn(group, target)
+          const legs = group === undefined ? 'changed' : readLegs(group, target)
           return legs === 'changed' || group === undefined ? 'changed' : { target, slot: group.slot, legs }
         })
-        if (read.includes('changed')) return 'changed'
-        known.noteObligations(wallet, targets)
-        const obligations = read.filter((each) => each !== 'changed')
-        return toHoldings(obligations, { by, isTrusted: (market) => trusted.has(market) })
+        if (results.includes('changed')) return 'changed'
+        cache.noteObligations(wallet, targets)
+        const obligations = results.filter((each) => each !== 'changed')
+        return toHoldings(obligations, { by, isTrusted: (market) => trustedMarkets.has(market) })
       },
     }
   }
 
   return {
     recall(wallet) {
-      const targets = known.obligationsOf(wallet)?.toSorted(inOrder)
-      const isKnown = targets?.every((target) => known.unreadFor(target).length === 0) && pricesReady(targets)
-      return targets !== undefined && isKnown ? { items: targets.map(addressesOf), check } : undefined
+      const targets = cache.getObligations(wallet)?.toSorted(compareAddresses)
+      const isComplete = targets?.every((target) => cache.listUnread(target).length === 0) && arePricesReady(targets)
+      return targets !== undefined && isComplete ? { items: targets.map(listAddresses), check } : undefined
     },
     async plan(session, { wallet, minSlot }) {
-      const found = await finder.find(session, { wallet, market: undefined }, minSlot)
-      const targets = found.targets.toSorted(inOrder)
-      await Promise.all([prepare(session, found), pricesReady(targets) ? undefined : prices.prepare(session)])
-      return planOf(wallet, { ...found, targets })
+      const obligations = await finder.find(session, { wallet, market: undefined }, minSlot)
+      const targets = obligations.targets.toSorted(compareAddresses)
+      await Promise.all([prepare(session, obligations), arePricesReady(targets) ? undefined : prices.prepare(session)])
+      return createPlan(wallet, { ...obligations, targets })
     },
   }
 }
 
-function inOrder(a: ObligationTarget, b: ObligationTarget): number {
+function compareAddresses(a: ObligationTarget, b: ObligationTarget): number {
   return a.address < b.address ? -1 : 1
 }

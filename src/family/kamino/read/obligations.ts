@@ -8,55 +8,55 @@ import type { AnswerCheck } from './accounts/check.ts'
 import type { Snapshots } from './snapshot.ts'
 
 /**
- * Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one
+ * Sequential requests for one answer: the first finds the reserves, the second their feeds, the third reads all at one
  * slot.
  */
 const READS_MAX = 3
-/** Requests whose accounts are decoded, and obligations that are looked at, in one turn of the event loop. */
+/** Requests whose accounts are decoded, and obligations that are interpreted, in one turn of the event loop. */
 const GROUPS_IN_TURN = 1
 const OBLIGATIONS_IN_TURN = 20
 
-/** Why an account is not the obligation that was asked for. */
+/** Why an account is not the requested obligation. */
 export type AbsentReason = 'no_obligation' | 'other_wallet' | 'other_market'
 
-/** What a reading says of an obligation. `problem` follows "Cannot read Kamino obligation …: ". */
+/** Result of reading an obligation. `problem` follows "Cannot read Kamino obligation …: ". */
 export type ObligationRead =
   | { readonly kind: 'found'; readonly snapshot: Snapshot }
   | { readonly kind: 'absent'; readonly reason: AbsentReason }
   | { readonly kind: 'broken'; readonly problem: string }
 
-/** An obligation to read. Without a wallet it is answered whoever's it is. */
+/** An obligation to read. Without `wallet`, the owner is not checked. */
 type Target = MarketObligation & Partial<Pick<ObligationTarget, 'wallet'>>
 
-/** Obligations in the order they were asked for, and the slot of each. */
+/** Obligations in the order of the targets, and the slot of each. */
 export interface ObligationsRead {
   readonly reads: readonly ObligationRead[]
-  /** Without obligations the slot at which there are none. */
+  /** Slot of each; without targets, the slot of the empty answer. */
   readonly slots: readonly bigint[]
   readonly newest: bigint
-  /** When that was by the cluster's clock at the oldest slot, Unix seconds. */
+  /** Time of the oldest slot by the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
 }
 
-/** Makes a reader of obligations whose addresses are known. */
+/** Creates a reader of obligations by address. */
 export function createObligationsReader(options: {
-  readonly known: AccountCache
+  readonly cache: AccountCache
   readonly snapshots: Snapshots
   readonly check: AnswerCheck
 }) {
-  const { known, snapshots, check } = options
+  const { cache, snapshots, check } = options
 
-  function readIn(group: AccountGroup, { address, wallet, market }: Target): ObligationRead {
-    const obligation = snapshots.obligationIn(group, address)
+  function toObligationRead(group: AccountGroup, { address, wallet, market }: Target): ObligationRead {
+    const obligation = snapshots.findObligation(group, address)
     if (obligation === undefined) return { kind: 'absent', reason: 'no_obligation' }
     if (wallet !== undefined && obligation.owner !== wallet) return { kind: 'absent', reason: 'other_wallet' }
     if (obligation.market !== market) return { kind: 'absent', reason: 'other_market' }
-    const state = snapshots.snapshotIn(group, market, obligation)
+    const state = snapshots.toSnapshot(group, market, obligation)
     return 'problem' in state ? { kind: 'broken', ...state } : { kind: 'found', snapshot: state }
   }
 
   /**
-   * Reads obligations with everything their figures need, each at one slot not before `minSlot`: in one request each if
+   * Reads obligations with all inputs of their figures, each at one slot not before `minSlot`: in one request each if
    * their reserves and feeds are known, else in up to three.
    */
   return async (session: SolanaSession, targets: readonly Target[], minSlot: bigint): Promise<ObligationsRead> => {
@@ -64,21 +64,21 @@ export function createObligationsReader(options: {
       const { slot, timestampSec } = await session.accounts([], { minSlot })
       return { reads: [], slots: [slot], newest: slot, timestampSec }
     }
-    let least = minSlot
-    for (let left = READS_MAX; ; ) {
-      const groups = await session.grouped(targets.map(known.addressesFor), { minSlot: least, check })
-      await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => known.learn(accounts))
+    let currentMinSlot = minSlot
+    for (let readsLeft = READS_MAX; ; ) {
+      const groups = await session.grouped(targets.map(cache.listAddresses), { minSlot: currentMinSlot, check })
+      await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => cache.learn(accounts))
       const reads = await mapCooperatively(targets, OBLIGATIONS_IN_TURN, (target, index) =>
-        readIn(groups[index] as AccountGroup, target),
+        toObligationRead(groups[index] as AccountGroup, target),
       )
       const slots = groups.map(({ slot }) => slot)
-      least = slots.reduce(maxBigint)
-      const isDone = --left === 0 || reads.every(({ kind }) => kind !== 'broken')
+      currentMinSlot = slots.reduce(maxBigint)
+      const isDone = --readsLeft === 0 || reads.every(({ kind }) => kind !== 'broken')
       const timestampSec = groups.map((group) => group.timestampSec).reduce(minBigint)
-      if (isDone) return { reads, slots, newest: least, timestampSec }
+      if (isDone) return { reads, slots, newest: currentMinSlot, timestampSec }
     }
   }
 }
 
-/** Reads obligations whose addresses are known. */
+/** Reads obligations by address. */
 export type ObligationsReader = ReturnType<typeof createObligationsReader>

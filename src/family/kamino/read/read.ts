@@ -25,10 +25,10 @@ export const LIST_BUDGET_MS = 6_000
 export const BATCH_BUDGET_MS = 15_000
 /** Obligations that are valued in one turn of the event loop. */
 const VALUED_IN_TURN = 20
-/** Readings that are kept until the next slot. */
+/** Reads that are cached until the next slot. */
 const CACHE_ENTRIES_MAX = 10_000
 
-/** An obligation's figures as of a slot, or why the accounts are not the one that was asked for. */
+/** Figures of an obligation as of a slot, or why the account is not the requested obligation. */
 type ObligationReading =
   | { readonly kind: 'found'; readonly slot: bigint; readonly position: ObligationPosition }
   | { readonly kind: 'absent'; readonly reason: AbsentReason }
@@ -38,43 +38,42 @@ interface ListedObligation extends HeldObligation {
   readonly position: ObligationPosition
 }
 
-/** A wallet's obligations that have a deposit or a debt, with their figures. */
+/** Obligations of a wallet that have a deposit or a debt, with their figures. */
 interface WalletObligations extends ObligationList {
   readonly obligations: readonly ListedObligation[]
 }
 
 /**
- * Reads obligations with everything their figures need. Callers that ask within the duration of a slot share one
- * reading.
+ * Reads obligations with all inputs of their figures. Callers within the duration of a slot share one read.
  */
 export type KaminoReader = ReturnType<typeof createKaminoReader>
 
-/** Makes a reader. It remembers wallets' obligations, the reserves of obligations and the feeds of reserves. */
+/** Creates a reader, which caches wallets' obligations, the reserves of obligations and the feeds of reserves. */
 export function createKaminoReader(options: {
   readonly solana: SolanaClient
   readonly program: KaminoProgram
-  /** Markets to look for obligations in, if no endpoint can search. */
+  /** Markets in which obligations are derived if no endpoint can search. */
   readonly rows: readonly KaminoMarket[]
-  /** Where prices of tokens in other markets come from. @default {KAMINO_MAIN} */
+  /** Source of prices for tokens in other markets. @default {KAMINO_MAIN} */
   readonly market?: KaminoMarket
   readonly clock: Clock
   readonly log: Log
 }) {
   const { solana, program, rows, market = KAMINO_MAIN, clock } = options
   const { slotMs } = solana
-  const known = createAccountCache(program)
+  const cache = createAccountCache(program)
   const check = createAnswerCheck(program)
   const snapshots = createSnapshots(options)
-  const read = createObligationsReader({ known, snapshots, check })
-  const finder = createFinder({ program: program.programId, rows, known, check, clock })
-  const parts = { finder, read, known, clock, slotsApartMax: getMaxSlotDistance(solana) }
+  const read = createObligationsReader({ cache, snapshots, check })
+  const finder = createFinder({ program: program.programId, rows, cache, check, clock })
+  const parts = { finder, read, cache, clock, slotsApartMax: getMaxSlotDistance(solana) }
   const readList = createWalletReader(parts)
   const readMany = createBatchReader(parts)
-  const kept = { solana, clock, entriesMax: CACHE_ENTRIES_MAX }
-  const single = createSlotCache<ObligationReading>(kept)
-  const lists = createSlotCache<WalletObligations>({ ...kept, budgetMs: LIST_BUDGET_MS })
+  const cacheOptions = { solana, clock, entriesMax: CACHE_ENTRIES_MAX }
+  const singles = createSlotCache<ObligationReading>(cacheOptions)
+  const lists = createSlotCache<WalletObligations>({ ...cacheOptions, budgetMs: LIST_BUDGET_MS })
 
-  const valued = (held: readonly HeldObligation[]): Promise<ListedObligation[]> =>
+  const valueAll = (held: readonly HeldObligation[]): Promise<ListedObligation[]> =>
     mapCooperatively(held, VALUED_IN_TURN, (each) => ({
       ...each,
       position: valueObligation(each.snapshot, { slotMs }),
@@ -82,66 +81,69 @@ export function createKaminoReader(options: {
 
   async function readOne(session: SolanaSession, target: ObligationTarget): Promise<ObligationReading> {
     const { reads } = await read(session, [target], 0n)
-    const [found] = reads
-    if (found?.kind === 'absent') return found
-    if (found?.kind !== 'found') {
-      throw new UpstreamError(`Cannot read Kamino obligation ${target.address}: ${found?.problem}`)
+    const [obligation] = reads
+    if (obligation?.kind === 'absent') return obligation
+    if (obligation?.kind !== 'found') {
+      throw new UpstreamError(`Cannot read Kamino obligation ${target.address}: ${obligation?.problem}`)
     }
-    known.noteObligation(target)
-    const { snapshot } = found
+    cache.noteObligation(target)
+    const { snapshot } = obligation
     return { kind: 'found', slot: snapshot.slot, position: valueObligation(snapshot, { slotMs }) }
   }
 
   async function readFigures(session: SolanaSession, query: WalletQuery): Promise<WalletObligations> {
     const list = await readList(session, query)
-    return { ...list, obligations: await valued(list.obligations) }
+    return { ...list, obligations: await valueAll(list.obligations) }
   }
 
   return {
-    /** All obligations of a wallet, for its portfolio. */
+    /** Reads all obligations of a wallet for its portfolio. */
     holdings: createHoldingsReader({
       finder,
-      known,
+      cache,
       snapshots,
       check,
       tokens: createSolanaTokens(clock),
       prices: getScopePrices(solana, { market, kamino: program }),
-      trusted: new Set(rows.map((row) => row.market)),
+      trustedMarkets: new Set(rows.map((row) => row.market)),
     }),
     /**
-     * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three
-     * requests, and in one if it was read before. Throws `UpstreamError` if Solana cannot be read, if an account that the
+     * Reads an obligation, its market, its reserves and their live prices at one confirmed slot: in one request if it
+     * was read before, else in at most three. Throws `UpstreamError` if Solana cannot be read, if an account that the
      * obligation names is missing or broken, or if the program would accept no price of a token.
      */
     readObligation(target: ObligationTarget, signal: AbortSignal): Promise<WithExpiry<ObligationReading>> {
       const { address, market, wallet } = target
-      return single(`${address}:${market}:${wallet}`, (session) => readOne(session, target), signal)
+      return singles(`${address}:${market}:${wallet}`, (session) => readOne(session, target), signal)
     },
     /**
-     * Finds and reads all obligations of a wallet. Throws `UpstreamError` as for one obligation, and if what was found
-     * changed meanwhile; `CodedError` INVALID_PARAMETER if they are too many.
+     * Finds and reads all obligations of a wallet. Throws `UpstreamError` as for one obligation, and if the obligations
+     * changed between finding and reading; `CodedError` INVALID_PARAMETER if they are too many.
      */
     readWallet(query: WalletQuery, signal: AbortSignal): Promise<WithExpiry<WalletObligations>> {
       const { wallet, market = '' } = query
       return lists(`${wallet}:${market}`, (session) => readFigures(session, query), signal)
     },
     /**
-     * The same for many wallets, of fewer seeds if they are derived. Throws `CodedError` GATEWAY_TIMEOUT after 15 s; what
-     * was found until then is remembered for two minutes.
+     * Finds and reads the obligations of many wallets, from fewer seeds if they are derived. Throws `CodedError`
+     * GATEWAY_TIMEOUT after 15 s; obligations found until then are cached for two minutes.
      */
     async readWallets(query: BatchQuery, signal: AbortSignal) {
       const startedMs = clock.monotonicMs()
       const limits = { signal, untilMs: startedMs + BATCH_BUDGET_MS }
       const work = (session: SolanaSession) => readMany(session, query, limits)
       const batch = await solana.read(work, { signal, budgetMs: BATCH_BUDGET_MS })
-      const all = groupBy(await valued(batch.wallets.flatMap(({ obligations }) => obligations)), (each) => each.wallet)
-      const wallets = [...all].map(([wallet, obligations]) => ({ wallet, obligations }))
+      const obligationsByWallet = groupBy(
+        await valueAll(batch.wallets.flatMap(({ obligations }) => obligations)),
+        (each) => each.wallet,
+      )
+      const wallets = [...obligationsByWallet].map(([wallet, obligations]) => ({ wallet, obligations }))
       return { ...batch, wallets, untilMs: startedMs + slotMs }
     },
     /**
-     * Reads some obligations, whoever's they are, each at a slot that is `minSlot` or later: the slot before which none
-     * was read, when that was by the cluster's clock, and in the order of the targets what they are; `broken` if figures
-     * cannot be told. Throws `UpstreamError` if Solana cannot be read.
+     * Reads obligations regardless of owner, each at slot `minSlot` or later. Returns the oldest slot read, its time by
+     * the cluster's clock, and the positions in the order of the targets: `broken` if figures cannot be computed.
+     * Throws `UpstreamError` if Solana cannot be read.
      */
     async readObligations(targets: readonly MarketObligation[], minSlot: bigint, signal: AbortSignal) {
       const work = (session: SolanaSession) => read(session, targets, minSlot)

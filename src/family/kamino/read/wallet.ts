@@ -7,99 +7,103 @@ import type { Finder } from './find/find.ts'
 import type { FoundBy } from './find/find_result.ts'
 import type { ObligationRead, ObligationsRead, ObligationsReader } from './obligations.ts'
 
-/** So often a wallet is read again because what was found and what was read are of slots far apart. */
+/** Attempts to find and read a wallet's obligations at slots close to each other. */
 const TRIES_MAX = 3
 
-/** Whose obligations to read. */
+/** Wallet whose obligations to read. */
 export interface WalletQuery {
   readonly wallet: string
-  /** Those in this market alone. */
+  /** Only obligations in this market; undefined: in all. */
   readonly market: string | undefined
 }
 
-/** An obligation with a deposit or a debt, and everything that its figures depend on. */
+/** An obligation with a deposit or a debt, and all inputs of its figures. */
 export interface HeldObligation extends ObligationTarget {
   readonly snapshot: Snapshot
 }
 
 /** Obligations of wallets as of a slot. */
 export interface ObligationList extends ReturnType<typeof computeAnswerSlot> {
-  /** By market, then address, as text. */
+  /** Sorted by market, then address, as text. */
   readonly obligations: readonly HeldObligation[]
   readonly by: FoundBy
 }
 
-/** Makes a reader of wallets' obligations, which remembers them to ask for all at once. */
+/** Creates a reader of wallets' obligations, which caches them so that the next read takes one request. */
 export function createWalletReader(options: {
   readonly finder: Finder
   readonly read: ObligationsReader
-  readonly known: AccountCache
-  /** How many slots may be between finding and reading. */
+  readonly cache: AccountCache
+  /** Highest distance in slots between finding and reading. */
   readonly slotsApartMax: bigint
 }) {
-  const { finder, read, known, slotsApartMax } = options
+  const { finder, read, cache, slotsApartMax } = options
 
-  /** Reads what a wallet had before; undefined if it was never asked about. */
+  /** Reads the cached obligations of a wallet, concurrently with the search; undefined if none are cached. */
   async function readEarly(session: SolanaSession, { wallet, market }: WalletQuery): Promise<EarlyRead | undefined> {
-    const before = known.obligationsOf(wallet)
-    if (before === undefined) return undefined
-    const targets = filterMarket(before, market)
+    const remembered = cache.getObligations(wallet)
+    if (remembered === undefined) return undefined
+    const targets = filterMarket(remembered, market)
     return { targets, read: await read(session, targets, 0n) }
   }
 
   return async (session: SolanaSession, query: WalletQuery): Promise<ObligationList> => {
     const { wallet, market } = query
     const [first, early] = await Promise.all([finder.find(session, query, 0n), readEarly(session, query)])
-    let found = first
+    let current = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const targets = filterMarket(found.targets, market)
+      const targets = filterMarket(current.targets, market)
       const isEarly = tries === 0 && early !== undefined && isSame(targets, early.targets)
-      const asked = isEarly ? early.targets : targets
-      const done = isEarly ? early.read : await read(session, targets, found.newest)
-      if (done.newest - found.oldest <= slotsApartMax && found.newest - done.newest <= slotsApartMax) {
-        note(found.targets, query, found.by)
-        return { ...computeAnswerSlot(done.slots), obligations: filterHeld(asked, done.reads), by: found.by }
+      const targetsRead = isEarly ? early.targets : targets
+      const result = isEarly ? early.read : await read(session, targets, current.newest)
+      if (result.newest - current.oldest <= slotsApartMax && current.newest - result.newest <= slotsApartMax) {
+        remember(current.targets, query, current.by)
+        return {
+          ...computeAnswerSlot(result.slots),
+          obligations: filterHeld(targetsRead, result.reads),
+          by: current.by,
+        }
       }
-      found = await finder.find(session, query, done.newest)
+      current = await finder.find(session, query, result.newest)
     }
     throw new UpstreamError(`Cannot read the obligations of wallet ${wallet}: they changed while they were read`)
   }
 
-  /** What was found in one market alone says nothing of the others. */
-  function note(targets: readonly ObligationTarget[], { wallet, market }: WalletQuery, by: FoundBy): void {
-    if (by === 'search' || market === undefined) known.noteObligations(wallet, targets)
-    else for (const target of targets) known.noteObligation(target)
+  /** Caches what was found: the whole list, or single obligations if only one market was searched. */
+  function remember(targets: readonly ObligationTarget[], { wallet, market }: WalletQuery, by: FoundBy): void {
+    if (by === 'search' || market === undefined) cache.noteObligations(wallet, targets)
+    else for (const target of targets) cache.noteObligation(target)
   }
 }
 
 /**
- * Those that have a deposit or a debt, in the order of answers. Throws `UpstreamError` naming the first whose figures
- * cannot be given.
+ * Filters obligations that have a deposit or a debt, in the order of answers. Throws `UpstreamError` for the first
+ * whose figures cannot be computed.
  */
 export function filterHeld(targets: readonly ObligationTarget[], reads: readonly ObligationRead[]): HeldObligation[] {
   const held = targets.flatMap((target, index): HeldObligation[] => {
     const each = reads[index]
     if (each === undefined || each.kind === 'absent') return []
-    if (each.kind === 'broken') throw unreadable(target, each.problem)
+    if (each.kind === 'broken') throw unreadableError(target, each.problem)
     const { deposits, borrows } = each.snapshot.obligation
     return deposits.length + borrows.length === 0 ? [] : [{ ...target, snapshot: each.snapshot }]
   })
-  return held.sort(inOrder)
+  return held.sort(compareObligations)
 }
 
-/** The failure of an answer that needs an obligation which cannot be read. */
-function unreadable({ address, market }: ObligationTarget, problem: string): UpstreamError {
-  const wayOut = `it is in market ${market}: "market_address" asks for another market alone`
-  return new UpstreamError(`Cannot read Kamino obligation ${address}: ${problem}; ${wayOut}`)
+/** Error for a list with an obligation that cannot be read. */
+function unreadableError({ address, market }: ObligationTarget, problem: string): UpstreamError {
+  const advice = `it is in market ${market}: "market_address" asks for another market alone`
+  return new UpstreamError(`Cannot read Kamino obligation ${address}: ${problem}; ${advice}`)
 }
 
-/** A reading of what a wallet had before. */
+/** Read of the cached obligations of a wallet. */
 interface EarlyRead {
   readonly targets: readonly ObligationTarget[]
   readonly read: ObligationsRead
 }
 
-/** Those of one market, or all. */
+/** Filters obligations by market; undefined: all. */
 export function filterMarket(
   targets: readonly ObligationTarget[],
   market: string | undefined,
@@ -107,13 +111,13 @@ export function filterMarket(
   return market === undefined ? targets : targets.filter((each) => each.market === market)
 }
 
-/** True if both are the same obligations, in whichever order. */
+/** True if both are the same obligations, in any order. */
 function isSame(a: readonly ObligationTarget[], b: readonly ObligationTarget[]): boolean {
   const addresses = new Set(b.map(({ address }) => address))
   return a.length === b.length && a.every(({ address }) => addresses.has(address))
 }
 
-function inOrder(a: ObligationTarget, b: ObligationTarget): number {
+function compareObligations(a: ObligationTarget, b: ObligationTarget): number {
   const [first, second] = a.market === b.market ? [a.address, b.address] : [a.market, b.market]
   return first < second ? -1 : 1
 }

@@ -1,6 +1,6 @@
 import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 
-/** What the family's routes cost. */
+/** Prices of the family's routes in credits. */
 export const CHARGES = {
   list: { credits: 15, per: 'wallet with an obligation' },
   batch: {

@@ -1,7 +1,14 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdNumber, targetHealthFactorNumber, walletList } from '../../../http/request/batch.ts'
-import { chainIdIn, limit, noMoment, page, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
+import {
+  configuredChainId,
+  limit,
+  noMoment,
+  page,
+  solanaAddress,
+  targetHealthFactor,
+} from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { SOLANA_ADDRESS } from '../../../lib/text/text_format.ts'
@@ -12,7 +19,7 @@ import { CHARGES } from './credits.ts'
 
 const market_address = v.optional(solanaAddress)
 
-/** The obligations of a wallet, and those of many. */
+/** Creates the routes that list the obligations of one wallet and of many. */
 export function listRoutes(reader: () => KaminoReader): readonly Route[] {
   return [
     defineRoute({
@@ -28,7 +35,7 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
         wallet: solanaAddress,
         market_address,
         target_health_factor: targetHealthFactor,
-        chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
+        chain_id: v.optional(configuredChainId([SOLANA_CHAIN_ID], 'chain of this family')),
         page,
         limit,
       }),
@@ -43,7 +50,7 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       count: ({ wallets }) => wallets.length,
       untilMs: ({ untilMs }) => untilMs,
       present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
-        data: slicePage(wallets, { page, limit }).map((each) => presentWallet(each, { target, slot: isMixed })),
+        data: slicePage(wallets, { page, limit }).map((each) => presentWallet(each, { target, hasSlot: isMixed })),
         coverage: presentCoverage(by),
         pagination: createPagination({ page, limit, total: wallets.length, url }),
         asOf: toAsOfSlot(slot),
@@ -73,7 +80,7 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       count: ({ wallets }) => wallets.length,
       untilMs: ({ untilMs }) => untilMs,
       present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
-        data: slicePage(wallets, { page, limit }).map((each) => presentReduced(each, { target, slot: isMixed })),
+        data: slicePage(wallets, { page, limit }).map((each) => presentReduced(each, { target, hasSlot: isMixed })),
         coverage: presentCoverage(by),
         pagination: createPagination({ page, limit, total: wallets.length, url }),
         asOf: toAsOfSlot(slot),

@@ -20,17 +20,17 @@ const input = v.object({
   ...signedReceipt,
 })
 
-/** A reading that found the obligation. */
+/** Read that found the obligation. */
 type FoundObligation = Extract<Awaited<ReturnType<KaminoReader['readObligation']>>, { kind: 'found' }>
 
 type Input = v.InferOutput<typeof input>
 
-/** Yield and risk of one obligation. */
+/** Creates the routes for yield and risk of one obligation. */
 export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
   async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<FoundObligation> {
     const { obligation_address: address, market_address: market, wallet } = query
     const reading = await reader().readObligation({ address, market, wallet }, signal)
-    if (reading.kind === 'absent') throw notFound(query, reading.reason)
+    if (reading.kind === 'absent') throw notFoundError(query, reading.reason)
     return reading
   }
 
@@ -51,7 +51,7 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
       summary: 'Interest earned and paid, net APY, leverage and weighted APYs of one Kamino obligation.',
       output: yieldOutput,
       present: ({ slot, position }, query) => ({
-        data: { ...names(query), ...presentYieldFigures(position) },
+        data: { ...toNamedObligation(query), ...presentYieldFigures(position) },
         asOf: toAsOfSlot(slot),
       }),
     }),
@@ -62,22 +62,22 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
       summary: 'Health factor, loan-to-value and safe borrow and withdraw amounts of one Kamino obligation.',
       output: riskOutput,
       present: ({ slot, position }, query) => ({
-        data: presentRisk(names(query), position, query.target_health_factor),
+        data: presentRisk(toNamedObligation(query), position, query.target_health_factor),
         asOf: toAsOfSlot(slot),
       }),
     }),
   ]
 }
 
-function names({ wallet, market_address, obligation_address }: Input): NamedObligation {
+function toNamedObligation({ wallet, market_address, obligation_address }: Input): NamedObligation {
   return { chain_id: SOLANA_CHAIN_ID, wallet, market_address, obligation_address }
 }
 
-function notFound({ obligation_address, wallet, market_address }: Input, reason: AbsentReason): CodedError {
-  const why = {
+function notFoundError({ obligation_address, wallet, market_address }: Input, reason: AbsentReason): CodedError {
+  const reasonText = {
     no_obligation: 'there is no such obligation',
     other_wallet: `it does not belong to wallet ${wallet}`,
     other_market: `it is not in market ${market_address}`,
   }[reason]
-  return new CodedError('NOT_FOUND', `Cannot find Kamino obligation ${obligation_address}: ${why}`)
+  return new CodedError('NOT_FOUND', `Cannot find Kamino obligation ${obligation_address}: ${reasonText}`)
 }

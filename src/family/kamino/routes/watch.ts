@@ -6,11 +6,11 @@ import type { Watchable } from '../../watch.ts'
 const subject = v.strictObject({
   obligation_address: solanaAddress,
   market_address: solanaAddress,
-  // With it the path of the answer is whole: the route asks for it.
+  // Optional: completes the path of the answer, because the route requires it.
   wallet: v.exactOptional(solanaAddress),
 })
 
-/** What triggers can watch: an obligation of a market. Its route answers no past block. */
+/** Subjects that triggers can watch: an obligation of a market. Its route answers about no past block. */
 export const WATCHABLE: Watchable = {
   subject: () => subject,
   figures: LENDING_FIGURES,

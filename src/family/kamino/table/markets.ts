@@ -2,7 +2,7 @@ import { KAMINO_MAIN, type KaminoMarket } from '../../../finance/price/table/kam
 
 /**
  * Markets of Kamino Lend on mainnet: main, JLP, Altcoins and Ethena by two public sources or more, Jito, Prime, Maple
- * and OnRe by one. Each row is a hint, believed after its account was read.
+ * and OnRe by one. Each row is a hint: a market counts only after its account was read.
  */
 const KAMINO_MARKETS: readonly KaminoMarket[] = [
   KAMINO_MAIN,
@@ -15,13 +15,13 @@ const KAMINO_MARKETS: readonly KaminoMarket[] = [
   { market: '47tfyEG9SsdEnUm9cw5kY9BXngQGqu3LBoop9j5uTAv8', reserves: [] },
 ]
 
-/** These rows and further ones; rows of one market are one. */
+/** Merges the built-in markets with configured rows; rows of the same market become one. */
 export function mergeMarkets(rows: readonly KaminoMarket[]): readonly KaminoMarket[] {
   const markets = new Map<string, KaminoMarket>()
   for (const row of [...KAMINO_MARKETS, ...rows]) {
-    const before = markets.get(row.market)
-    const reserves = [...new Set([...(before?.reserves ?? []), ...row.reserves])]
-    markets.set(row.market, { ...before, ...row, reserves })
+    const existing = markets.get(row.market)
+    const reserves = [...new Set([...(existing?.reserves ?? []), ...row.reserves])]
+    markets.set(row.market, { ...existing, ...row, reserves })
   }
   return [...markets.values()]
 }

@@ -1,8 +1,8 @@
 import { createEventTable } from '../../../history/logs/event_table.ts'
 
 /**
- * Events that tell who may have a position in which market: whoever supplies, pledges collateral or borrows, and since
- * accruing gives shares without an event that names their owner, who receives fees and which markets pay them. Source:
+ * Events that name the wallets and markets of possible positions: supplies, collateral and borrows. Accruing gives the
+ * fee recipient shares without an event that names it, so recipients and markets with a fee are included. Source:
  * `EventsLib` of `@morpho-org/morpho-blue` 1.0.0.
  */
 const SIGNATURES = {
@@ -13,5 +13,5 @@ const SIGNATURES = {
   setFeeRecipient: 'SetFeeRecipient(address indexed)',
 } as const
 
-/** Those events. */
+/** Decoding table of these events. */
 export const MORPHO_EVENTS = createEventTable(SIGNATURES)

@@ -4,12 +4,12 @@ import { createLogFieldReader, toAddressTopic } from '../../../history/logs/even
 import type { HistoryLog, LogFilter, StreamTarget } from '../../../history/stream.ts'
 import { MORPHO_EVENTS } from './abi.ts'
 
-/** Stands for whoever receives fees: every market that ever paid them is an entry of its own. */
+/** Represents the fee recipient: its entries are the markets that ever paid fees. */
 export const FEE_SUBJECT: Hex = zeroAddress
-/** Stands for those markets: a wallet with this entry has received fees. */
+/** Represents these markets: a wallet with this entry has been the fee recipient. */
 export const FEE_MARKETS: Hex = zeroHash
 
-/** What of Morpho's logs is asked for: see `Stream.filters`. */
+/** Filters for Morpho's logs: see `Stream.filters`. */
 export function createFilters({ contract }: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
   const addresses = [contract]
   if (subjects === null) return [{ addresses, topics: [Object.values(MORPHO_EVENTS.topics)] }]
@@ -24,15 +24,15 @@ export function createFilters({ contract }: StreamTarget, subjects: readonly Hex
 }
 
 /**
- * The entries that logs tell, in their order, each wallet's first in each market. Throws `UpstreamError` if one has the
+ * Decodes logs to entries in their order, each wallet's first in each market. Throws `UpstreamError` if a log has the
  * topic of an event, but not its shape.
  */
 export function decodeEntries({ contract }: StreamTarget, logs: readonly HistoryLog[]): WalletEntry[] {
-  return keepFirstEntries(logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : [])))
+  return keepFirstEntries(logs.flatMap((log) => (log.address === contract ? (toEntry(log) ?? []) : [])))
 }
 
-function entryOf(log: HistoryLog): WalletEntry | undefined {
-  const name = MORPHO_EVENTS.nameOf(log)
+function toEntry(log: HistoryLog): WalletEntry | undefined {
+  const name = MORPHO_EVENTS.findName(log)
   if (name === undefined) return undefined
   const { topics, blockNumber: block } = log
   const { address } = createLogFieldReader(log)

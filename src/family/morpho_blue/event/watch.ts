@@ -3,8 +3,8 @@ import { createEventTable } from '../../../history/logs/event_table.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 
 /**
- * Events that change what somebody has in a market; all name the market and the wallet in topics. Fees that accrue to
- * whoever receives them have no such event. Source: `EventsLib` of `@morpho-org/morpho-blue` 1.0.0.
+ * Events that change a position in a market; all have the market and the wallet in topics. Fees accrue to their
+ * recipient without such an event. Source: `EventsLib` of `@morpho-org/morpho-blue` 1.0.0.
  */
 const CHANGES = createEventTable({
   supply: 'Supply(bytes32 indexed, address indexed, address indexed, uint256, uint256)',
@@ -17,12 +17,12 @@ const CHANGES = createEventTable({
     'Liquidate(bytes32 indexed, address indexed, address indexed, uint256, uint256, uint256, uint256, uint256)',
 })
 
-/** What finds every log of Morpho that changes a position. Wallets are matched afterwards. */
+/** Filter for every log of Morpho that changes a position. Wallets are matched afterwards. */
 export function createChangeFilter(morpho: Hex): LogFilter {
   return { addresses: [morpho.toLowerCase() as Hex], topics: [Object.values(CHANGES.topics)] }
 }
 
-/** Positions that the logs may change, as `getPositionKey` names them. */
+/** Keys of the positions that the logs may change, as `getPositionKey` makes them. */
 export function listChangedPositions(logs: readonly HistoryLog[], morpho: Hex): ReadonlySet<string> {
   const { addresses, topics } = createChangeFilter(morpho)
   const [contracts, events] = [new Set(addresses), new Set(topics[0])]
@@ -35,7 +35,7 @@ export function listChangedPositions(logs: readonly HistoryLog[], morpho: Hex): 
   )
 }
 
-/** Names a wallet in a market. */
+/** Key of a wallet's position in a market. */
 export function getPositionKey(marketId: string, wallet: string): string {
   return `${marketId}:${wallet.toLowerCase()}`
 }

@@ -12,7 +12,7 @@ import type { MarketState, StoredPosition } from './state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
 const ORACLE_SCALE = pow10(36)
-/** Highest rate per second that we accept: a hundred times the capital in a year, twelve times Morpho's own limit. */
+/** Highest accepted rate per second: a hundred times the capital in a year, twelve times Morpho's own limit. */
 export const RATE_WAD_MAX = (100n * WAD) / SECONDS_PER_YEAR
 
 /** Virtual shares and assets that Morpho adds to every market, so that the first shares have a price. */
@@ -20,7 +20,7 @@ const VIRTUAL_SHARES = 1_000_000n
 const VIRTUAL_ASSETS = 1n
 const RAY_PER_WAD = RAY / WAD
 
-/** What an accrual changed: the market after it, and the supply shares that the fee recipient got. */
+/** Result of an accrual: the market after it, and the supply shares minted to the fee recipient. */
 interface Accrual {
   readonly market: MarketState
   readonly feeShares: bigint
@@ -100,10 +100,10 @@ export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
   return apyFromContinuousApr((yearlyRay * totalBorrowAssets * (WAD - feeWad)) / (totalSupplyAssets * WAD))
 }
 
-/** The position in one isolated market that a health factor is about. */
+/** Inputs of the health factor of a position in one isolated market. */
 interface Health {
   readonly collateral: bigint
-  /** Without collateral any number will do, 0 too. */
+  /** Has no effect without collateral. */
   readonly oraclePrice: bigint
   readonly lltvWad: bigint
   /** Debt, accrued, raw units of the loan token. */
@@ -112,8 +112,8 @@ interface Health {
 
 /**
  * The health factor in an isolated market: collateral × oracle price × liquidation loan-to-value ÷ debt. The dividend is
- * in raw units of the loan token, rounded down as the contract does. `max` without debt. Below 1 exactly if anybody may
- * liquidate.
+ * in raw units of the loan token, rounded down as the contract does. `max` without debt. Below 1 exactly if the
+ * position can be liquidated.
  *
  * @figure morpho-blue/healthFactor
  * @source Morpho.sol `_isHealthy`
@@ -125,7 +125,7 @@ export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health)
   return rational(mulDivDown(worth, lltvWad, WAD), owed)
 }
 
-/** What the value of a position depends on. */
+/** Inputs of the value of a position. */
 interface Valuation extends Health {
   readonly supplied: bigint
   /** US dollars per raw unit of the loan token. */
@@ -167,44 +167,44 @@ export function valuePosition(position: Valuation): LendingPosition {
   }
 }
 
-/** A position as it was, and its market then. */
+/** A position and its market at the last read. */
 export interface MarketMemo extends Pick<Valuation, 'lltvWad' | 'supplied' | 'owed' | 'collateral'> {
   readonly marketId: Hex
   readonly market: MarketState
 }
 
-/** A market as it is now. */
+/** The current state of a market. */
 export interface MarketNow {
   readonly market: MarketState
   readonly oraclePrice: bigint | undefined
-  /** US dollars per raw unit of the loan token; undefined if nobody prices it. */
+  /** US dollars per raw unit of the loan token; undefined without a price. */
   readonly loanUsd: Rational | undefined
 }
 
-/** About what a position that nobody touched comes to: each share is worth what the market's books say now. */
-export function forecast({ lltvWad, collateral, ...was }: MarketMemo, now: MarketNow) {
-  const { totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares } = was.market
+/** Approximate figures of an unchanged position: its shares at the current totals of the market. */
+export function forecast({ lltvWad, collateral, ...memo }: MarketMemo, now: MarketNow) {
+  const { totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares } = memo.market
   const position = {
-    supplyShares: mulDivDown(was.supplied, totalSupplyShares + VIRTUAL_SHARES, totalSupplyAssets + VIRTUAL_ASSETS),
-    borrowShares: mulDivUp(was.owed, totalBorrowShares + VIRTUAL_SHARES, totalBorrowAssets + VIRTUAL_ASSETS),
+    supplyShares: mulDivDown(memo.supplied, totalSupplyShares + VIRTUAL_SHARES, totalSupplyAssets + VIRTUAL_ASSETS),
+    borrowShares: mulDivUp(memo.owed, totalBorrowShares + VIRTUAL_SHARES, totalBorrowAssets + VIRTUAL_ASSETS),
   }
   const { supplied, owed } = toAssets(position, now.market)
   const { oraclePrice = 0n, loanUsd } = now
   if (collateral > 0n && oraclePrice === 0n) return undefined
-  const worth = { supplied, owed, collateral, oraclePrice, lltvWad }
+  const inputs = { supplied, owed, collateral, oraclePrice, lltvWad }
   const yields = { supplyApyRay: 0n, borrowApyRay: 0n }
   return {
-    healthFactor: healthFactor(worth),
-    totals: loanUsd === undefined ? undefined : valuePosition({ ...worth, ...yields, loanUsd }).totals,
+    healthFactor: healthFactor(inputs),
+    totals: loanUsd === undefined ? undefined : valuePosition({ ...inputs, ...yields, loanUsd }).totals,
   }
 }
 
-/** A valued position in a market. */
+/** Inputs of the safe amounts of a valued position. */
 interface Safety extends LendingPosition, Pick<Valuation, 'supplied' | 'loanUsd'> {
   readonly market: MarketState
 }
 
-/** What the market can lend or pay out now, raw units of the loan token. */
+/** Amount the market can lend or pay out now, raw units of the loan token. */
 export function computeIdleLiquidity({ totalSupplyAssets, totalBorrowAssets }: MarketState): bigint {
   return totalSupplyAssets > totalBorrowAssets ? totalSupplyAssets - totalBorrowAssets : 0n
 }

@@ -3,16 +3,16 @@ import type { Block } from '../../../chain/block.ts'
 import type { UsdAnswers } from '../../../finance/price/price.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
 
-/** What identifies a market: its id is the hash of these. */
+/** Parameters of a market, whose hash is its id. */
 export interface MarketParams {
   readonly loanToken: Address
-  /** Zero, like the oracle and the model, in an idle market. */
+  /** The zero address in an idle market, like the oracle and the model. */
   readonly collateralToken: Address
   readonly oracle: Address
   /** The interest-rate model. */
   readonly irm: Address
   /**
-   * Liquidation loan-to-value that the market was made with: of the contract, 18 decimals.
+   * Liquidation loan-to-value that the market was created with, from the contract, 18 decimals.
    *
    * @figure morpho-blue/lltv
    * @source Morpho.sol `idToMarketParams`
@@ -21,19 +21,19 @@ export interface MarketParams {
   readonly lltv: bigint
 }
 
-/** What Morpho stores of a market. Assets are raw units of the loan token. */
+/** The stored state of a market. Assets are raw units of the loan token. */
 export interface MarketState {
   readonly totalSupplyAssets: bigint
   readonly totalSupplyShares: bigint
   readonly totalBorrowAssets: bigint
   readonly totalBorrowShares: bigint
-  /** When interest was last accrued, seconds since the epoch. */
+  /** Time of the last accrual, seconds since the epoch. */
   readonly lastUpdateSec: bigint
-  /** The part of the interest that the fee recipient gets, 18 decimals. */
+  /** Share of the interest for the fee recipient, 18 decimals. */
   readonly feeWad: bigint
 }
 
-/** What Morpho stores of a wallet in a market. */
+/** The stored position of a wallet in a market. */
 export interface StoredPosition {
   readonly supplyShares: bigint
   readonly borrowShares: bigint
@@ -41,7 +41,7 @@ export interface StoredPosition {
   readonly collateral: bigint
 }
 
-/** A market and a wallet in it after the contract itself has accrued, inside the read. */
+/** A market and a wallet's position after the contract itself has accrued, inside the read. */
 export interface AccruedByContract {
   readonly market: MarketState
   readonly position: StoredPosition
@@ -49,7 +49,7 @@ export interface AccruedByContract {
   readonly endRateWad: bigint | undefined
 }
 
-/** One market and one wallet in it as the chain answers, unchecked. What did not answer is undefined. */
+/** One market and a wallet's position as read, unchecked. Calls that failed are undefined. */
 export interface RawMarket {
   readonly params: MarketParams
   readonly market: MarketState
@@ -61,21 +61,21 @@ export interface RawMarket {
   /** Raw units of the loan token per raw unit of the collateral, 36 decimals. */
   readonly oraclePrice: bigint | undefined
   readonly loan: RawToken
-  /** Of the zero address in an idle market. */
+  /** The zero address in an idle market. */
   readonly collateralToken: RawToken
-  /** What the sources of the tokens' prices say. */
+  /** Answers of the tokens' price sources. */
   readonly loanUsd: UsdAnswers
   readonly collateralUsd: UsdAnswers
 }
 
-/** A market that was asked for: Morpho does not have it, the wallet has nothing in it, or what it has. */
+/** Result for a requested market: no such market, no position of the wallet, or the market with the position. */
 export type RawEntry = 'no_market' | 'no_position' | RawMarket
 
-/** The result of one reading; the same for every way of reading. */
+/** The result of one reading; the same for every mode of reading. */
 export interface RawRead {
   readonly block: Block
   readonly feeRecipient: Address
-  /** How many of the markets it answers, from the first on. */
+  /** Number of requested markets with an entry, from the first on. */
   readonly taken: number
   readonly entries: readonly RawEntry[]
 }

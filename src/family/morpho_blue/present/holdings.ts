@@ -4,19 +4,19 @@ import { computeIdleLiquidity } from '../math/market.ts'
 import type { HeldMarket, MarketToken } from '../read/position.ts'
 
 /**
- * A position in a market as rows of a portfolio: what was lent, the collateral and the debt. The market's own oracle prices
- * nothing here, since anybody may make a market. What was lent counts only while the market can pay it out: whoever lends
- * to himself against nothing could claim any sum.
+ * A position in a market as rows of a portfolio: the loan supplied, the collateral and the debt. The market's own
+ * oracle is not used for prices, because markets are permissionless. A supplied loan counts only while the market can
+ * pay it out: a wallet that lends to itself without collateral could claim any sum.
  */
 export function toHoldings(held: HeldMarket, spamTokens: ReadonlySet<string>): Holding[] {
   const { marketId, market, supplied, owed, collateral, loan, collateralToken, isAccrued } = held
   const position = { family: 'morpho-blue', market_id: marketId }
-  const refusedBy = (token: MarketToken): HoldingExclusion | undefined => {
+  const findExclusion = (token: MarketToken): HoldingExclusion | undefined => {
     const spam = spamReason(token, spamTokens)
     if (spam !== undefined) return { reason: 'spam', detail: spam }
     return isAccrued ? undefined : FROZEN
   }
-  const asset = (token: MarketToken, amount: bigint, part: string, refused = refusedBy(token)): Holding[] =>
+  const toRows = (token: MarketToken, amount: bigint, part: string, refused = findExclusion(token)): Holding[] =>
     amount === 0n
       ? []
       : [
@@ -38,8 +38,8 @@ export function toHoldings(held: HeldMarket, spamTokens: ReadonlySet<string>): H
         }
       : undefined
   return [
-    ...asset(loan, supplied, 'lent', refusedBy(loan) ?? unpayable),
-    ...(collateralToken === undefined ? [] : asset(collateralToken, collateral, 'collateral')),
+    ...toRows(loan, supplied, 'lent', findExclusion(loan) ?? unpayable),
+    ...(collateralToken === undefined ? [] : toRows(collateralToken, collateral, 'collateral')),
     ...(owed === 0n ? [] : [{ kind: 'borrowed' as const, token: loan, amount: owed, price: loan.price, position }]),
   ]
 }

@@ -15,27 +15,29 @@ import type { listOutput } from './schema.ts'
 type Entry = v.InferOutput<typeof listOutput>['data'][number]
 type PresentedPosition = Entry['positions'][number]
 
-/** What a wallet has on a chain: its positions in markets. */
+/** A wallet's positions in markets on a chain. */
 export interface WalletMarkets {
   readonly chainId: number
   readonly wallet: Address
   readonly positions: readonly HeldRead[]
 }
 
-/** The same with the figures of each position. `target` is a health factor in decimal digits. */
+/** Presents a wallet's positions with their figures. `target` is a health factor in decimal digits. */
 export function presentWallet({ chainId, wallet, positions }: WalletMarkets, target: string): Entry {
   return {
     chain_id: chainId,
     wallet: checksumAddress(wallet),
     positions: positions.map(presentPosition),
-    calculations: positions.map((read) => (read.kind === 'position' ? presentAt(read.position, target) : null)),
+    calculations: positions.map((read) =>
+      read.kind === 'position' ? presentSafeFigures(read.position, target) : null,
+    ),
   }
 }
 
 /** Positions of one block serve many answers, which differ only by the target. */
 const presentPosition = memoize((read: HeldRead): PresentedPosition => {
   const held = read.kind === 'position' ? read.position : read.held
-  const valued = read.kind === 'position' ? valuesOf(read.position) : NOT_VALUED
+  const values = read.kind === 'position' ? formatValues(read.position) : NOT_VALUED
   const { params, supplied, owed, collateral, loan, collateralToken, oraclePrice } = held
   const health = computePositionHealth(held)
   return {
@@ -45,14 +47,14 @@ const presentPosition = memoize((read: HeldRead): PresentedPosition => {
     lltv: formatRatio(rational(params.lltv, WAD)),
     oraclePrice: oraclePrice === undefined ? null : String(oraclePrice),
     healthFactor: health === undefined ? null : formatHealthFactor(health),
-    ...valued.totals,
+    ...values.totals,
     suppliedAssets: [
-      ...(supplied === 0n ? [] : [{ ...amountOf(supplied, loan), ...valued.lent, isCollateral: false }]),
+      ...(supplied === 0n ? [] : [{ ...formatAmount(supplied, loan), ...values.lent, isCollateral: false }]),
       ...(collateral === 0n || collateralToken === undefined
         ? []
-        : [{ ...amountOf(collateral, collateralToken), ...valued.collateral, isCollateral: true }]),
+        : [{ ...formatAmount(collateral, collateralToken), ...values.collateral, isCollateral: true }]),
     ],
-    borrowedAssets: owed === 0n ? [] : [{ ...amountOf(owed, loan), ...valued.owed }],
+    borrowedAssets: owed === 0n ? [] : [{ ...formatAmount(owed, loan), ...values.owed }],
     reason: read.kind === 'position' ? null : read.message,
   }
 })
@@ -64,7 +66,7 @@ const NOT_VALUED = {
   owed: { amountBorrowedUSD: null, borrowAPY: null },
 }
 
-function valuesOf({ totals, supplies, borrows }: Position) {
+function formatValues({ totals, supplies, borrows }: Position) {
   const [lent, collateral] = supplies
   const [owed] = borrows
   const usd = (value = 0n) => formatUsd(rational(value, totals.perUsd))
@@ -76,7 +78,7 @@ function valuesOf({ totals, supplies, borrows }: Position) {
   }
 }
 
-/** Undefined if nobody can tell: the oracle is silent, or what is owed cannot be accrued. */
+/** The health factor; undefined for a debt if the oracle does not answer or the interest cannot be accrued. */
 export function computePositionHealth({
   params,
   owed,
@@ -88,7 +90,7 @@ export function computePositionHealth({
   return healthFactor({ collateral, oraclePrice: oraclePrice ?? 0n, lltvWad: params.lltv, owed })
 }
 
-function presentAt(position: Position, target: string): NonNullable<Entry['calculations'][number]> {
+function presentSafeFigures(position: Position, target: string): NonNullable<Entry['calculations'][number]> {
   return presentCalculations(position, {
     target,
     healthFactor: formatHealthFactor(computePositionHealth(position) ?? 'max'),
@@ -97,6 +99,6 @@ function presentAt(position: Position, target: string): NonNullable<Entry['calcu
   })
 }
 
-function amountOf(amount: bigint, { symbol, decimals }: Token) {
+function formatAmount(amount: bigint, { symbol, decimals }: Token) {
   return { symbol, amount: decimals === undefined ? null : formatExact(amount, decimals) }
 }

@@ -4,7 +4,7 @@ import type { MarketMemo } from '../math/market.ts'
 import type { HeldRead } from '../read/position.ts'
 import { computePositionHealth } from './list.ts'
 
-/** What triggers see of a position. */
+/** The confirmed figures of a position, for triggers. */
 export function toConfirmedFigures(read: HeldRead): ConfirmedFigures {
   const held = read.kind === 'position' ? read.position : read.held
   const { marketId, params, market, supplied, owed, collateral } = held
@@ -13,8 +13,8 @@ export function toConfirmedFigures(read: HeldRead): ConfirmedFigures {
   return createWatchedLending({ healthFactor: computePositionHealth(held), totals }, totals && memo)
 }
 
-/** The same of a wallet that has nothing in a market. */
+/** Confirmed figures of a wallet without a position in a market. */
 export const EMPTY_CONFIRMED = createWatchedLending(EMPTY_LENDING, 'nothing')
 
-/** What is remembered of a position: undefined if it cannot be foreseen. */
+/** Memo of a position for the forecaster; undefined if its figures cannot be forecast. */
 export type ForecastMemo = MarketMemo | 'nothing' | undefined

@@ -16,7 +16,7 @@ const READ = toFunctionSelector(`read(address morpho, address wallet, bytes32[] 
 /** Records of the lens, by their first byte. */
 const RECORD = { noMarket: 0, market: 1, noPosition: 2, failed: 3 } as const
 
-/** Which markets and wallet a reading is about; ids in lower case. */
+/** Query for a wallet's positions in markets; ids in lower case. */
 export interface MarketsQuery {
   readonly morpho: Address
   readonly wallet: Address
@@ -29,15 +29,15 @@ export function encodeRead({ morpho, wallet, marketIds }: MarketsQuery, sources:
 }
 
 /**
- * Decodes the lens' answer; the head of `lens.sol` describes its layout. Throws `UpstreamError` for any other, and
- * `ContractUnresponsiveError` if Morpho is not at its address, unless nothing was asked of it.
+ * Decodes the lens' answer; the head of `lens.sol` describes its layout. Throws `UpstreamError` for another layout, and
+ * `ContractUnresponsiveError` if Morpho is not at its address, unless `isIdle`: no market was requested.
  */
 export function decodeLens(answer: Hex, { isIdle = false }: { readonly isIdle?: boolean } = {}): RawRead {
   const { from, block, taken } = decodeLensPage(answer)
   const feeRecipient = readOptional(from, () => from.address()) ?? (isIdle ? zeroAddress : undefined)
   if (feeRecipient === undefined) throw morphoUnresponsiveError()
   const entries: RawEntry[] = []
-  while (!from.atEnd()) entries.push(readEntry(from))
+  while (!from.isAtEnd()) entries.push(readEntry(from))
   if (entries.length !== taken) throw new UpstreamError('Cannot decode the lens: markets are missing')
   return { block, feeRecipient, taken, entries }
 }
@@ -54,9 +54,9 @@ function readEntry(from: LensCursor): RawEntry {
 function readMarket(from: LensCursor): RawMarket {
   const [oracle, irm, lltv] = [from.address(), from.address(), from.uint(32)]
   const stored = readBooks(from)
-  const averageRateWad = optional(from)
+  const averageRateWad = readOptionalUint(from)
   const accrued = from.number(1) === 1 ? readAccrued(from) : undefined
-  const oraclePrice = optional(from)
+  const oraclePrice = readOptionalUint(from)
   const [loan, collateralToken] = [readToken(from), readToken(from)]
   return {
     params: { loanToken: loan.address, collateralToken: collateralToken.address, oracle, irm, lltv },
@@ -72,7 +72,7 @@ function readMarket(from: LensCursor): RawMarket {
 }
 
 function readAccrued(from: LensCursor): AccruedByContract {
-  return { ...readBooks(from), endRateWad: optional(from) }
+  return { ...readBooks(from), endRateWad: readOptionalUint(from) }
 }
 
 function readBooks(from: LensCursor): { readonly market: MarketState; readonly position: StoredPosition } {
@@ -89,11 +89,11 @@ function readBooks(from: LensCursor): { readonly market: MarketState; readonly p
   }
 }
 
-function optional(from: LensCursor): bigint | undefined {
+function readOptionalUint(from: LensCursor): bigint | undefined {
   return readOptional(from, () => from.uint(32))
 }
 
-/** The error if the contract at a deployment's address does not answer as Morpho does. */
+/** The error if the contract at a deployment's address does not answer like Morpho. */
 export function morphoUnresponsiveError(): ContractUnresponsiveError {
   return new ContractUnresponsiveError('its Morpho contract does not answer')
 }

@@ -13,27 +13,27 @@ import type { MorphoBlueDeployment } from '../table/deployments.ts'
 import { getDeployment, type MorphoBlueTarget, type PositionReader, type WalletRead } from './read.ts'
 import { MARKET_STREAM } from './stream.ts'
 
-/** The markets that a wallet ever entered, and the block up to which that is known. */
+/** The markets that a wallet ever entered, up to block `end`. */
 export interface EnteredMarkets {
   readonly marketIds: readonly Hex[]
   readonly end: PinnedBlock
 }
 
-/** Markets of a wallet while its history is brought up to date. */
+/** Markets of a wallet while its history catches up. */
 export interface PendingMarkets {
-  /** Most often they are all; undefined if nothing is stored that could be. */
+  /** Stored markets, usually all; undefined if none can be prefetched. */
   readonly stored: readonly Hex[] | undefined
   /** All of them. Throws as `EnteredMarketsReader.markets`. */
   readonly all: Promise<EnteredMarkets>
 }
 
-/** Reads what wallets have in all markets, without being told which. */
+/** Reads wallets' positions in all markets that they ever entered. */
 export type EnteredMarketsReader = ReturnType<typeof createEnteredMarketsReader>
 
-/** Newer than any block. */
+/** Number above that of any block. */
 const NEWEST = Number.MAX_SAFE_INTEGER
 
-/** Makes a reader over the history of the process. */
+/** Creates a reader over the history of the process. */
 export function createEnteredMarketsReader(options: {
   readonly reader: PositionReader
   readonly history: History
@@ -41,115 +41,135 @@ export function createEnteredMarketsReader(options: {
 }) {
   const { reader, history, db } = options
 
-  /** What is stored, which is all of it or not. */
-  const stored = (place: StreamTarget, wallet: Hex, toBlock: number) =>
-    readWalletEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
+  /** The stored entries, and whether they are complete. */
+  const readStored = (target: StreamTarget, wallet: Hex, toBlock: number) =>
+    readWalletEntries(db, { target, stream: MARKET_STREAM.name, wallet, toBlock })
 
-  async function entered(place: MorphoBlueTarget, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
-    const { client, block } = place
-    const where = historyOf(place)
-    const asked = { stream: MARKET_STREAM, place: where, subject: of.subject, upTo: block?.number, begun: of.begun }
-    const ensured = await history.ensure(asked, signal)
+  async function readEntered(
+    target: MorphoBlueTarget,
+    query: EnteredQuery,
+    signal: AbortSignal,
+  ): Promise<EnteredMarkets> {
+    const { client, block } = target
+    const streamTarget = toHistoryTarget(target)
+    const request = {
+      stream: MARKET_STREAM,
+      target: streamTarget,
+      subject: query.subject,
+      upTo: block?.number,
+      pendingTip: query.pendingTip,
+    }
+    const ensured = await history.ensure(request, signal)
     const end = block !== undefined && block.number < ensured.block.number ? block : ensured.block
     const last = Number(end.number)
     const toBlock = Math.min(ensured.storedTo, last)
-    const { isWhole, entries } = await stored(where, of.subject, toBlock)
-    if (!isWhole && toBlock >= where.startBlock) {
+    const { isWhole, entries } = await readStored(streamTarget, query.subject, toBlock)
+    if (!isWhole && toBlock >= streamTarget.startBlock) {
       const { id, name } = client.chain
       throw new PendingError(`The history of chain ${id} (${name}) is not complete any more: it is read again`)
     }
-    const young = ensured.tail.filter((entry) => entry.block <= last).map(({ entry }) => entry)
-    return { marketIds: idsOf([...entries, ...young]), end }
+    const unstored = ensured.tail.filter((entry) => entry.block <= last).map(({ entry }) => entry)
+    return { marketIds: toSortedIds([...entries, ...unstored]), end }
   }
 
-  /** The same, with the markets that pay fees if the wallet has ever received them: no event names it as their owner. */
-  async function withFees(place: MorphoBlueTarget, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
-    const { marketIds, end } = await entered(place, of, signal)
+  /** The same with the markets that pay fees if the wallet was ever the fee recipient: no event names it as owner. */
+  async function readWithFees(
+    target: MorphoBlueTarget,
+    query: EnteredQuery,
+    signal: AbortSignal,
+  ): Promise<EnteredMarkets> {
+    const { marketIds, end } = await readEntered(target, query, signal)
     if (!marketIds.includes(FEE_MARKETS)) return { marketIds, end }
-    const paying = await entered({ ...place, block: end }, { subject: FEE_SUBJECT, begun: of.begun }, signal)
-    const all = idsOf([...marketIds, ...paying.marketIds])
-    return { marketIds: all.filter((id) => id !== FEE_MARKETS), end: paying.end }
+    const feeMarkets = await readEntered(
+      { ...target, block: end },
+      { subject: FEE_SUBJECT, pendingTip: query.pendingTip },
+      signal,
+    )
+    const allIds = toSortedIds([...marketIds, ...feeMarkets.marketIds])
+    return { marketIds: allIds.filter((id) => id !== FEE_MARKETS), end: feeMarkets.end }
   }
 
   return {
     /**
-     * The markets that a wallet entered up to the block of the place, or as far as history reaches if that is less.
-     * Throws `UnavailableError` until its history is complete, with the progress.
+     * The markets that a wallet entered up to the block of the target, or up to the end of history if that is lower.
+     * Throws `UnavailableError` with the progress until the wallet's history is complete.
      */
-    markets: (place: MorphoBlueTarget, wallet: Address, signal: AbortSignal) =>
-      withFees(place, { subject: toLowerHex(wallet), begun: undefined }, signal),
-    /** Begins to find those up to the newest block, and says at once what is stored. Throws as `Database.run`. */
-    async foresee(place: MorphoBlueTarget, wallet: Address, signal: AbortSignal): Promise<PendingMarkets> {
+    markets: (target: MorphoBlueTarget, wallet: Address, signal: AbortSignal) =>
+      readWithFees(target, { subject: toLowerHex(wallet), pendingTip: undefined }, signal),
+    /** Starts reading those up to the newest block, and returns the stored ones. Throws as `Database.run`. */
+    async prefetch(target: MorphoBlueTarget, wallet: Address, signal: AbortSignal): Promise<PendingMarkets> {
       const subject = toLowerHex(wallet)
-      const begun = history.prepare?.(place.client.chain.id, signal)
-      const all = withFees(place, { subject, begun }, signal)
-      // Whoever waits for them hears of it.
+      const pendingTip = history.prepare?.(target.client.chain.id, signal)
+      const all = readWithFees(target, { subject, pendingTip }, signal)
+      // Swallow the rejection here; awaiting callers still get it.
       all.catch(() => {})
-      const { isBegun, entries } = await stored(historyOf(place), subject, NEWEST)
-      return { stored: isBegun ? foreseen(entries) : undefined, all }
+      const { isBegun, entries } = await readStored(toHistoryTarget(target), subject, NEWEST)
+      return { stored: isBegun ? selectPrefetchable(entries) : undefined, all }
     },
     /**
-     * What it has in them at that block: one request more. `check` throws if they are too many. Throws as `markets` and
-     * as `PositionReader.read`.
+     * The wallet's positions in them at that block, with one more request. `check` throws if there are too many
+     * markets. Throws as `markets` and as `PositionReader.read`.
      */
     async read(
-      place: MorphoBlueTarget,
+      target: MorphoBlueTarget,
       { wallet, check }: { readonly wallet: Address; readonly check: (markets: number) => void },
       signal: AbortSignal,
     ): Promise<WalletRead & Partial<WithExpiry<WalletRead>>> {
-      const { client, block } = place
+      const { client, block } = target
       const subject = toLowerHex(wallet)
-      const begun = history.prepare?.(client.chain.id, signal)
-      // What is stored is most often all that there is: it is asked about beside the history's end.
+      const pendingTip = history.prepare?.(client.chain.id, signal)
+      // The stored markets are usually all: they are read while history catches up.
       const upTo = block === undefined ? NEWEST : Number(block.number)
-      const known = stored(historyOf(place), subject, upTo).catch(() => ({ entries: [] as readonly Hex[] }))
-      const ahead = createPrefetcher<WithExpiry<WalletRead>>({ readsMax: 1 })
+      const storedEntries = readStored(toHistoryTarget(target), subject, upTo).catch(() => ({
+        entries: [] as readonly Hex[],
+      }))
+      const prefetcher = createPrefetcher<WithExpiry<WalletRead>>({ readsMax: 1 })
       const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
-        reader.read({ ...place, block: at }, { wallet, marketIds }, within)
-      const foresee = async (at: PinnedBlock) => {
-        const markets = foreseen((await known).entries) ?? []
+        reader.read({ ...target, block: at }, { wallet, marketIds }, within)
+      const prefetch = async (at: PinnedBlock) => {
+        const markets = selectPrefetchable((await storedEntries).entries) ?? []
         if (markets.length === 0) return
-        ahead.start(nameOf(at, markets), (within) => readAt(at, markets, within), signal)
+        prefetcher.start(getKey(at, markets), (within) => readAt(at, markets, within), signal)
       }
-      if (block !== undefined) void foresee(block)
-      else begun?.tip((tip) => void foresee(tip.block)).catch(() => {})
+      if (block !== undefined) void prefetch(block)
+      else pendingTip?.waitForTip((tip) => void prefetch(tip.block)).catch(() => {})
 
-      const { marketIds, end } = await withFees(place, { subject, begun }, signal)
+      const { marketIds, end } = await readWithFees(target, { subject, pendingTip }, signal)
       check(marketIds.length)
       if (marketIds.length === 0) return { block: end, markets: [] }
-      return (await ahead.take(nameOf(end, marketIds))) ?? (await readAt(end, marketIds, signal))
+      return (await prefetcher.take(getKey(end, marketIds))) ?? (await readAt(end, marketIds, signal))
     },
   }
 }
 
-/** Whose markets, and what was begun of the chain's tip. */
-interface EnteredOf {
+/** The wallet whose markets are read, and the pending tip of the chain. */
+interface EnteredQuery {
   readonly subject: Hex
-  readonly begun: PendingTip | undefined
+  readonly pendingTip: PendingTip | undefined
 }
 
-/** So many markets are read before it is known whether they are all. */
+/** Maximum number of markets that are prefetched. */
 const AHEAD_MAX = 200
 
-/** Those that may be read before it is known whether they are all. */
-function foreseen(markets: readonly Hex[]): readonly Hex[] | undefined {
-  return markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS) ? undefined : idsOf(markets)
+/** The markets to prefetch while history catches up; undefined if there are too many, or the wallet received fees. */
+function selectPrefetchable(markets: readonly Hex[]): readonly Hex[] | undefined {
+  return markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS) ? undefined : toSortedIds(markets)
 }
 
-/** Each once, in one order whatever is stored and what is not yet. */
-function idsOf(markets: readonly Hex[]): readonly Hex[] {
+/** Unique ids, sorted, so that their order does not depend on which are stored. */
+function toSortedIds(markets: readonly Hex[]): readonly Hex[] {
   return [...new Set(markets)].sort()
 }
 
-function nameOf({ hash }: PinnedBlock, marketIds: readonly Hex[]): string {
+function getKey({ hash }: PinnedBlock, marketIds: readonly Hex[]): string {
   return `${hash}:${marketIds.join()}`
 }
 
-function historyOf(place: MorphoBlueTarget): StreamTarget {
-  return toStreamTarget(place.client.chain.id, getDeployment(place))
+function toHistoryTarget(target: MorphoBlueTarget): StreamTarget {
+  return toStreamTarget(target.client.chain.id, getDeployment(target))
 }
 
-/** Where history follows Morpho. */
+/** The stream target of Morpho on a chain. */
 export function toStreamTarget(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamTarget {
   return { chainId, contract: toLowerHex(morpho), startBlock }
 }

@@ -20,8 +20,8 @@ interface IOracle {
 /// never deployed: its code stands at an address for the length of one call, or runs as the creation code of one.
 ///
 /// A market is read as it is stored, and again after the contract itself has accrued its interest, which the end of the
-/// call undoes. Whatever is not Morpho's has a gas cap, and of its answer only the first words are copied, so that an
-/// oracle or a token can say nothing worse than nothing.
+/// call undoes. Calls to other contracts have a gas cap, and only the first words of their answers are copied, so that
+/// the worst result of an oracle or a token is a missing answer.
 ///
 /// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it.
 ///
@@ -90,7 +90,7 @@ contract Lens is LensPage, Tokens, Prices {
         if (word(books + MARKET + 128) == 0) return put(page, 0, 1);
         uint256 position = books + POSITION;
         bool has = word(position) != 0 || word(position + 32) != 0 || word(position + 64) != 0;
-        // Accruing gives shares to whoever receives the fees.
+        // Accruing gives shares to the fee recipient.
         if (!has && question.wallet != question.feeRecipient) return put(page, 2, 1);
         put(page, 1, 1);
         put(page, uint160(at(books, 2)), 20);

@@ -13,18 +13,18 @@ import { accrue, borrowApyRay, RATE_WAD_MAX, supplyApyRay, toAssets, valuePositi
 import type { MarketParams, MarketState, RawEntry, RawMarket, RawRead } from '../math/state.ts'
 import type { MarketsQuery } from './abi.ts'
 
-/** A token of a market with its price by the chain's sources, or why there is none. */
+/** A token of a market with its price by the chain's sources, or the reason why there is none. */
 export interface MarketToken extends Token {
   readonly price: UsdPriceOutcome
 }
 
-/** What a wallet has in a market, accrued to the block of the reading; no price is needed to tell. */
+/** A wallet's position in a market, accrued to the block of the reading; it needs no price. */
 export interface HeldMarket {
   readonly marketId: Hex
   readonly params: MarketParams
-  /** With its interest up to the block, unless that cannot be accrued. */
+  /** The market with interest up to the block, unless interest cannot be accrued. */
   readonly market: MarketState
-  /** False if the contract cannot accrue its interest: then nobody can supply, borrow, repay or withdraw. */
+  /** False if the contract cannot accrue interest: then supplying, borrowing, repaying and withdrawing fail. */
   readonly isAccrued: boolean
   /** Raw units of the loan token, rounded down. */
   readonly supplied: bigint
@@ -39,7 +39,7 @@ export interface HeldMarket {
   readonly oraclePrice: bigint | undefined
 }
 
-/** The same with what it is worth, in money. */
+/** A market position with its value. */
 export interface Position extends HeldMarket, LendingPosition {
   readonly supplyApyRay: bigint
   readonly borrowApyRay: bigint
@@ -49,16 +49,16 @@ export interface Position extends HeldMarket, LendingPosition {
   readonly loanUsd: Rational
 }
 
-/** What a wallet has in a market, and whether its figures can be told. */
+/** A wallet's position in a market, valued if possible. */
 export type HeldRead =
   | { readonly kind: 'position'; readonly position: Position }
-  /** The position exists, but something that its figures need is missing. `message` is a whole sentence. */
+  /** The position exists, but an input of its figures is missing. `message` is a whole sentence. */
   | { readonly kind: 'unanswerable'; readonly held: HeldMarket; readonly message: string }
 
-/** What a reading of one market means. */
+/** The interpreted reading of one market. */
 export type MarketRead = HeldRead | { readonly kind: 'absent'; readonly reason: 'no_market' | 'no_position' }
 
-/** Where and about whom a reading is. */
+/** Chain, wallet and block of a reading. */
 interface Context {
   readonly chain: FinanceChain
   readonly wallet: Address
@@ -67,17 +67,17 @@ interface Context {
 }
 
 /**
- * Interprets a reading, market by market: accrues, values, prices. Throws `UpstreamError` if the answer contradicts
- * itself: a market that is not the one asked for, or one whose own accrual differs from ours.
+ * Interprets a reading, market by market: accrues, prices and values. Throws `UpstreamError` if the answer contradicts
+ * itself: a market is not the requested one, or the contract's accrual differs from the computed one.
  */
 export function interpret(
   { block, feeRecipient, entries }: Omit<RawRead, 'taken'>,
-  { chain, question }: { readonly chain: FinanceChain; readonly question: Omit<MarketsQuery, 'morpho'> },
+  { chain, query }: { readonly chain: FinanceChain; readonly query: Omit<MarketsQuery, 'morpho'> },
 ): MarketRead[] {
-  const context = { chain, wallet: question.wallet, block, feeRecipient }
-  return question.marketIds.map((marketId, index) => {
+  const context = { chain, wallet: query.wallet, block, feeRecipient }
+  return query.marketIds.map((marketId, index) => {
     const entry = entries[index]
-    if (entry === undefined) throw new UpstreamError('Cannot read Morpho markets: one of them is not answered')
+    if (entry === undefined) throw new UpstreamError('Cannot read Morpho markets: an entry is missing')
     return interpretEntry(entry, marketId, context)
   })
 }
@@ -85,11 +85,12 @@ export function interpret(
 function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): MarketRead {
   if (typeof entry === 'string') return { kind: 'absent', reason: entry }
   const { params } = entry
-  if (idOf(params) !== marketId) throw new UpstreamError('Cannot read a Morpho market: it is another one')
-  const state = stateOf(entry, context)
+  if (computeMarketId(params) !== marketId)
+    throw new UpstreamError('Cannot read a Morpho market: its parameters do not hash to the requested id')
+  const state = computeState(entry, context)
   const { supplyShares, borrowShares, collateral } = state.position
   if (supplyShares + borrowShares + collateral === 0n) return { kind: 'absent', reason: 'no_position' }
-  const tokenOf = (raw: RawToken, answers: UsdAnswers): MarketToken => ({
+  const toMarketToken = (raw: RawToken, answers: UsdAnswers): MarketToken => ({
     ...toToken(raw),
     price: computeUsdPrice(raw.address, {
       chain: context.chain,
@@ -105,36 +106,36 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
     isAccrued: state.isAccrued,
     ...toAssets(state.position, state.market),
     collateral,
-    loan: tokenOf(entry.loan, entry.loanUsd),
-    collateralToken: isIdle ? undefined : tokenOf(entry.collateralToken, entry.collateralUsd),
+    loan: toMarketToken(entry.loan, entry.loanUsd),
+    collateralToken: isIdle ? undefined : toMarketToken(entry.collateralToken, entry.collateralUsd),
     oraclePrice: entry.oraclePrice,
   }
-  const valued = valuedFrom(held, state)
-  if ('position' in valued) return { kind: 'position', position: valued.position }
+  const outcome = valueHeld(held, state)
+  if ('position' in outcome) return { kind: 'position', position: outcome.position }
   const { chain } = context
-  const place = `Morpho market ${marketId} on chain ${chain.id} (${chain.name})`
-  return { kind: 'unanswerable', held, message: `Cannot ${valued.what} of ${place} because ${valued.because}` }
+  const marketText = `Morpho market ${marketId} on chain ${chain.id} (${chain.name})`
+  return { kind: 'unanswerable', held, message: `Cannot ${outcome.what} of ${marketText} because ${outcome.reason}` }
 }
 
-/** The position with its figures, or what cannot be told and why. */
-function valuedFrom(
+/** The position with its figures, or the step that failed and the reason. */
+function valueHeld(
   held: HeldMarket,
   state: State,
-): { readonly position: Position } | { readonly what: string; readonly because: string } {
+): { readonly position: Position } | { readonly what: string; readonly reason: string } {
   const { params, market, supplied, owed, collateral, loan, oraclePrice = 0n } = held
   const { supplyShares, borrowShares } = state.position
   const { endRateWad = 0n, failure } = state
-  if (failure !== undefined && supplyShares + borrowShares > 0n) return { what: 'accrue interest', because: failure }
+  if (failure !== undefined && supplyShares + borrowShares > 0n) return { what: 'accrue interest', reason: failure }
   if (endRateWad > RATE_WAD_MAX) {
-    return { what: 'tell the yield', because: 'its interest-rate model asks an absurd rate' }
+    return { what: 'tell the yield', reason: 'its interest-rate model asks an absurd rate' }
   }
   if (collateral > 0n && oraclePrice === 0n) {
-    const because = held.oraclePrice === 0n ? 'its oracle answers zero' : 'its oracle does not answer'
-    return { what: 'price the collateral', because }
+    const reason = held.oraclePrice === 0n ? 'its oracle answers zero' : 'its oracle does not answer'
+    return { what: 'price the collateral', reason }
   }
   const what = `price the loan token ${params.loanToken}`
-  if (loan.decimals === undefined) return { what, because: 'it has no usable decimals' }
-  if (loan.price.kind === 'missing') return { what, because: loan.price.because }
+  if (loan.decimals === undefined) return { what, reason: 'it has no usable decimals' }
+  if (loan.price.kind === 'missing') return { what, reason: loan.price.because }
   const { price: loanPrice } = loan.price
   const loanUsd = rational(loanPrice.units, pow10(loanPrice.scale + loan.decimals))
   const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }
@@ -142,25 +143,25 @@ function valuedFrom(
   return { position: { ...held, ...yields, loanPrice, loanUsd, ...valued } }
 }
 
-/** A market and the wallet in it at the block. */
+/** A market and the wallet's position at the block. */
 interface State extends Pick<RawMarket, 'market' | 'position'> {
-  /** False if its interest cannot be accrued: then these are its books as they stand. */
+  /** False if interest cannot be accrued: then market and position are as stored. */
   readonly isAccrued: boolean
   /** The borrow rate from now on, per second, 18 decimals. */
   readonly endRateWad?: bigint
-  /** Why that or the interest is not known, in words that follow "because". */
+  /** Why the rate or the interest is unknown, in words that follow "because". */
   readonly failure?: string
 }
 
 const NO_RATE = 'its interest-rate model does not answer'
 
-/** The market and the position at the block, as we calculate them; as they stand if the model or the contract fails. */
-function stateOf(
+/** The market and the position at the block, computed here; as stored if the model or the contract fails. */
+function computeState(
   { params, market, position, averageRateWad, accrued }: RawMarket,
   { block: { timestampSec }, wallet, feeRecipient }: Context,
 ): State {
   if (timestampSec < market.lastUpdateSec)
-    throw new UpstreamError('Cannot read a Morpho market: it is ahead of its block')
+    throw new UpstreamError('Cannot read a Morpho market: its last accrual is after its block')
   if (isAddressEqual(params.irm, zeroAddress)) return { market, position, isAccrued: true, endRateWad: 0n }
   if (averageRateWad === undefined) return { market, position, isAccrued: false, failure: NO_RATE }
   if (accrued === undefined) return { market, position, isAccrued: false, failure: 'the contract cannot' }
@@ -168,21 +169,21 @@ function stateOf(
   const supplyShares = position.supplyShares + (isAddressEqual(wallet, feeRecipient) ? feeShares : 0n)
   const ours = { market: after, position: { ...position, supplyShares } }
   if (!isSame(ours.market, accrued.market) || !isSame(ours.position, accrued.position)) {
-    throw new UpstreamError('Cannot read a Morpho market: its accrual is not what its books and rate come to')
+    throw new UpstreamError('Cannot read a Morpho market: its accrual does not follow from its totals and rate')
   }
   const { endRateWad } = accrued
   return { ...ours, isAccrued: true, ...(endRateWad === undefined ? { failure: NO_RATE } : { endRateWad }) }
 }
 
 const IDS_MAX = 10_000
-/** Ids by parameters, for a hash takes a tenth of an answer's time. */
+/** Ids by parameters, because hashing takes a tenth of an answer's time. */
 const ids = createLru<Hex>({ entriesMax: IDS_MAX })
 
-/** `MarketParamsLib.id`: the hash of the parameters, a word each. */
-function idOf({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): Hex {
+/** Source: `MarketParamsLib.id`, the hash of the parameters, a word each. */
+function computeMarketId({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): Hex {
   const key = `${loanToken}${collateralToken}${oracle}${irm}${lltv}`
-  const known = ids.get(key)
-  if (known !== undefined) return known
+  const cached = ids.get(key)
+  if (cached !== undefined) return cached
   const id = keccak256(encodeCall('0x', loanToken, collateralToken, oracle, irm, lltv))
   ids.set(key, id)
   return id

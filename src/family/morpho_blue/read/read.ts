@@ -17,140 +17,144 @@ import { decodeLens, encodeRead, type MarketsQuery } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { interpret, type MarketRead } from './position.ts'
 
-/** Time for one wallet over all pages and tries. */
+/** Time for one wallet over all pages and attempts. */
 const BUDGET_MS = 4_000
-/** Markets in one call: each takes about 200,000 gas, and a page ends early if oracles burn more. */
+/** Markets in one call, by mode: each takes about 200,000 gas, and a page ends early if oracles burn more. */
 const PAGE_SIZES = { override: 200, deployless: 50 } as const
-/** So many take little gas. */
+/** Maximum number of markets of a light call. */
 const LIGHT_MARKETS_MAX = 30
-/** Readings are kept until the next block: at most this many over all chains, and at most this many bytes. */
+/** Readings are cached until the next block: at most this many over all chains, and at most this many bytes. */
 const CACHE_ENTRIES_MAX = 10_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
-/** About how much memory a read and one of its markets take. */
+/** Approximate memory of a read and of one of its markets. */
 const READ_BYTES = 512
 const MARKET_BYTES = 4_096
 
-/** Where a chain's markets are read; its one deployment is Morpho. */
+/** Client, deployment and block for reading a chain's markets; the one deployment is Morpho. */
 export type MorphoBlueTarget = FamilyTarget<MorphoBlueDeployment>
 
-/** Which markets of which wallet; ids in lower case, each once. */
+/** Query for a wallet's positions in markets; ids in lower case, each once. */
 export type WalletMarketsQuery = Omit<MarketsQuery, 'morpho'>
 
-/** What a reading means: an entry for each market that was asked for. */
+/** The interpreted reading: an entry for each requested market. */
 export interface WalletRead {
   readonly block: Block
   readonly markets: readonly MarketRead[]
 }
 
-/** What is asked, and where. */
-type AskedPlace = MorphoBlueTarget & { readonly asked: WalletMarketsQuery }
+/** A target with the query. */
+type TargetQuery = MorphoBlueTarget & { readonly walletQuery: WalletMarketsQuery }
 
 type RawMarkets = Omit<RawRead, 'taken'>
 
 /** Reads positions in Morpho's markets. */
 export type PositionReader = ReturnType<typeof createPositionReader>
 
-/** Makes a reader over the chains that are configured and have Morpho. */
+/** Creates a reader over the configured chains that have Morpho. */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly clock: Clock
 }) {
   const { clients, deployments, clock } = options
-  const places = createTargets(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
-  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
+  const targets = createTargets(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
+  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf: getReadBytes }
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
 
-  /** What `read` makes of the answer may throw too: then it is the endpoint's. */
-  function askFor<T>(read: (raw: RawMarkets, question: MarketsQuery, chain: FinanceChain) => T) {
-    return async (endpoint: Endpoint, { asked, ...place }: AskedPlace, signal: AbortSignal): Promise<T> => {
-      const { chain } = place.client
-      const question = questionOf(place, asked)
+  /** Creates the read of one endpoint. If `read`, which interprets the answer, throws, the endpoint has failed. */
+  function createAsk<T>(read: (raw: RawMarkets, query: MarketsQuery, chain: FinanceChain) => T) {
+    return async (endpoint: Endpoint, { walletQuery, ...target }: TargetQuery, signal: AbortSignal): Promise<T> => {
+      const { chain } = target.client
+      const query = toMarketsQuery(target, walletQuery)
       const reading: LensReading<T> = {
         topic: 'morpho_blue',
         runtime: LENS_RUNTIME,
         chainId: chain.id,
-        at: place.block,
+        at: target.block,
         clock,
-        read: async (lens) => read(await readMarkets(lens, question, chain), question, chain),
+        read: async (lens) => read(await readMarkets(lens, query, chain), query, chain),
       }
       return await readByLens(endpoint, reading, signal)
     }
   }
 
-  const ask = askFor((raw, question, chain): WalletRead => {
-    return { block: raw.block, markets: interpret(raw, { chain, question }) }
+  const ask = createAsk((raw, query, chain): WalletRead => {
+    return { block: raw.block, markets: interpret(raw, { chain, query }) }
   })
 
   return {
-    /** Chains that have this family, by id. */
-    places,
+    /** Targets on the chains that have this family, by chain id. */
+    targets,
     past: createHistoricalTargets<MorphoBlueDeployment>({
       name: 'Morpho Blue',
       clock,
-      contractOf: ({ morpho }) => morpho,
+      getContract: ({ morpho }) => morpho,
     }),
-    /** What `read` gives, of one endpoint. Throws as `Endpoint.call`. */
+    /** The result of `read` by one endpoint. Throws as `Endpoint.call`. */
     ask,
-    /** The same as the chain answers it. */
-    askRaw: askFor((raw) => raw),
+    /** The same without interpretation. */
+    askRaw: createAsk((raw) => raw),
     /**
-     * What one wallet has in some markets, and everything that the figures depend on, at one block: one request if the
-     * endpoint overrides state and they are no more than one call holds. Throws `UnavailableError` that names the chain.
+     * One wallet's positions in markets with all inputs of their figures, at one block: one request if the endpoint
+     * overrides state and the markets fit into one call. Throws `UnavailableError` naming the chain.
      */
-    read(place: MorphoBlueTarget, asked: WalletMarketsQuery, signal: AbortSignal): Promise<WithExpiry<WalletRead>> {
+    read(
+      target: MorphoBlueTarget,
+      walletQuery: WalletMarketsQuery,
+      signal: AbortSignal,
+    ): Promise<WithExpiry<WalletRead>> {
       const read = (shared: AbortSignal): Promise<WalletRead> =>
-        place.client.read((endpoint, within) => ask(endpoint, { ...place, asked }, within), {
+        target.client.read((endpoint, within) => ask(endpoint, { ...target, walletQuery }, within), {
           signal: shared,
           budgetMs: BUDGET_MS,
-          ...toReadOptions(place),
+          ...toReadOptions(target),
         })
-      return cache.reuse({ ...keptAs(place, questionOf(place, asked)), read }, signal)
+      return cache.reuse({ ...toCacheKey(target, toMarketsQuery(target, walletQuery)), read }, signal)
     },
   }
 }
 
-/** All markets in pages at one block, most often one. Throws as `readPages`. */
+/** Reads all markets in pages at one block, usually one page. Throws as `readPages`. */
 async function readMarkets(
-  { way, call, ...paging }: LensAccess,
-  question: MarketsQuery,
+  { mode: way, call, ...paging }: LensAccess,
+  query: MarketsQuery,
   chain: FinanceChain,
 ): Promise<RawMarkets> {
-  const { marketIds } = question
+  const { marketIds } = query
   const sources = getPriceSources(chain)
-  const [{ page: first }, ...others] = await readPages<RawRead>({
+  const [{ page: first }, ...nextPages] = await readPages<RawRead>({
     ...paging,
     pageSize: PAGE_SIZES[way],
     countMin: marketIds.length,
     async read({ start, end, block }) {
-      const data = encodeRead({ ...question, marketIds: marketIds.slice(start, end) }, sources)
+      const data = encodeRead({ ...query, marketIds: marketIds.slice(start, end) }, sources)
       const answer = await call({ data, block, isLight: marketIds.length <= LIGHT_MARKETS_MAX })
       return decodeLens(answer, { isIdle: marketIds.length === 0 })
     },
     count: () => marketIds.length,
   })
-  return { ...first, entries: [first, ...others.map(({ page }) => page)].flatMap(({ entries }) => entries) }
+  return { ...first, entries: [first, ...nextPages.map(({ page }) => page)].flatMap(({ entries }) => entries) }
 }
 
-function questionOf(place: MorphoBlueTarget, asked: WalletMarketsQuery): MarketsQuery {
-  return { morpho: getDeployment(place).morpho, ...asked }
+function toMarketsQuery(target: MorphoBlueTarget, walletQuery: WalletMarketsQuery): MarketsQuery {
+  return { morpho: getDeployment(target).morpho, ...walletQuery }
 }
 
-/** The one deployment of a place. */
+/** The one deployment of a target. */
 export function getDeployment({ client, deployments: [deployment] }: MorphoBlueTarget): MorphoBlueDeployment {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
   return deployment
 }
 
-/** Under which chain and key a reading is kept. */
-function keptAs({ client, block }: MorphoBlueTarget, { morpho, marketIds, wallet }: MarketsQuery) {
-  const asked = marketIds.length === 1 ? marketIds.join() : hashOf(marketIds)
-  return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${asked}:${wallet}` }
+/** Chain and cache key of a reading. */
+function toCacheKey({ client, block }: MorphoBlueTarget, { morpho, marketIds, wallet }: MarketsQuery) {
+  const idsKey = marketIds.length === 1 ? marketIds.join() : hashIds(marketIds)
+  return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${idsKey}:${wallet}` }
 }
 
-/** Because many ids are a long key. */
-const hashOf = memoize((marketIds: readonly Hex[]) => hash('sha256', marketIds.join()))
+/** Hash of the ids, because many ids are a long key. */
+const hashIds = memoize((marketIds: readonly Hex[]) => hash('sha256', marketIds.join()))
 
-function bytesOf({ markets }: WalletRead): number {
+function getReadBytes({ markets }: WalletRead): number {
   return READ_BYTES + markets.filter(({ kind }) => kind !== 'absent').length * MARKET_BYTES
 }

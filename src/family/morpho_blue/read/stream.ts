@@ -3,12 +3,12 @@ import type { Stream } from '../../../history/stream.ts'
 import { createFilters, decodeEntries } from '../event/entry.ts'
 
 /**
- * What history follows of Morpho: which markets wallets were ever in, which the contract cannot list. There is no state to
- * check them against: two reads are all the proof.
+ * The stream of the markets that wallets ever entered, which the contract cannot list. No state exists to check the
+ * rows against: two matching reads are the only proof.
  */
 export const MARKET_STREAM: Stream<WalletEntry> = {
   name: 'morpho_blue_market',
   table: WALLET_ENTRIES,
   filters: createFilters,
-  decode: (place, logs) => ({ rows: decodeEntries(place, logs), unsettled: [] }),
+  decode: (target, logs) => ({ rows: decodeEntries(target, logs), unsettled: [] }),
 }

@@ -1,6 +1,6 @@
 import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 
-/** What the family's routes cost. */
+/** Charges of the family's routes. */
 export const CHARGES = {
   list: { credits: 15, per: 'chain on which the wallet has a position', terms: 'counted before pagination' },
   yield: { credits: 8, per: PER_CALL },

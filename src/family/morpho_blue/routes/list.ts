@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Address, Hex } from 'viem'
 import {
-  chainIdIn,
+  configuredChainId,
   evmAddress,
   limit,
   moment,
@@ -22,10 +22,10 @@ import type { MorphoBlueTarget, PositionReader, WalletRead } from '../read/read.
 import { CHARGES } from './credits.ts'
 import { marketId, NAME } from './market.ts'
 
-/** Markets of one wallet that are read for one answer. */
+/** Maximum number of markets of one wallet in one answer. */
 const MARKETS_MAX = 2_000
 
-/** All markets of a wallet, over readers; `chainIds` are all configured chains, with this family or without. */
+/** Creates the list of a wallet's markets; `chainIds` are all configured chains, with this family or without. */
 export function listRoute(options: {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
@@ -34,7 +34,7 @@ export function listRoute(options: {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
-      chain_id: v.optional(chainIdIn(options.chainIds)),
+      chain_id: v.optional(configuredChainId(options.chainIds)),
       market_id: v.optional(marketId),
       target_health_factor: targetHealthFactor,
       ...moment,
@@ -55,9 +55,9 @@ export function listRoute(options: {
     errors: [503],
     feature: 'history',
     charge: CHARGES.list,
-    read: (asked, { signal }) => readMatching({ reader: options.reader(), entered: options.entered() }, asked, signal),
+    read: (query, { signal }) => readMatching({ reader: options.reader(), entered: options.entered() }, query, signal),
     count: ({ matching }) => matching.length,
-    untilMs: ({ untilMs }, asked) => (isNow(asked) ? untilMs : 0),
+    untilMs: ({ untilMs }, query) => (isNow(query) ? untilMs : 0),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: slicePage(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
       pagination: createPagination({ page, limit, total: matching.length, url }),
@@ -72,21 +72,21 @@ interface ListQuery extends Moment {
   readonly market_id?: Hex | undefined
 }
 
-/** What a wallet has, by chain, ascending; and all that was read for it. */
+/** A wallet's positions by ascending chain, and all reads for them. */
 async function readMatching(
   { reader, entered }: { readonly reader: PositionReader; readonly entered: EnteredMarketsReader },
   { wallet, chain_id, market_id, ...moment }: ListQuery,
   signal: AbortSignal,
 ) {
-  const places = filterTargets(reader.places, { chainId: chain_id, what: NAME })
-  const readPlace = (place: MorphoBlueTarget) => (shared: AbortSignal) => {
-    // One market needs no history to be found.
-    if (market_id !== undefined) return reader.read(place, { wallet, marketIds: [market_id] }, shared)
-    return entered.read(place, { wallet, check: (markets) => checkCount(markets, place) }, shared)
+  const targets = filterTargets(reader.targets, { chainId: chain_id, what: NAME })
+  const readTarget = (target: MorphoBlueTarget) => (shared: AbortSignal) => {
+    // A named market needs no history.
+    if (market_id !== undefined) return reader.read(target, { wallet, marketIds: [market_id] }, shared)
+    return entered.read(target, { wallet, check: (markets) => checkCount(markets, target) }, shared)
   }
-  const asked = { places, moment, past: reader.past, signal }
-  const reads: (WalletRead & { readonly untilMs?: number })[] = await readAt(asked, (standing) =>
-    allOrAbort(standing.map(readPlace), signal),
+  const options = { targets, moment, past: reader.past, signal }
+  const reads: (WalletRead & { readonly untilMs?: number })[] = await readAt(options, (resolved) =>
+    allOrAbort(resolved.map(readTarget), signal),
   )
   const matching = reads
     .map(({ block, markets }): WalletMarkets => ({ chainId: block.chainId, wallet, positions: markets.filter(isHeld) }))

@@ -6,7 +6,7 @@ import { textSchema } from '../../../lib/text/text_format.ts'
 const MARKET_ID = { pattern: /^0x[0-9a-fA-F]{64}$/, words: '0x and 64 hex digits' }
 const EXPECTED_MARKET = 'expected the id of a Morpho market, 0x and 64 hexadecimal digits'
 
-/** The id of a market; returned in lower case. */
+/** Schema of a market id; returned in lower case. */
 export const marketId = v.pipe(
   v.string(EXPECTED_MARKET),
   v.regex(MARKET_ID.pattern, EXPECTED_MARKET),
@@ -14,5 +14,5 @@ export const marketId = v.pipe(
   documented({ ...textSchema(MARKET_ID), description: 'Id of the market, 32 bytes.' }),
 )
 
-/** The family in errors. */
+/** Name of the family in errors. */
 export const NAME = 'Morpho Blue'

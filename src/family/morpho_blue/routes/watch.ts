@@ -6,7 +6,7 @@ import { marketId } from './market.ts'
 
 const subject = v.strictObject({ wallet: evmAddress, market_id: marketId })
 
-/** What triggers can watch: a wallet in a market. */
+/** Description of the family's subject: a wallet in a market. */
 export const WATCHABLE: Watchable = {
   subject: () => subject,
   figures: LENDING_FIGURES,

@@ -13,10 +13,10 @@ import type { PositionReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketId, NAME } from './market.ts'
 
-/** If a price or a rate is missing, it will hardly be back in a second. */
+/** A missing price or rate rarely returns within a second. */
 const UNANSWERABLE_RETRY_SEC = 60
 
-/** Yield of a wallet in one market, over a reader. */
+/** Creates the route for the yield of a wallet in one market. */
 export function yieldRoute(options: {
   /** Chains that have Morpho. */
   readonly chainIds: readonly number[]
@@ -42,15 +42,15 @@ export function yieldRoute(options: {
     output: yieldOutput,
     errors: [404, 503],
     charge: CHARGES.yield,
-    async read({ chain_id, wallet, market_id, ...at }, { signal }) {
+    async read({ chain_id, wallet, market_id, ...requestMoment }, { signal }) {
       const reader = options.reader()
-      const configured = [reader.places.get(chain_id)].filter((each) => each !== undefined)
-      const [place] = await reader.past.at(configured, at, signal)
-      if (place === undefined) throw notConfiguredError(NAME)
-      const { block, untilMs, markets } = await reader.read(place, { marketIds: [market_id], wallet }, signal)
-      return { block, untilMs, position: positionIn(markets[0], { chain_id, wallet, market_id }) }
+      const configured = [reader.targets.get(chain_id)].filter((each) => each !== undefined)
+      const [target] = await reader.past.resolve(configured, requestMoment, signal)
+      if (target === undefined) throw notConfiguredError(NAME)
+      const { block, untilMs, markets } = await reader.read(target, { marketIds: [market_id], wallet }, signal)
+      return { block, untilMs, position: requirePosition(markets[0], { chain_id, wallet, market_id }) }
     },
-    untilMs: ({ untilMs }, asked) => (isNow(asked) ? untilMs : 0),
+    untilMs: ({ untilMs }, query) => (isNow(query) ? untilMs : 0),
     present: ({ block, position }, { chain_id, wallet, market_id }) => ({
       data: { chain_id, wallet, market_id, ...presentYieldFigures(position) },
       asOf: [{ chainId: chain_id, blockNumber: block.number }],
@@ -58,15 +58,18 @@ export function yieldRoute(options: {
   })
 }
 
-function positionIn(
+function requirePosition(
   read: MarketRead | undefined,
   { chain_id, wallet, market_id }: { readonly chain_id: number; readonly wallet: string; readonly market_id: Hex },
 ) {
-  if (read === undefined) throw new Error('Every market that is asked for is answered')
+  if (read === undefined) throw new Error('Cannot read a Morpho market: its entry is missing')
   if (read.kind === 'position') return read.position
   if (read.kind === 'unanswerable') {
     throw new UnavailableError(read.message, { retryAfterSec: UNANSWERABLE_RETRY_SEC })
   }
-  const why = read.reason === 'no_market' ? 'there is no such market' : `wallet ${wallet} has no position in it`
-  throw new CodedError('NOT_FOUND', `Cannot find a position in Morpho market ${market_id} on chain ${chain_id}: ${why}`)
+  const reason = read.reason === 'no_market' ? 'there is no such market' : `wallet ${wallet} has no position in it`
+  throw new CodedError(
+    'NOT_FOUND',
+    `Cannot find a position in Morpho market ${market_id} on chain ${chain_id}: ${reason}`,
+  )
 }

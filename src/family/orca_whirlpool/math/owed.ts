@@ -1,7 +1,7 @@
 import { minBigint, Q128 } from '../../../lib/number/fixed_point.ts'
 import type { PoolReward, RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from './state.ts'
 
-/** What a position is owed, base units. */
+/** Fees and rewards that a position is owed, base units. */
 export interface OwedAmounts {
   readonly feeA: bigint
   readonly feeB: bigint
@@ -10,9 +10,9 @@ export interface OwedAmounts {
 }
 
 /**
- * What the program would write as owed if it were asked to now, to the base unit. A position without liquidity keeps what
- * was written last: the program refuses to update it. Without `ticks` only such a position can be told. Throws
- * `RangeError` if they are missing.
+ * Fees and rewards that the program would write as owed if it updated the position now, to the base unit. A position
+ * without liquidity keeps the amounts written last, because the program refuses to update it. Throws `RangeError` if
+ * `ticks` are missing for a position with liquidity.
  *
  * @figure orca-whirlpool/uncollected_fees, rewards
  * @source Whirlpool `update_fees_and_rewards`, `manager/position_manager.rs`, `manager/whirlpool_manager.rs`
@@ -24,42 +24,42 @@ export function computeOwed(
   { ticks, nowSec }: { readonly ticks: RangeTicks | undefined; readonly nowSec: bigint },
 ): OwedAmounts {
   const { liquidity, owedA, owedB } = position
-  const writtenOf = (index: number) => position.rewards[index] ?? NOTHING_WRITTEN
+  const getStored = (index: number) => position.rewards[index] ?? NOTHING_STORED
   if (liquidity === 0n) {
-    return { feeA: owedA, feeB: owedB, rewards: pool.rewards.map((_, index) => writtenOf(index).owed) }
+    return { feeA: owedA, feeB: owedB, rewards: pool.rewards.map((_, index) => getStored(index).owed) }
   }
-  if (ticks === undefined) throw new RangeError('Cannot tell what a position is owed without the ticks of its range')
-  const grown = (written: StoredOwed, global: bigint, outside: (tick: WhirlpoolTick) => bigint): bigint => {
+  if (ticks === undefined) throw new RangeError('Cannot compute what a position is owed: its ticks are missing')
+  const addGrowth = (stored: StoredOwed, global: bigint, outside: (tick: WhirlpoolTick) => bigint): bigint => {
     const inside = growthInside(global, { pool, position, ticks, outside })
-    return BigInt.asUintN(64, written.owed + earned(liquidity, BigInt.asUintN(128, inside - written.checkpointX64)))
+    return BigInt.asUintN(64, stored.owed + earnings(liquidity, BigInt.asUintN(128, inside - stored.checkpointX64)))
   }
-  const writtenA = { owed: owedA, checkpointX64: position.checkpointA }
-  const writtenB = { owed: owedB, checkpointX64: position.checkpointB }
+  const storedA = { owed: owedA, checkpointX64: position.checkpointA }
+  const storedB = { owed: owedB, checkpointX64: position.checkpointB }
   return {
-    feeA: grown(writtenA, pool.growthA, ({ outsideA }) => outsideA),
-    feeB: grown(writtenB, pool.growthB, ({ outsideB }) => outsideB),
+    feeA: addGrowth(storedA, pool.growthA, ({ outsideA }) => outsideA),
+    feeB: addGrowth(storedB, pool.growthB, ({ outsideB }) => outsideB),
     rewards: pool.rewards.map((reward, index) =>
-      grown(writtenOf(index), rewardGrowth(reward, pool, nowSec), (tick) => tick.outsideRewards[index] ?? 0n),
+      addGrowth(getStored(index), rewardGrowth(reward, pool, nowSec), (tick) => tick.outsideRewards[index] ?? 0n),
     ),
   }
 }
 
 type StoredOwed = WhirlpoolPosition['rewards'][number]
 
-const NOTHING_WRITTEN: StoredOwed = { checkpointX64: 0n, owed: 0n }
+const NOTHING_STORED: StoredOwed = { checkpointX64: 0n, owed: 0n }
 
 /**
- * What of a reward its vault can pay: at most what is in it.
+ * Part of a reward that its vault can pay: at most the vault's balance.
  *
  * @figure orca-whirlpool/rewards
  * @source Whirlpool `collect_reward`
  * @proof test/family/orca_whirlpool/vectors_test.ts
  */
-export function collectable(owed: bigint, inVault: bigint): bigint {
-  return minBigint(owed, inVault)
+export function collectable(owed: bigint, vaultAmount: bigint): bigint {
+  return minBigint(owed, vaultAmount)
 }
 
-/** A reward's growth up to now. It stands still without liquidity, and if the emission of the time needs over 128 bits. */
+/** Growth of a reward up to now. Nothing grows without liquidity, or if the emission since then needs over 128 bits. */
 function rewardGrowth({ growthX64, emissionsX64 }: PoolReward, pool: Whirlpool, nowSec: bigint): bigint {
   const { liquidity, rewardsAtSec } = pool
   const emitted = (nowSec - rewardsAtSec) * emissionsX64
@@ -68,20 +68,20 @@ function rewardGrowth({ growthX64, emissionsX64 }: PoolReward, pool: Whirlpool, 
 }
 
 /**
- * Growth between both ends of a range, modulo 2^128. By the pool's tick, not its price: after a swap that ends on a tick
- * the price is that of the tick, and the pool's tick one below. An end that is not initialized counts as if all growth
- * were below the lower one and none above the upper one.
+ * Growth between both ends of a range, modulo 2^128. Decided by the pool's tick, not its price: after a swap that ends
+ * on a tick, the price is that of the tick, and the pool's tick one below. An end that is not initialized counts as if
+ * all growth were below the lower end and none above the upper end.
  */
 function growthInside(
   global: bigint,
-  at: {
+  input: {
     readonly pool: Whirlpool
     readonly position: WhirlpoolPosition
     readonly ticks: RangeTicks
     readonly outside: (tick: WhirlpoolTick) => bigint
   },
 ): bigint {
-  const { pool, position, ticks, outside } = at
+  const { pool, position, ticks, outside } = input
   const { lower, upper } = ticks
   const below = !lower.isInitialized
     ? global
@@ -92,8 +92,8 @@ function growthInside(
   return BigInt.asUintN(128, global - below - above)
 }
 
-/** Growth times liquidity; nothing if the product needs over 128 bits, since the program gives it up. */
-function earned(liquidity: bigint, growthX64: bigint): bigint {
+/** Growth times liquidity; 0 if the product needs over 128 bits, because the program drops it. */
+function earnings(liquidity: bigint, growthX64: bigint): bigint {
   const product = liquidity * growthX64
   return product >= Q128 ? 0n : product >> 64n
 }

@@ -6,13 +6,13 @@ import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { FigureInput } from './figures.ts'
 import type { Whirlpool, WhirlpoolPosition } from './state.ts'
 
-/** A token at the slot of a reading. */
+/** A token at the slot of a read. */
 export interface OrcaToken extends Pick<SolanaToken, 'address' | 'symbol' | 'name' | 'decimals'> {
-  /** What it takes of each transfer in the slot's epoch; undefined if nothing. */
+  /** Fee on each transfer in the slot's epoch; undefined if there is none. */
   readonly transferFee: TransferFee | undefined
-  /** Undefined if there is none, or if none was asked for. */
+  /** Undefined if there is none, or if none was requested. */
   readonly price: ScopePrice | undefined
-  /** Why there is none, if one was asked for. */
+  /** Why there is no price, if one was requested. */
   readonly noPrice?: NoPrice
 }
 
@@ -22,21 +22,21 @@ export interface OrcaPosition extends Pick<AccountGroup, 'slot' | 'timestampSec'
   readonly tokenId: string
   readonly address: string
   readonly wallet: string
-  readonly bundle: { readonly mint: string; readonly place: number } | undefined
-  /** Its liquidity can never be withdrawn: its token is frozen. */
+  readonly bundle: { readonly mint: string; readonly index: number } | undefined
+  /** True if the liquidity can never be withdrawn, because the position's token is frozen. */
   readonly isLocked: boolean
   readonly state: WhirlpoolPosition
   readonly pool: Whirlpool
   readonly tokenA: OrcaToken
   readonly tokenB: OrcaToken
-  /** What its figures need besides; undefined if they were not asked for. */
-  readonly figured: FigureState | undefined
+  /** Further inputs of the figures; undefined if figures were not requested. */
+  readonly figureState: FigureState | undefined
 }
 
-/** What the figures of a position need. */
+/** Inputs of a position's figures besides its state, pool and tokens. */
 export type FigureState = Pick<FigureInput<OrcaToken>, 'ticks' | 'rewards'>
 
-/** A position that is left out because of what its pool's tokens are. */
+/** A position that is left out because a token of its pool is spam. */
 export interface OrcaSpam {
   readonly program: string
   readonly tokenId: string

@@ -1,14 +1,14 @@
 /*
- * What the program keeps of pools, positions and ticks, and the figures need. Counters of growth are Q64 per unit of
- * liquidity, modulo 2^128; amounts are base units.
+ * State of pools, positions and ticks that figures depend on. Growth counters are Q64 per unit of liquidity, modulo
+ * 2^128; amounts are base units.
  */
 
 /** A reward of a pool. */
 export interface PoolReward {
   readonly mint: string
-  /** The account that pays it. */
+  /** Token account that pays the reward. */
   readonly vault: string
-  /** Base units each second, Q64. */
+  /** Base units per second, Q64. */
   readonly emissionsX64: bigint
   readonly growthX64: bigint
 }
@@ -16,10 +16,10 @@ export interface PoolReward {
 /** One pool. */
 export interface Whirlpool {
   readonly tickSpacing: number
-  /** Hundredths of a bip; of a pool with adaptive fees the fixed part. */
+  /** Hundredths of a basis point; the fixed part in a pool with adaptive fees. */
   readonly feeRate: number
   readonly hasAdaptiveFee: boolean
-  /** In range now. */
+  /** Liquidity in range at the current tick. */
   readonly liquidity: bigint
   readonly sqrtPriceX64: bigint
   readonly tick: number
@@ -27,7 +27,7 @@ export interface Whirlpool {
   readonly mintB: string
   readonly growthA: bigint
   readonly growthB: bigint
-  /** Unix seconds up to which rewards are counted. */
+  /** Time of the last update of rewards, Unix seconds. */
   readonly rewardsAtSec: bigint
   /** At most three. */
   readonly rewards: readonly PoolReward[]
@@ -36,7 +36,7 @@ export interface Whirlpool {
 /** One position. */
 export interface WhirlpoolPosition {
   readonly pool: string
-  /** Of its token; of a bundled position that of the bundle's. */
+  /** Mint of the position's token; for a bundled position, of the bundle's token. */
   readonly mint: string
   readonly liquidity: bigint
   readonly tickLower: number
@@ -45,7 +45,7 @@ export interface WhirlpoolPosition {
   readonly owedA: bigint
   readonly checkpointB: bigint
   readonly owedB: bigint
-  /** One for each of the pool's, and further ones that stand for nothing. */
+  /** One for each reward of the pool; later entries are unused. */
   readonly rewards: readonly { readonly checkpointX64: bigint; readonly owed: bigint }[]
 }
 

@@ -1,4 +1,4 @@
-/** Lowest and highest tick of a pool. */
+/** Highest tick of a pool; the lowest is its negative. */
 export const TICK_MAX = 443_636
 /** Ticks of one array. */
 const ARRAY_TICKS = 88
@@ -49,9 +49,9 @@ const DOWN = [
 ] as const
 
 /**
- * √price at a tick in Q64, as the program has it: it multiplies rounded factors, 96 bits of them upwards and 64 bits
- * downwards, so that not all of its digits are those of the root itself. Source: Whirlpool `math/tick_math.rs`. Throws
- * `RangeError` for a tick out of bounds.
+ * √price at a tick in Q64, as the program computes it: it multiplies rounded factors, of 96 bits for positive ticks and
+ * 64 bits for negative ones, so the last digits differ from the exact root. Source: Whirlpool `math/tick_math.rs`.
+ * Throws `RangeError` for a tick out of bounds.
  */
 export function sqrtPriceAtTickX64(tick: number): bigint {
   if (!Number.isInteger(tick) || Math.abs(tick) > TICK_MAX) throw new RangeError(`Cannot use tick ${tick}`)
@@ -66,7 +66,7 @@ export function sqrtPriceAtTickX64(tick: number): bigint {
   return ratio >> 32n
 }
 
-/** First tick of the array that has a tick. */
+/** First tick of the array that contains a tick. */
 export function arrayStart(tick: number, spacing: number): number {
   const span = ARRAY_TICKS * spacing
   return Math.floor(tick / span) * span

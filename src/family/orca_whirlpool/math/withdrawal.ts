@@ -3,8 +3,8 @@ import type { Whirlpool, WhirlpoolPosition } from './state.ts'
 import { sqrtPriceAtTickX64 } from './tick.ts'
 
 /**
- * What withdrawing all liquidity would pay before transfer fees, rounded down. Which part of the range is beside the
- * price is told by the pool's tick.
+ * Payout of withdrawing all liquidity before transfer fees, rounded down. The pool's tick decides on which side of the
+ * price the range is.
  *
  * @figure orca-whirlpool/amount, orca-whirlpool/amounts
  * @source Whirlpool `decrease_liquidity`, `math/token_math.rs`
@@ -16,9 +16,9 @@ export function computeWithdrawal(
 ): TokenAmounts {
   if (liquidity === 0n) return { amount0: 0n, amount1: 0n }
   const [lower, upper] = [sqrtPriceAtTickX64(tickLower), sqrtPriceAtTickX64(tickUpper)]
-  const here = tick < tickLower ? lower : tick < tickUpper ? sqrtPriceX64 : upper
+  const clampedSqrtPriceX64 = tick < tickLower ? lower : tick < tickUpper ? sqrtPriceX64 : upper
   return {
-    amount0: ((liquidity * (upper - here)) << 64n) / (upper * here),
-    amount1: (liquidity * (here - lower)) >> 64n,
+    amount0: ((liquidity * (upper - clampedSqrtPriceX64)) << 64n) / (upper * clampedSqrtPriceX64),
+    amount1: (liquidity * (clampedSqrtPriceX64 - lower)) >> 64n,
   }
 }

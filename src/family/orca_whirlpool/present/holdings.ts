@@ -3,43 +3,43 @@ import type { AccountHolding } from '../../holding.ts'
 import { computeFigures, type FigureInput, toReceivedAmount } from '../math/figures.ts'
 import type { FigureState, OrcaPosition, OrcaToken } from '../math/position.ts'
 
-/** What of a position a row is. */
+/** Part of a position that a row shows. */
 type Part = 'principal' | 'fees' | 'rewards'
 
 /**
- * A position as rows of a portfolio, each what would reach the wallet: what withdrawing all liquidity would pay, what is
- * owed in fees, and what can be collected of each reward. `spam`: why it must not be counted.
+ * Converts a position to rows of a portfolio, in amounts after transfer fees: the payout of withdrawing all liquidity,
+ * fees owed, and the collectable part of each reward. `spam`: why the position must not be counted.
  */
 export function toHoldings(
-  position: OrcaPosition & { readonly figured: FigureState },
+  position: OrcaPosition & { readonly figureState: FigureState },
   spam: string | undefined,
 ): AccountHolding[] {
-  const { tokenA, tokenB, figured } = position
-  const figurable: FigureInput<OrcaToken> = { ...position, ...figured }
-  const { amounts, fees, rewards } = computeFigures(figurable)
-  const rowOf = (token: OrcaToken, gross: bigint, part: Part): AccountHolding[] => {
+  const { tokenA, tokenB, figureState } = position
+  const input: FigureInput<OrcaToken> = { ...position, ...figureState }
+  const { amounts, fees, rewards } = computeFigures(input)
+  const toRows = (token: OrcaToken, gross: bigint, part: Part): AccountHolding[] => {
     const amount = toReceivedAmount(gross, token)
-    return amount === 0n ? [] : [row(position, { token, amount, part, spam })]
+    return amount === 0n ? [] : [createRow(position, { token, amount, part, spam })]
   }
   return [
-    ...rowOf(tokenA, amounts.amount0, 'principal'),
-    ...rowOf(tokenB, amounts.amount1, 'principal'),
-    ...rowOf(tokenA, fees.amount0, 'fees'),
-    ...rowOf(tokenB, fees.amount1, 'fees'),
-    ...rewards.flatMap(({ token, collectable }) => rowOf(token, collectable, 'rewards')),
+    ...toRows(tokenA, amounts.amount0, 'principal'),
+    ...toRows(tokenB, amounts.amount1, 'principal'),
+    ...toRows(tokenA, fees.amount0, 'fees'),
+    ...toRows(tokenB, fees.amount1, 'fees'),
+    ...rewards.flatMap(({ token, collectable }) => toRows(token, collectable, 'rewards')),
   ]
 }
 
-function row(
+function createRow(
   { slot, program, tokenId, address }: OrcaPosition,
-  held: {
+  options: {
     readonly token: OrcaToken
     readonly amount: bigint
     readonly part: Part
     readonly spam: string | undefined
   },
 ): AccountHolding {
-  const { token, amount, part, spam } = held
+  const { token, amount, part, spam } = options
   const { price, noPrice = noPriceBecause('none was read') } = token
   return {
     kind: 'liquidity',

@@ -13,10 +13,10 @@ import { pagination } from '../../../lib/text/schema.ts'
 import { computeFigures, type FigureInput, toReceivedAmount } from '../math/figures.ts'
 import type { OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
 
-/** The number that stands for Solana among chain ids. */
+/** Chain id of Solana in answers. */
 const CHAIN_ID = 101
 const CODE = 'orca_whirlpool'
-/** Most spam positions that an answer explains; more would not help. */
+/** Highest number of spam positions that an answer lists. */
 const SPAMS_SHOWN_MAX = 1_000
 
 const token = v.strictObject({
@@ -45,7 +45,7 @@ const reward = v.strictObject({
 const source = v.nullable(v.literal('scope'))
 const confidence = v.nullable(v.literal('oracle'))
 
-/** What `full=true` adds to a position. */
+/** Fields that `full=true` adds to a position. */
 const figures = {
   amounts: withFull(taxedAmounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
   uncollected_fees: withFull(taxedAmounts, 'what the program would write as owed now, to the base unit'),
@@ -117,22 +117,22 @@ export const positionOutput = v.strictObject({
   }),
 })
 
-/** A position in an answer; with `figured` its figures too. */
+/** Presents a position, with its figures if it has `figureState`. */
 export function presentPosition(
   position: OrcaPosition,
-  options: { readonly sqrtPrice: boolean; readonly slot: boolean },
+  options: { readonly hasSqrtPrice: boolean; readonly hasSlot: boolean },
 ) {
-  const { program, tokenId, address, wallet, bundle, isLocked, state, pool, figured } = position
+  const { program, tokenId, address, wallet, bundle, isLocked, state, pool, figureState } = position
   return {
     token_id: tokenId,
     chain_id: CHAIN_ID,
     manager_address: program,
     position_address: address,
-    bundle: bundle === undefined ? null : { mint: bundle.mint, index: bundle.place },
+    bundle: bundle === undefined ? null : { mint: bundle.mint, index: bundle.index },
     locked: isLocked,
     wallet,
     is_active: state.liquidity > 0n,
-    ...(options.slot ? { slot: position.slot.toString() } : {}),
+    ...(options.hasSlot ? { slot: position.slot.toString() } : {}),
     position_state: {
       id: tokenId,
       owner: wallet,
@@ -146,12 +146,12 @@ export function presentPosition(
         tick: pool.tick.toString(),
         feeTier: pool.feeRate.toString(),
         adaptiveFee: pool.hasAdaptiveFee,
-        ...(options.sqrtPrice ? { sqrtPrice: pool.sqrtPriceX64.toString() } : {}),
+        ...(options.hasSqrtPrice ? { sqrtPrice: pool.sqrtPriceX64.toString() } : {}),
       },
       chain: { id: CHAIN_ID },
       protocol: { code: CODE },
     },
-    ...(figured === undefined ? {} : presentFigures({ ...position, ...figured })),
+    ...(figureState === undefined ? {} : presentFigures({ ...position, ...figureState })),
   }
 }
 
@@ -161,11 +161,11 @@ function presentFigures(position: FigureInput<OrcaToken>) {
   return {
     amounts: { token0: presentTaxed(amounts.amount0, tokenA), token1: presentTaxed(amounts.amount1, tokenB) },
     uncollected_fees: { token0: presentTaxed(fees.amount0, tokenA), token1: presentTaxed(fees.amount1, tokenB) },
-    rewards: rewards.map(({ token: paid, owed, collectable, usdE6 }) => ({
-      token: presentToken(paid),
-      ...presentAmount(owed, paid),
+    rewards: rewards.map(({ token: rewardToken, owed, collectable, usdE6 }) => ({
+      token: presentToken(rewardToken),
+      ...presentAmount(owed, rewardToken),
       collectable_raw: collectable.toString(),
-      ...afterFee(collectable, paid),
+      ...presentAfterFee(collectable, rewardToken),
       usd: formatUsdE6OrNull(usdE6),
     })),
     in_range: inRange,
@@ -185,14 +185,14 @@ function presentFigures(position: FigureInput<OrcaToken>) {
   }
 }
 
-function presentTaxed(raw: bigint, shown: OrcaToken) {
-  return { ...presentAmount(raw, shown), ...afterFee(raw, shown) }
+function presentTaxed(raw: bigint, orcaToken: OrcaToken) {
+  return { ...presentAmount(raw, orcaToken), ...presentAfterFee(raw, orcaToken) }
 }
 
-function afterFee(raw: bigint, shown: OrcaToken) {
-  return shown.transferFee === undefined
+function presentAfterFee(raw: bigint, orcaToken: OrcaToken) {
+  return orcaToken.transferFee === undefined
     ? {}
-    : { after_transfer_fee: presentAmount(toReceivedAmount(raw, shown), shown) }
+    : { after_transfer_fee: presentAmount(toReceivedAmount(raw, orcaToken), orcaToken) }
 }
 
 function presentToken({ address, symbol, decimals, name }: OrcaToken) {
@@ -202,13 +202,13 @@ function presentToken({ address, symbol, decimals, name }: OrcaToken) {
 interface PositionCounts {
   readonly totalActive: number
   readonly totalInactive: number
-  /** Those that match. */
+  /** Positions that match the request. */
   readonly filtered: number
   readonly unreadable: number
   readonly spams: readonly OrcaSpam[]
 }
 
-/** How many positions a wallet has of each kind, and those that were left out. */
+/** Presents how many positions of each kind a wallet has, and which were left out as spam. */
 export function presentCounts({ totalActive, totalInactive, filtered, unreadable, spams }: PositionCounts) {
   return {
     totalActive,

@@ -9,7 +9,7 @@ import { deriveBundledPositionAddress, deriveTickArrayAddress } from './address.
 import type { TokenSubject } from './item.ts'
 import { decodeBundle, decodePool, decodePosition } from './layout.ts'
 
-/** What is remembered of each kind; beyond that the oldest are forgotten. */
+/** Cached entries of each kind; beyond the limit the oldest are evicted. */
 const SUBJECTS_MAX = 200_000
 const POSITIONS_MAX = 50_000
 const POOLS_MAX = 10_000
@@ -18,16 +18,16 @@ const ADDRESSES_MAX = 100_000
 /** Accounts of one slot, by address. */
 export type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
-/** What never changes of a pool, and its rewards, of which there may be more later. */
+/** Fields of a pool that never change, and its rewards, which may become more. */
 type PoolFacts = Pick<Whirlpool, 'tickSpacing' | 'mintA' | 'mintB' | 'rewards'>
 
-/** What was last seen of a position: its pool never changes, its range may while it is empty. */
+/** Last read fields of a position: its pool never changes, its range only while it is empty. */
 type PositionFacts = Pick<WhirlpoolPosition, 'pool' | 'tickLower' | 'tickUpper' | 'liquidity'>
 
-/** What earlier readings have shown, to ask for all that an answer needs at once. */
+/** Cache of what earlier reads showed, so that one request can ask for all accounts of an answer. */
 export type AccountCache = ReturnType<typeof createAccountCache>
 
-/** Makes an empty memory of what these programs' accounts show. */
+/** Creates an empty cache of these programs' accounts. */
 export function createAccountCache(programs: readonly string[], clock: Clock) {
   const subjects = createLru<TokenSubject | 'none'>({ entriesMax: SUBJECTS_MAX })
   const positions = createLru<PositionFacts>({ entriesMax: POSITIONS_MAX })
@@ -35,42 +35,46 @@ export function createAccountCache(programs: readonly string[], clock: Clock) {
   const pools = createLru<PoolFacts>({ entriesMax: POOLS_MAX })
   const addresses = createLru<string>({ entriesMax: ADDRESSES_MAX })
 
-  function derived(key: string, derive: () => string): string {
-    const before = addresses.get(key)
-    if (before !== undefined) return before
+  function deriveOnce(key: string, derive: () => string): string {
+    const cached = addresses.get(key)
+    if (cached !== undefined) return cached
     const address = derive()
     addresses.set(key, address)
     return address
   }
 
   return {
-    /** What a token stands for; `none` if for no position, which it never will: opening one makes its token. */
-    subjectOf: subjects.get,
+    /** Gets what a token stands for; `none` is permanent, because opening a position creates its token. */
+    getSubject: subjects.get,
     noteSubject: subjects.set,
-    positionOf: positions.get,
-    placesOf: bundles.get,
-    poolOf: pools.get,
+    getPosition: positions.get,
+    getBundleIndexes: bundles.get,
+    getPool: pools.get,
     tokens: createSolanaTokens(clock),
-    /** Notes what accounts show. */
+    /** Stores what accounts show. */
     learn(accounts: Accounts): void {
       for (const [address, account] of accounts) {
         if (account === null || !programs.includes(account.owner)) continue
         const { position, pool, bundle } = decodeAccount(account)
         if (position !== undefined) positions.set(address, position)
         if (pool !== undefined) pools.set(address, pool)
-        if (bundle !== undefined) bundles.set(address, bundle.places)
+        if (bundle !== undefined) bundles.set(address, bundle.indexes)
       }
     },
-    arrayOf: (program: string, pool: string, { tickSpacing, tick }: { tickSpacing: number; tick: number }) =>
-      derived(`${pool}:${arrayStart(tick, tickSpacing)}`, () =>
+    getTickArrayAddress: (
+      program: string,
+      pool: string,
+      { tickSpacing, tick }: { tickSpacing: number; tick: number },
+    ) =>
+      deriveOnce(`${pool}:${arrayStart(tick, tickSpacing)}`, () =>
         deriveTickArrayAddress(program, { pool, tickSpacing, tick }),
       ),
-    bundledOf: (program: string, mint: string, place: number) =>
-      derived(`${program}:${mint}:${place}`, () => deriveBundledPositionAddress(program, mint, place)),
+    getBundledPositionAddress: (program: string, mint: string, index: number) =>
+      deriveOnce(`${program}:${mint}:${index}`, () => deriveBundledPositionAddress(program, mint, index)),
   }
 }
 
-/** What an account of one of the programs is, read once. */
+/** Decodes an account of one of the programs, once. */
 export const decodeAccount = memoize(({ data }: SolanaAccount) => ({
   position: decodePosition(data),
   pool: decodePool(data),

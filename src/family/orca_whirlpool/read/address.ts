@@ -2,22 +2,22 @@ import { deriveProgramAddress } from '../../../chain/solana/address/program_addr
 import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import { arrayStart } from '../math/tick.ts'
 
-/** Where a program keeps the position of a token. */
+/** Derives the address of the position of a token. */
 export function derivePositionAddress(program: string, mint: string): string {
   return deriveProgramAddress(program, ['position', decodeBase58Address(mint)])
 }
 
-/** Where it keeps the bundle of a token. */
+/** Derives the address of the bundle of a token. */
 export function deriveBundleAddress(program: string, mint: string): string {
   return deriveProgramAddress(program, ['position_bundle', decodeBase58Address(mint)])
 }
 
-/** Where it keeps a position of a bundle, by the mint of the bundle's token. */
-export function deriveBundledPositionAddress(program: string, mint: string, place: number): string {
-  return deriveProgramAddress(program, ['bundled_position', decodeBase58Address(mint), String(place)])
+/** Derives the address of a position in a bundle, by the mint of the bundle's token. */
+export function deriveBundledPositionAddress(program: string, mint: string, index: number): string {
+  return deriveProgramAddress(program, ['bundled_position', decodeBase58Address(mint), String(index)])
 }
 
-/** Where it keeps the array of a pool that has a tick. */
+/** Derives the address of the tick array of a pool that contains a tick. */
 export function deriveTickArrayAddress(
   program: string,
   { pool, tickSpacing, tick }: { readonly pool: string; readonly tickSpacing: number; readonly tick: number },

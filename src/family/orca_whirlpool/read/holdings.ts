@@ -7,33 +7,33 @@ import { comparePositions, getTokenId, type PositionItem } from './item.ts'
 import type { ItemRead, ItemsReader } from './items.ts'
 import type { TokenResolver } from './token_resolver.ts'
 
-/** Wallets that are remembered, and how many positions they may have together. */
+/** Cached wallets, and the positions of all of them together. */
 const WALLETS_MAX = 5_000
 const REMEMBERED_MAX = 200_000
 
-/** Reads all positions of a wallet, empty ones that are owed something too, as rows of a portfolio. */
+/** Creates a reader of a wallet's positions, including empty ones with amounts owed, as rows of a portfolio. */
 export function createHoldingsReader(options: {
-  readonly namer: TokenResolver
+  readonly resolver: TokenResolver
   readonly items: ItemsReader
   readonly check: AccountsCheck
 }): AccountHoldingsReader {
-  const { namer, items: reader, check } = options
+  const { resolver, items: reader, check } = options
   const wallets = createLru<readonly PositionItem[]>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,
-    weightOf: (items) => items.length,
+    getWeight: (items) => items.length,
   })
 
-  function planOf(wallet: string, items: readonly PositionItem[]): Pick<HoldingsPlan, 'items' | 'check' | 'read'> {
-    const reads = readsOf(items)
+  function createPlan(wallet: string, items: readonly PositionItem[]): Pick<HoldingsPlan, 'items' | 'check' | 'read'> {
+    const reads = toReads(items)
     return {
-      items: reader.addressesOf(reads),
+      items: reader.listAddresses(reads),
       check,
       async read(groups) {
         const interpreted = await reader.interpretAll(reads, groups, wallet)
         if (interpreted.some(({ kind }) => kind === 'changed')) return 'changed'
         wallets.set(wallet, items)
-        return holdingsIn(reads, interpreted)
+        return collectHoldings(reads, interpreted)
       },
     }
   }
@@ -42,34 +42,38 @@ export function createHoldingsReader(options: {
     recall(wallet) {
       const items = wallets.get(wallet)
       if (items === undefined || !reader.hasPrices()) return undefined
-      return reader.isPlanned(readsOf(items)) ? planOf(wallet, items) : undefined
+      return reader.canReadAtOnce(toReads(items)) ? createPlan(wallet, items) : undefined
     },
     async plan(session, { wallet, listed, positionsMax }) {
-      const [{ tokens, oldest, newest: listedAt }] = await Promise.all([listed, reader.learnPrices(session)])
-      const newest = await namer.name(session, tokens, listedAt)
-      const positions = namer.count(tokens)
-      const items = positions > positionsMax ? [] : (await namer.itemsOf(tokens, positionsMax)).sort(comparePositions)
+      const [{ tokens, oldestSlot: oldest, newestSlot: listedSlot }] = await Promise.all([
+        listed,
+        reader.learnPrices(session),
+      ])
+      const newest = await resolver.resolve(session, tokens, listedSlot)
+      const positions = resolver.countPositions(tokens)
+      const items =
+        positions > positionsMax ? [] : (await resolver.listItems(tokens, positionsMax)).sort(comparePositions)
       await reader.prepare(session, items, newest)
-      return { positions, oldest, newest, ...planOf(wallet, items) }
+      return { positions, oldest, newest, ...createPlan(wallet, items) }
     },
   }
 }
 
-function readsOf(items: readonly PositionItem[]): ItemRead[] {
+function toReads(items: readonly PositionItem[]): ItemRead[] {
   return items.map((item) => ({ item, depth: 'full' }))
 }
 
-function holdingsIn(reads: readonly ItemRead[], interpreted: readonly PositionInterpretation[]): AccountHoldings {
+function collectHoldings(reads: readonly ItemRead[], interpreted: readonly PositionInterpretation[]): AccountHoldings {
   const rows: AccountHoldings['rows'][number][] = []
   const notRead: string[] = []
   for (const [index, each] of interpreted.entries()) {
     const item = reads[index]?.item
     if (item === undefined || each.kind === 'changed') continue
-    if (each.kind === 'unreadable') notRead.push(`position ${getTokenId(item)} of ${item.program}: ${each.because}`)
+    if (each.kind === 'unreadable') notRead.push(`position ${getTokenId(item)} of ${item.program}: ${each.reason}`)
     else {
       const { position, spam } = each
-      const { figured } = position
-      if (figured !== undefined) rows.push(...toHoldings({ ...position, figured }, spam?.reason))
+      const { figureState } = position
+      if (figureState !== undefined) rows.push(...toHoldings({ ...position, figureState }, spam?.reason))
     }
   }
   return { rows, notRead, ownTokens: reads.map(({ item }) => item.held.mint) }

@@ -1,6 +1,6 @@
 import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
 
-/** What a token may stand for in one of the programs. */
+/** Account of one of the programs that a token may stand for. */
 export interface TokenSubject {
   readonly kind: 'position' | 'bundle'
   readonly program: string
@@ -15,19 +15,19 @@ export interface PositionItem {
   readonly program: string
   readonly address: string
   readonly held: PositionToken
-  /** If it has no token of its own. */
-  readonly bundle: { readonly address: string; readonly place: number } | undefined
+  /** Defined for a position in a bundle, which has no token of its own. */
+  readonly bundle: { readonly address: string; readonly index: number } | undefined
 }
 
-/** `brief` is enough to list and count a position; `full` has what its figures need. */
+/** `brief` suffices to list and count a position; `full` adds the inputs of its figures. */
 export type ReadDepth = 'brief' | 'full'
 
-/** What a position is called in answers: the mint of its token or, without one of its own, its address. */
+/** Gets the id of a position in answers: the mint of its token or, for a bundled position, its address. */
 export function getTokenId({ address, held, bundle }: Pick<PositionItem, 'address' | 'held' | 'bundle'>): string {
   return bundle === undefined ? held.mint : address
 }
 
-/** The order of positions in answers: by program, then id, as text. */
+/** Compares positions in the order of answers: by program, then id, as text. */
 export function comparePositions(a: PositionItem, b: PositionItem): number {
   if (a.program !== b.program) return a.program < b.program ? -1 : 1
   return getTokenId(a) < getTokenId(b) ? -1 : 1

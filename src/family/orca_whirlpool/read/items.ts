@@ -8,98 +8,98 @@ import type { AccountsCheck } from './check.ts'
 import { createInterpreter, type PositionInterpretation } from './interpret.ts'
 import type { PositionItem, ReadDepth } from './item.ts'
 
-/** A bundled position and then its pool: nothing else must be known before all of a position can be asked for. */
-const FIRSTS_MAX = 2
+/** Rounds of reads before all accounts are known: first a bundled position, then its pool. */
+const PREPARE_ROUNDS_MAX = 2
 
-/** Requests whose accounts are decoded, and positions whose figures are made, in one turn of the event loop. */
+/** Requests whose accounts are decoded, and positions that are interpreted, in one turn of the event loop. */
 const GROUPS_IN_TURN = 1
 const ITEMS_IN_TURN = 10
 
-/** Accounts to read of a position; or the one that must be known first, to say which. */
+/** Accounts of a position to read, or the account to read first because it determines the others. */
 type Plan = { readonly addresses: readonly string[] } | { readonly first: string }
 
-/** A position to read, and how much of it. */
+/** A position to read, and in which depth. */
 export interface ItemRead {
   readonly item: PositionItem
   readonly depth: ReadDepth
 }
 
-/** What was read of positions, in their order, and the newest slot that was seen. */
+/** Interpreted positions in the order of the request, and the newest slot seen. */
 export interface ItemsRead {
   readonly interpreted: readonly PositionInterpretation[]
-  /** Of each, in the same order; without positions the slot at which there are none. */
+  /** Slot of each, in the same order; without positions, the slot of the empty answer. */
   readonly slots: readonly bigint[]
   readonly newest: bigint
 }
 
-/** Makes a reader of positions that were named. */
+/** Creates a reader of listed positions. */
 export function createItemsReader(options: {
-  readonly known: AccountCache
+  readonly cache: AccountCache
   readonly prices: ScopePrices
   readonly check: AccountsCheck
 }) {
-  const { known, prices, check } = options
+  const { cache, prices, check } = options
   const interpret = createInterpreter(options)
 
-  /** What to read of a position, by what is known. */
-  function planOf({ program, address, held, bundle }: PositionItem, depth: ReadDepth): Plan {
-    const position = known.positionOf(address)
+  /** Chooses the accounts of a position to read, from the cache. */
+  function createPlan({ program, address, held, bundle }: PositionItem, depth: ReadDepth): Plan {
+    const position = cache.getPosition(address)
     if (position === undefined) return { first: address }
-    const pool = known.poolOf(position.pool)
+    const pool = cache.getPool(position.pool)
     if (pool === undefined) return { first: position.pool }
     const { mintA, mintB, rewards, tickSpacing } = pool
     const mints = depth === 'full' ? [mintA, mintB, ...rewards.map(({ mint }) => mint)] : [mintA, mintB]
-    const brief = [
+    const briefAddresses = [
       ...[held.address, address, position.pool],
       ...(bundle === undefined ? [] : [bundle.address]),
-      ...mints.flatMap(known.tokens.unread),
+      ...mints.flatMap(cache.tokens.listUnread),
     ]
-    if (depth === 'brief') return { addresses: brief }
-    const arrayOf = (tick: number) => known.arrayOf(program, position.pool, { tickSpacing, tick })
+    if (depth === 'brief') return { addresses: briefAddresses }
+    const getArrayAddress = (tick: number) => cache.getTickArrayAddress(program, position.pool, { tickSpacing, tick })
     return {
       addresses: [
-        ...brief,
-        ...(position.liquidity > 0n ? [arrayOf(position.tickLower), arrayOf(position.tickUpper)] : []),
+        ...briefAddresses,
+        ...(position.liquidity > 0n ? [getArrayAddress(position.tickLower), getArrayAddress(position.tickUpper)] : []),
         ...rewards.map(({ vault }) => vault),
-        ...mints.flatMap(prices.addressesFor),
+        ...mints.flatMap(prices.listPriceAccounts),
       ],
     }
   }
 
-  /** Whether all that these positions need can be asked for at once. */
-  function isPlanned(reads: readonly ItemRead[]): boolean {
-    return reads.every(({ item, depth }) => 'addresses' in planOf(item, depth))
+  /** True if one request can ask for all accounts of these positions. */
+  function canReadAtOnce(reads: readonly ItemRead[]): boolean {
+    return reads.every(({ item, depth }) => 'addresses' in createPlan(item, depth))
   }
 
-  /** Reads what must be known of positions before all that they need can be asked for. */
+  /** Reads positions and pools that must be known before the accounts of the positions can be listed. */
   async function prepare(session: SolanaSession, items: readonly PositionItem[], minSlot: bigint): Promise<void> {
-    for (let firsts = 0; firsts < FIRSTS_MAX; firsts++) {
-      const plans = items.map((item) => planOf(item, 'brief'))
+    for (let round = 0; round < PREPARE_ROUNDS_MAX; round++) {
+      const plans = items.map((item) => createPlan(item, 'brief'))
       const missing = new Set(plans.flatMap((plan) => ('first' in plan ? [plan.first] : [])))
       if (missing.size === 0) return
-      const each = [...missing].map((address) => [address])
-      for (const { accounts } of new Set(await session.grouped(each, { minSlot, check, mayDiffer: true }))) {
-        known.learn(accounts)
+      const groups = [...missing].map((address) => [address])
+      for (const { accounts } of new Set(await session.grouped(groups, { minSlot, check, mayDiffer: true }))) {
+        cache.learn(accounts)
       }
     }
   }
 
-  /** The accounts of each position, as far as is known which. */
-  function addressesOf(reads: readonly ItemRead[]): string[][] {
+  /** Lists the accounts of each position, as far as they are known. */
+  function listAddresses(reads: readonly ItemRead[]): string[][] {
     return reads.map(({ item, depth }) => {
-      const plan = planOf(item, depth)
+      const plan = createPlan(item, depth)
       return 'addresses' in plan ? [...plan.addresses] : [item.held.address, item.address, plan.first]
     })
   }
 
-  /** What the accounts of each position mean, and what they show of others is noted. */
+  /** Interprets the accounts of each position, and caches what they show. */
   async function interpretAll(
     reads: readonly ItemRead[],
     groups: readonly AccountGroup[],
     wallet: string,
   ): Promise<PositionInterpretation[]> {
     await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
-      known.learn(accounts)
+      cache.learn(accounts)
       prices.learn(accounts)
     })
     return await mapCooperatively(reads, ITEMS_IN_TURN, ({ item, depth }, index): PositionInterpretation => {
@@ -108,25 +108,33 @@ export function createItemsReader(options: {
     })
   }
 
-  /** Reads each position with all that it needs, at one slot not before `minSlot`. */
+  /** Reads each position with all its accounts, at one slot not before `minSlot`. */
   async function read(
     session: SolanaSession,
     reads: readonly ItemRead[],
     { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
   ): Promise<ItemsRead> {
     if (reads.length === 0) {
-      // That there is nothing must be told as of a slot that is not old.
+      // An empty answer needs a recent slot too.
       const { slot } = await session.accounts([], { minSlot })
       return { interpreted: [], slots: [slot], newest: slot }
     }
-    const groups = await session.grouped(addressesOf(reads), { minSlot, check })
+    const groups = await session.grouped(listAddresses(reads), { minSlot, check })
     const interpreted = await interpretAll(reads, groups, wallet)
     const slots = groups.map(({ slot }) => slot)
     return { interpreted, slots, newest: slots.reduce(maxBigint, minSlot) }
   }
 
-  return { isPlanned, prepare, addressesOf, interpretAll, read, learnPrices: prices.prepare, hasPrices: prices.isReady }
+  return {
+    canReadAtOnce,
+    prepare,
+    listAddresses,
+    interpretAll,
+    read,
+    learnPrices: prices.prepare,
+    hasPrices: prices.isReady,
+  }
 }
 
-/** Reads positions that were named. */
+/** Reads listed positions. */
 export type ItemsReader = ReturnType<typeof createItemsReader>

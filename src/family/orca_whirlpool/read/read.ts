@@ -14,43 +14,43 @@ import { createWalletReader, type OrcaList, type WalletQuery } from './wallet.ts
 
 /** Time for one answer over all its steps and tries. */
 export const BUDGET_MS = 6_000
-/** Readings that are kept until the next slot. */
+/** Reads that are cached until the next slot. */
 const CACHE_ENTRIES_MAX = 2_000
 
 /** Reads positions of these programs. */
 export type OrcaReader = ReturnType<typeof createOrcaReader>
 
-/** Makes a reader. It remembers what tokens stand for, pools, and what wallets had. */
+/** Creates a reader, which caches the subjects of tokens, pools, and the positions of wallets. */
 export function createOrcaReader({
   solana,
   programs,
   clock,
   ...priceMarket
 }: PriceMarket & { readonly solana: SolanaClient; readonly programs: readonly string[]; readonly clock: Clock }) {
-  const known = createAccountCache(programs, clock)
+  const cache = createAccountCache(programs, clock)
   const prices = getScopePrices(solana, priceMarket)
   const check = createAccountsCheck(programs)
-  const items = createItemsReader({ known, prices, check })
-  const namer = createTokenResolver({ programs, known, check })
-  const readList = createWalletReader({ namer, items, known, slotsApartMax: getMaxSlotDistance(solana) })
-  const readSingle = createSingleReader({ programs, items, known, check })
-  const kept = { solana, clock, budgetMs: BUDGET_MS, entriesMax: CACHE_ENTRIES_MAX }
-  const lists = createSlotCache<OrcaList>(kept)
-  const singles = createSlotCache<SingleRead>(kept)
+  const items = createItemsReader({ cache, prices, check })
+  const resolver = createTokenResolver({ programs, cache, check })
+  const readList = createWalletReader({ resolver, items, cache, slotsApartMax: getMaxSlotDistance(solana) })
+  const readSingle = createSingleReader({ programs, items, cache, check })
+  const cacheOptions = { solana, clock, budgetMs: BUDGET_MS, entriesMax: CACHE_ENTRIES_MAX }
+  const lists = createSlotCache<OrcaList>(cacheOptions)
+  const singles = createSlotCache<SingleRead>(cacheOptions)
   return {
-    /** All positions of a wallet, for its portfolio. */
-    holdings: createHoldingsReader({ namer, items, check }),
+    /** Reads all positions of a wallet for its portfolio. */
+    holdings: createHoldingsReader({ resolver, items, check }),
     /**
-     * A page of a wallet's positions, each at one slot with all that its figures need. Throws `UpstreamError` if Solana
-     * cannot be read or changes meanwhile; `CodedError` INVALID_PARAMETER for a wallet that has too many. Callers that
-     * ask within the duration of a slot share a reading.
+     * Reads a page of a wallet's positions, each at one slot with all inputs of its figures. Throws `UpstreamError` if
+     * Solana cannot be read or the positions keep changing; `CodedError` INVALID_PARAMETER for a wallet with too many.
+     * Callers within the duration of a slot share a read.
      */
     readWallet(query: WalletQuery, signal: AbortSignal): Promise<WithExpiry<OrcaList>> {
       const { wallet, isActive, isFull, page, limit } = query
       const key = [wallet, isActive, isFull, page, limit].join(':')
       return lists(key, (session) => readList(session, query), signal)
     },
-    /** One position of a wallet. Throws `UpstreamError` as `readWallet`. */
+    /** Reads one position of a wallet. Throws `UpstreamError` as `readWallet`. */
     readOne(query: SingleQuery, signal: AbortSignal): Promise<WithExpiry<SingleRead>> {
       const { id, wallet, isFull } = query
       return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), signal)

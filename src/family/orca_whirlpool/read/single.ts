@@ -14,23 +14,23 @@ import type { ItemsReader } from './items.ts'
 
 const TRIES_MAX = 3
 const REMEMBERED_MAX = 50_000
-/** Places of a bundle whose addresses are derived in one turn of the event loop. */
-const PLACES_IN_TURN = 48
+/** Positions of a bundle whose addresses are derived in one turn of the event loop. */
+const INDEXES_IN_TURN = 48
 
-/** Which position is asked for. */
+/** The requested position. */
 export interface SingleQuery {
-  /** The mint of its token, or its address. */
+  /** Mint of the position's token, or address of the position. */
   readonly id: string
   readonly wallet: string
   readonly isFull: boolean
 }
 
-/** A position of a wallet; or why there is none. */
+/** A position of a wallet, or why there is none. */
 export type SingleRead =
   | { readonly kind: 'found'; readonly position: OrcaPosition }
   | { readonly kind: 'absent'; readonly reason: 'none' | 'closed' | 'not_held' | 'bundle' }
 
-/** A position that was found, not yet in whose account its token is. */
+/** A position whose token account is not located yet. */
 interface FoundPosition {
   readonly program: string
   readonly address: string
@@ -38,75 +38,75 @@ interface FoundPosition {
   readonly isBundled: boolean
 }
 
-/** Makes a reader of single positions. It remembers where tokens are, to ask for all at once. */
+/** Creates a reader of single positions, which caches token accounts so that the next read takes one request. */
 export function createSingleReader(options: {
   readonly programs: readonly string[]
   readonly items: ItemsReader
-  readonly known: AccountCache
+  readonly cache: AccountCache
   readonly check: AccountsCheck
 }) {
-  const { programs, items: reader, known, check } = options
-  const remembered = createLru<PositionItem>({ entriesMax: REMEMBERED_MAX })
+  const { programs, items: reader, cache, check } = options
+  const rememberedItems = createLru<PositionItem>({ entriesMax: REMEMBERED_MAX })
 
-  /** What stands at the id, at the addresses derived from it, and in the wallet's usual accounts for it. */
-  async function look(session: SolanaSession, { id, wallet }: SingleQuery, minSlot: bigint): Promise<PositionLookup> {
+  /** Reads the id, the addresses derived from it, and the wallet's associated token accounts for it. */
+  async function lookUp(session: SolanaSession, { id, wallet }: SingleQuery, minSlot: bigint): Promise<PositionLookup> {
     const positions = programs.map((program) => ({ program, address: derivePositionAddress(program, id) }))
     const bundles = programs.map((program) => ({ program, address: deriveBundleAddress(program, id) }))
-    const usual = TOKEN_PROGRAMS.map((program) => ({
+    const usualAccounts = TOKEN_PROGRAMS.map((program) => ({
       program,
       mint: id,
       address: deriveAssociatedTokenAddress(wallet, { mint: id, program }),
     }))
-    const asked = [id, ...[...positions, ...bundles, ...usual].map(({ address }) => address)]
-    const { slot, accounts: read } = await session.accounts(asked, { minSlot, check })
-    const accounts: Accounts = new Map(asked.map((address, index) => [address, read[index] ?? null]))
-    known.learn(accounts)
-    const ownAt = (program: string, address: string) => {
+    const addresses = [id, ...[...positions, ...bundles, ...usualAccounts].map(({ address }) => address)]
+    const { slot, accounts: results } = await session.accounts(addresses, { minSlot, check })
+    const accounts: Accounts = new Map(addresses.map((address, index) => [address, results[index] ?? null]))
+    cache.learn(accounts)
+    const findOwn = (program: string, address: string) => {
       const account = accounts.get(address)
       return account?.owner === program ? decodeAccount(account) : undefined
     }
 
-    const plain = positions.find(({ program, address }) => ownAt(program, address)?.position?.mint === id)
-    const held = usual.find((each) => findHeldToken(accounts, each, wallet) !== undefined)
-    if (plain !== undefined) return { slot, found: { ...plain, mint: id, isBundled: false }, held }
+    const plain = positions.find(({ program, address }) => findOwn(program, address)?.position?.mint === id)
+    const held = usualAccounts.find((each) => findHeldToken(accounts, each, wallet) !== undefined)
+    if (plain !== undefined) return { slot, position: { ...plain, mint: id, isBundled: false }, held }
     const isBundle = [...bundles, ...programs.map((program) => ({ program, address: id }))].some(
-      ({ program, address }) => ownAt(program, address)?.bundle !== undefined,
+      ({ program, address }) => findOwn(program, address)?.bundle !== undefined,
     )
     if (isBundle) return { slot, absent: 'bundle' }
     const account = accounts.get(id)
-    const position = programs.map((program) => ownAt(program, id)?.position).find((each) => each !== undefined)
+    const position = programs.map((program) => findOwn(program, id)?.position).find((each) => each !== undefined)
     if (account !== undefined && account !== null && position !== undefined) {
       const { mint } = position
       const isBundled = derivePositionAddress(account.owner, mint) !== id
-      return { slot, found: { program: account.owner, address: id, mint, isBundled }, held: undefined }
+      return { slot, position: { program: account.owner, address: id, mint, isBundled }, held: undefined }
     }
     const isMint = account !== undefined && account !== null && TOKEN_PROGRAMS.some((each) => each === account.owner)
     return { slot, absent: isMint && decodeMint(account.data)?.supply === 0n ? 'closed' : 'none' }
   }
 
-  /** Where a position's token is in the wallet, and its place in a bundle; its pool is learned at the same time. */
+  /** Locates a position's token in the wallet and its index in a bundle, and reads its pool if it is not cached. */
   async function locate(
     session: SolanaSession,
-    { found, held: usual }: { readonly found: FoundPosition; readonly held: PositionToken | undefined },
+    { position, held: usual }: { readonly position: FoundPosition; readonly held: PositionToken | undefined },
     { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
   ): Promise<PositionItem | 'not_held' | 'changed'> {
-    const { program, address, mint, isBundled } = found
+    const { program, address, mint, isBundled } = position
     const bundle = isBundled ? deriveBundleAddress(program, mint) : undefined
-    const pool = known.positionOf(address)?.pool
-    const isPoolKnown = pool === undefined || known.poolOf(pool) !== undefined
-    const wanted = [...(isPoolKnown ? [] : [pool]), ...(bundle === undefined ? [] : [bundle])]
+    const pool = cache.getPosition(address)?.pool
+    const isPoolKnown = pool === undefined || cache.getPool(pool) !== undefined
+    const addresses = [...(isPoolKnown ? [] : [pool]), ...(bundle === undefined ? [] : [bundle])]
     const [listed, read] = await Promise.all([
       usual === undefined ? session.tokenAccounts(wallet, { mint }, { minSlot }) : undefined,
-      wanted.length === 0 ? undefined : session.accounts(wanted, { minSlot, check }),
+      addresses.length === 0 ? undefined : session.accounts(addresses, { minSlot, check }),
     ])
-    known.learn(new Map(wanted.map((each, index) => [each, read?.accounts[index] ?? null])))
+    cache.learn(new Map(addresses.map((each, index) => [each, read?.accounts[index] ?? null])))
     const held = usual ?? listed?.accounts.find(({ amount }) => amount === 1n)
     if (held === undefined) return 'not_held'
     if (bundle === undefined) return { program, address, held, bundle: undefined }
-    for (const [index, place] of (known.placesOf(bundle) ?? []).entries()) {
-      if (index % PLACES_IN_TURN === PLACES_IN_TURN - 1) await yieldToEventLoop()
-      if (known.bundledOf(program, mint, place) === address)
-        return { program, address, held, bundle: { address: bundle, place } }
+    for (const [index, bundleIndex] of (cache.getBundleIndexes(bundle) ?? []).entries()) {
+      if (index % INDEXES_IN_TURN === INDEXES_IN_TURN - 1) await yieldToEventLoop()
+      if (cache.getBundledPositionAddress(program, mint, bundleIndex) === address)
+        return { program, address, held, bundle: { address: bundle, index: bundleIndex } }
     }
     return 'changed'
   }
@@ -116,43 +116,43 @@ export function createSingleReader(options: {
     const depth: ReadDepth = isFull ? 'full' : 'brief'
     const key = `${wallet}:${id}`
     let minSlot = 0n
-    let because = 'it changed while it was read'
+    let reason = 'it changed while it was read'
 
-    /** The position if nothing changed since it was named. */
+    /** Reads the position; undefined if it changed or cannot be decoded. */
     async function readItem(item: PositionItem): Promise<SingleRead | undefined> {
       await reader.prepare(session, [item], minSlot)
       const read = await reader.read(session, [{ item, depth }], { wallet, minSlot })
       minSlot = read.newest
-      const [only] = read.interpreted
-      if (only?.kind === 'position') {
-        remembered.set(key, item)
-        return { kind: 'found', position: only.position }
+      const [interpretation] = read.interpreted
+      if (interpretation?.kind === 'position') {
+        rememberedItems.set(key, item)
+        return { kind: 'found', position: interpretation.position }
       }
-      if (only?.kind === 'unreadable') because = only.because
+      if (interpretation?.kind === 'unreadable') reason = interpretation.reason
       return undefined
     }
 
-    const before = remembered.get(key)
-    const isReady = before !== undefined && !(isFull && !reader.hasPrices())
-    const early = isReady ? await readItem(before) : undefined
+    const remembered = rememberedItems.get(key)
+    const isReady = remembered !== undefined && !(isFull && !reader.hasPrices())
+    const early = isReady ? await readItem(remembered) : undefined
     if (early !== undefined) return early
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const [looked] = await Promise.all([
-        look(session, query, minSlot),
+      const [lookup] = await Promise.all([
+        lookUp(session, query, minSlot),
         isFull ? reader.learnPrices(session) : undefined,
       ])
-      if ('absent' in looked) return { kind: 'absent', reason: looked.absent }
-      minSlot = looked.slot
-      const item = await locate(session, looked, { wallet, minSlot })
+      if ('absent' in lookup) return { kind: 'absent', reason: lookup.absent }
+      minSlot = lookup.slot
+      const item = await locate(session, lookup, { wallet, minSlot })
       if (item === 'not_held') return { kind: 'absent', reason: item }
       const read = item === 'changed' ? undefined : await readItem(item)
       if (read !== undefined) return read
     }
-    throw new UpstreamError(`Cannot read position ${id}: ${because}`)
+    throw new UpstreamError(`Cannot read position ${id}: ${reason}`)
   }
 }
 
-/** What a first look shows, and at which slot. */
+/** Result of the first request for an id, at a slot. */
 type PositionLookup =
-  | { readonly slot: bigint; readonly found: FoundPosition; readonly held: PositionToken | undefined }
+  | { readonly slot: bigint; readonly position: FoundPosition; readonly held: PositionToken | undefined }
   | { readonly slot: bigint; readonly absent: 'none' | 'closed' | 'bundle' }

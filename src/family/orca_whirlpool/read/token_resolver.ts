@@ -10,27 +10,27 @@ import type { PositionItem, TokenSubject } from './item.ts'
 
 /** Tokens whose addresses are derived in one turn of the event loop: four addresses each, at 0.1 ms and more at first. */
 const TOKENS_IN_TURN = 3
-/** Places of bundles whose addresses are derived in one turn. */
-const PLACES_IN_TURN = 48
-/** Mints of one round of requests; what a round shows is remembered even if a later one fails. */
+/** Positions of bundles whose addresses are derived in one turn. */
+const INDEXES_IN_TURN = 48
+/** Mints of one round of requests; the results of a round are cached even if a later round fails. */
 const MINTS_IN_ROUND = 500
-/** Anybody can send money to an address: its account is then this program's, and empty. */
+/** An address that only received SOL is owned by the system program and has no data. */
 const SYSTEM_PROGRAM = '11111111111111111111111111111111'
 
 type Token = Pick<ListedTokenAccount, 'address' | 'mint' | 'program' | 'amount'>
 
-/** Makes a namer of positions, which asks about each token once. */
+/** Creates a resolver of tokens to positions, which reads the accounts of each token once. */
 export function createTokenResolver({
   programs,
-  known,
+  cache,
   check,
 }: {
   readonly programs: readonly string[]
-  readonly known: AccountCache
+  readonly cache: AccountCache
   readonly check: AccountsCheck
 }) {
-  /** What a token may stand for. Only the first token program has bundles. */
-  function candidatesOf({ mint, program: tokenProgram }: Token): TokenSubject[] {
+  /** Lists the accounts that a token may stand for. Only tokens of the first token program have bundles. */
+  function listCandidates({ mint, program: tokenProgram }: Token): TokenSubject[] {
     return programs.flatMap((program): TokenSubject[] => {
       const position = { kind: 'position', program, address: derivePositionAddress(program, mint) } as const
       if (tokenProgram !== TOKEN_PROGRAM) return [position]
@@ -38,9 +38,9 @@ export function createTokenResolver({
     })
   }
 
-  /** Notes what a token stands for; nothing unless the accounts are as the program, or nobody, leaves them. */
-  function note(mint: string, candidates: readonly TokenSubject[], accounts: Accounts): void {
-    const found = candidates.find(({ kind, program, address }) => {
+  /** Caches what a token stands for: an account of a program, or `none` if all candidates are unused addresses. */
+  function rememberSubject(mint: string, candidates: readonly TokenSubject[], accounts: Accounts): void {
+    const subject = candidates.find(({ kind, program, address }) => {
       const account = accounts.get(address)
       return account?.owner === program && decodeAccount(account)[kind]?.mint === mint
     })
@@ -48,71 +48,73 @@ export function createTokenResolver({
       const account = accounts.get(address)
       return account === null || account?.owner === SYSTEM_PROGRAM
     }
-    if (found !== undefined) known.noteSubject(mint, found)
-    else if (candidates.every(isFree)) known.noteSubject(mint, 'none')
+    if (subject !== undefined) cache.noteSubject(mint, subject)
+    else if (candidates.every(isFree)) cache.noteSubject(mint, 'none')
   }
 
   /**
-   * Asks what tokens of one unit stand for that are not known, at a slot not before that of their list. Gives the
-   * newest slot.
+   * Resolves the tokens of one unit that are not cached, at a slot not before that of their list. Returns the newest
+   * slot.
    */
-  async function name(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
-    const unknown = tokens.filter(({ amount, mint }) => amount === 1n && known.subjectOf(mint) === undefined)
+  async function resolve(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
+    const unknown = tokens.filter(({ amount, mint }) => amount === 1n && cache.getSubject(mint) === undefined)
     let newest = minSlot
     for (const round of chunk(unknown, MINTS_IN_ROUND)) {
       await yieldToEventLoop()
-      const candidates = await mapCooperatively(round, TOKENS_IN_TURN, candidatesOf)
+      const candidates = await mapCooperatively(round, TOKENS_IN_TURN, listCandidates)
       const items = candidates.map((each) => each.map(({ address }) => address))
       const groups = await session.grouped(items, { minSlot, check, mayDiffer: true })
       for (const [index, { mint }] of round.entries()) {
         const [group, each] = [groups[index], candidates[index]]
-        if (group !== undefined && each !== undefined) note(mint, each, group.accounts)
+        if (group !== undefined && each !== undefined) rememberSubject(mint, each, group.accounts)
       }
       for (const { slot, accounts } of new Set(groups)) {
-        known.learn(accounts)
+        cache.learn(accounts)
         if (slot > newest) newest = slot
       }
     }
     return newest
   }
 
-  /** What a token of one unit stands for, as far as that is known. */
-  function subjectOf({ amount, mint }: Token): TokenSubject | undefined {
-    const subject = amount === 1n ? known.subjectOf(mint) : undefined
+  /** Gets what a token of one unit stands for, from the cache. */
+  function getSubject({ amount, mint }: Token): TokenSubject | undefined {
+    const subject = amount === 1n ? cache.getSubject(mint) : undefined
     return subject === 'none' ? undefined : subject
   }
 
-  /** How many positions tokens stand for, as far as that is known. */
-  function count(tokens: readonly Token[]): number {
-    const numberOf = ({ kind, address }: TokenSubject) =>
-      kind === 'position' ? 1 : (known.placesOf(address) ?? []).length
-    return tokens.map(subjectOf).reduce((sum, subject) => sum + (subject === undefined ? 0 : numberOf(subject)), 0)
+  /** Counts the positions that tokens stand for, from the cache. */
+  function countPositions(tokens: readonly Token[]): number {
+    const getPositionCount = ({ kind, address }: TokenSubject) =>
+      kind === 'position' ? 1 : (cache.getBundleIndexes(address) ?? []).length
+    return tokens
+      .map(getSubject)
+      .reduce((sum, subject) => sum + (subject === undefined ? 0 : getPositionCount(subject)), 0)
   }
 
-  /** The positions that tokens stand for, as far as that is known; no further bundle beyond `max`. */
-  async function itemsOf(tokens: readonly Token[], max: number): Promise<PositionItem[]> {
+  /** Lists the positions that tokens stand for, from the cache; stops at the first token beyond `max` positions. */
+  async function listItems(tokens: readonly Token[], max: number): Promise<PositionItem[]> {
     const items: PositionItem[] = []
     for (const token of tokens) {
       if (items.length > max) break
-      const subject = subjectOf(token)
+      const subject = getSubject(token)
       if (subject === undefined) continue
       const { address: account, program: tokenProgram, mint } = token
       const { kind, program, address } = subject
       const held = { address: account, program: tokenProgram, mint }
       if (kind === 'position') items.push({ program, address, held, bundle: undefined })
       else {
-        for (const place of known.placesOf(address) ?? []) {
-          if (items.length % PLACES_IN_TURN === PLACES_IN_TURN - 1) await yieldToEventLoop()
-          const own = known.bundledOf(program, mint, place)
-          items.push({ program, address: own, held, bundle: { address, place } })
+        for (const index of cache.getBundleIndexes(address) ?? []) {
+          if (items.length % INDEXES_IN_TURN === INDEXES_IN_TURN - 1) await yieldToEventLoop()
+          const bundledAddress = cache.getBundledPositionAddress(program, mint, index)
+          items.push({ program, address: bundledAddress, held, bundle: { address, index } })
         }
       }
     }
     return items
   }
 
-  return { name, count, itemsOf }
+  return { resolve, countPositions, listItems }
 }
 
-/** Names positions. */
+/** Resolves tokens to positions. */
 export type TokenResolver = ReturnType<typeof createTokenResolver>

@@ -9,14 +9,14 @@ import { comparePositions, type PositionItem } from './item.ts'
 import type { ItemRead, ItemsRead, ItemsReader } from './items.ts'
 import type { TokenResolver } from './token_resolver.ts'
 
-/** So often a list is read again because something changed meanwhile. */
+/** Attempts to list and read a wallet's positions without a change in between. */
 const TRIES_MAX = 3
 const POSITIONS_MAX = 2_000
-/** Wallets that are remembered, and how many positions they may have together. */
+/** Cached wallets, and the positions of all of them together. */
 const WALLETS_MAX = 5_000
 const REMEMBERED_MAX = 200_000
 
-/** Which of a wallet's positions an answer shows. */
+/** Wallet, filter and page of a list. */
 export interface WalletQuery {
   readonly wallet: string
   readonly isActive: boolean
@@ -27,7 +27,7 @@ export interface WalletQuery {
 
 /** A wallet's positions as of a slot. */
 export interface OrcaList extends ReturnType<typeof computeAnswerSlot> {
-  /** Those of the page, in the order of answers. */
+  /** Positions of the page, in the order of answers. */
   readonly positions: readonly OrcaPosition[]
   readonly totalActive: number
   readonly totalInactive: number
@@ -35,75 +35,75 @@ export interface OrcaList extends ReturnType<typeof computeAnswerSlot> {
   readonly unreadable: number
 }
 
-/** What a wallet had when it was last asked about. */
+/** Positions of a wallet at its last read. */
 interface PreviousList {
   readonly items: readonly PositionItem[]
-  /** Addresses of positions that were left out as spam. */
+  /** Addresses of spam positions. */
   readonly spam: ReadonlySet<string>
 }
 
-/** Makes a reader of wallets' positions, which remembers them to ask for all at once. */
+/** Creates a reader of wallets' positions, which caches them so that the next read takes one request. */
 export function createWalletReader(options: {
-  readonly namer: TokenResolver
+  readonly resolver: TokenResolver
   readonly items: ItemsReader
-  readonly known: AccountCache
-  /** How many slots a list of tokens may be older than what is then read. */
+  readonly cache: AccountCache
+  /** Highest distance in slots between the list of tokens and the positions. */
   readonly slotsApartMax: bigint
 }) {
-  const { namer, items: reader, known, slotsApartMax } = options
+  const { resolver, items: reader, cache, slotsApartMax } = options
   const wallets = createLru<PreviousList>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,
-    weightOf: ({ items }) => items.length,
+    getWeight: ({ items }) => items.length,
   })
 
-  /** Positions with how much of each to read, by what was last seen of them. */
-  function depthsOf(items: readonly PositionItem[], spam: ReadonlySet<string>, query: WalletQuery): ItemRead[] {
+  /** Chooses the depth of each position's read: `full` if the cache predicts that the page shows it. */
+  function chooseDepths(items: readonly PositionItem[], spam: ReadonlySet<string>, query: WalletQuery): ItemRead[] {
     const matching = items.filter(({ address }) => {
-      const liquidity = known.positionOf(address)?.liquidity
+      const liquidity = cache.getPosition(address)?.liquidity
       return !spam.has(address) && liquidity !== undefined && liquidity > 0n === query.isActive
     })
-    const shown = new Set(query.isFull ? pageIn(matching, query) : [])
+    const shown = new Set(query.isFull ? slicePage(matching, query) : [])
     return items.map((item) => ({ item, depth: shown.has(item) ? 'full' : 'brief' }))
   }
 
-  /** The list that a reading makes; or what of it must be read again, because it is shown or because it changed. */
-  function listOf(reads: readonly ItemRead[], read: ItemsRead, query: WalletQuery): ListMade | UnfinishedList {
-    const found: { readonly position: OrcaPosition; readonly read: ItemRead }[] = []
+  /** Makes the list of a read, or returns what to read again: positions shown but read in brief, or `changed`. */
+  function createList(reads: readonly ItemRead[], read: ItemsRead, query: WalletQuery): ListMade | UnfinishedList {
+    const listed: { readonly position: OrcaPosition; readonly read: ItemRead }[] = []
     const spams: OrcaSpam[] = []
-    const spamAt = new Set<string>()
+    const spamAddresses = new Set<string>()
     let unreadable = 0
     for (const [index, each] of read.interpreted.entries()) {
-      const asked = reads[index]
-      if (each.kind === 'changed' || asked === undefined) return 'changed'
+      const itemRead = reads[index]
+      if (each.kind === 'changed' || itemRead === undefined) return 'changed'
       if (each.kind === 'unreadable') unreadable++
-      else if (each.spam === undefined) found.push({ position: each.position, read: asked })
+      else if (each.spam === undefined) listed.push({ position: each.position, read: itemRead })
       else {
         spams.push(each.spam)
-        spamAt.add(each.position.address)
+        spamAddresses.add(each.position.address)
       }
     }
-    const isActive = ({ position }: (typeof found)[number]) => position.state.liquidity > 0n
-    const active = found.filter(isActive)
-    const matching = query.isActive ? active : found.filter((each) => !isActive(each))
-    const shown = pageIn(matching, query)
+    const isActive = ({ position }: (typeof listed)[number]) => position.state.liquidity > 0n
+    const active = listed.filter(isActive)
+    const matching = query.isActive ? active : listed.filter((each) => !isActive(each))
+    const shown = slicePage(matching, query)
     const brief = new Set(shown.filter((each) => each.read.depth === 'brief').map((each) => each.read.item))
-    if (query.isFull && brief.size > 0) return { brief, spam: spamAt }
+    if (query.isFull && brief.size > 0) return { brief, spam: spamAddresses }
     return {
-      spam: spamAt,
+      spam: spamAddresses,
       list: {
         ...computeAnswerSlot(read.slots),
         positions: shown.map(({ position }) => position),
         totalActive: active.length,
-        totalInactive: found.length - active.length,
+        totalInactive: listed.length - active.length,
         spams,
         unreadable,
       },
     }
   }
 
-  /** The list if nothing changed while it was read; the newest slot that was seen if something did. */
-  async function settle(
+  /** Reads the list; if an account changed meanwhile, returns the newest slot seen. */
+  async function readCompleteList(
     session: SolanaSession,
     { items, spam }: PreviousList,
     {
@@ -114,26 +114,26 @@ export function createWalletReader(options: {
   ): Promise<OrcaList | { readonly newest: bigint }> {
     const { wallet } = query
     if (early === undefined) await reader.prepare(session, items, minSlot)
-    let reads = early?.reads ?? depthsOf(items, spam, query)
+    let reads = early?.reads ?? chooseDepths(items, spam, query)
     let read = early?.read ?? (await reader.read(session, reads, { wallet, minSlot }))
-    let made = listOf(reads, read, query)
-    if (made !== 'changed' && 'brief' in made) {
-      const { brief } = made
+    let result = createList(reads, read, query)
+    if (result !== 'changed' && 'brief' in result) {
+      const { brief } = result
       reads = reads.map((each) => (brief.has(each.item) ? { ...each, depth: 'full' } : each))
       read = await reader.read(session, reads, { wallet, minSlot: read.newest })
-      made = listOf(reads, read, query)
+      result = createList(reads, read, query)
     }
-    if (made === 'changed' || 'brief' in made) return { newest: read.newest }
-    wallets.set(wallet, { items, spam: made.spam })
-    return made.list
+    if (result === 'changed' || 'brief' in result) return { newest: read.newest }
+    wallets.set(wallet, { items, spam: result.spam })
+    return result.list
   }
 
-  /** Reads all that a wallet had before; undefined if it was never asked about or not all can be asked for at once. */
+  /** Reads the cached positions of a wallet; undefined without a cache, or if one request cannot ask for all. */
   async function readEarly(session: SolanaSession, query: WalletQuery): Promise<EarlyRead | undefined> {
-    const before = wallets.get(query.wallet)
-    if (before === undefined || (query.isFull && !reader.hasPrices())) return undefined
-    const reads = depthsOf(before.items, before.spam, query)
-    if (!reader.isPlanned(reads)) return undefined
+    const previous = wallets.get(query.wallet)
+    if (previous === undefined || (query.isFull && !reader.hasPrices())) return undefined
+    const reads = chooseDepths(previous.items, previous.spam, query)
+    if (!reader.canReadAtOnce(reads)) return undefined
     return { reads, read: await reader.read(session, reads, { wallet: query.wallet, minSlot: 0n }) }
   }
 
@@ -146,23 +146,23 @@ export function createWalletReader(options: {
     ])
     let listing = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const named = await namer.name(session, listing.tokens, listing.newest)
-      const items = (await namer.itemsOf(listing.tokens, POSITIONS_MAX)).sort(comparePositions)
+      const resolvedSlot = await resolver.resolve(session, listing.tokens, listing.newestSlot)
+      const items = (await resolver.listItems(listing.tokens, POSITIONS_MAX)).sort(comparePositions)
       if (items.length > POSITIONS_MAX) {
         const message = `Cannot list the positions of wallet ${wallet}: it has more than ${POSITIONS_MAX}`
         throw new CodedError('INVALID_PARAMETER', message)
       }
       const spam = wallets.get(wallet)?.spam ?? new Set()
       const isEarly = tries === 0 && early !== undefined && isSame(items, early)
-      const settled = await settle(
+      const outcome = await readCompleteList(
         session,
         { items, spam },
-        { query, minSlot: named, early: isEarly ? early : undefined },
+        { query, minSlot: resolvedSlot, early: isEarly ? early : undefined },
       )
-      const newest = 'newest' in settled ? settled.newest : settled.slot
-      // A list that is much older, or much younger, says little about the slot of the answer.
-      const isNear = newest - listing.oldest <= slotsApartMax && listing.newest - newest <= slotsApartMax
-      if (!('newest' in settled) && isNear) return settled
+      const newest = 'newest' in outcome ? outcome.newest : outcome.slot
+      // The list of tokens must be of a slot close to the answer's, or it may be of other positions.
+      const isNear = newest - listing.oldestSlot <= slotsApartMax && listing.newestSlot - newest <= slotsApartMax
+      if (!('newest' in outcome) && isNear) return outcome
       listing = await listWalletTokens(session, wallet, newest)
     }
     throw new UpstreamError(`Cannot read the positions of wallet ${wallet}: they changed while they were read`)
@@ -176,21 +176,21 @@ interface ListMade {
 
 type UnfinishedList = 'changed' | { readonly brief: ReadonlySet<PositionItem>; readonly spam: ReadonlySet<string> }
 
-/** A reading of what a wallet had before. */
+/** Read of the cached positions of a wallet. */
 interface EarlyRead {
   readonly reads: readonly ItemRead[]
   readonly read: ItemsRead
 }
 
-/** True if a wallet still has what was read early, in the same accounts. */
+/** True if the wallet still has the positions that were read early, in the same accounts. */
 function isSame(items: readonly PositionItem[], { reads }: EarlyRead): boolean {
   const isAsBefore = (item: PositionItem, index: number) => {
-    const before = reads[index]?.item
-    return before?.address === item.address && before.held.address === item.held.address
+    const previous = reads[index]?.item
+    return previous?.address === item.address && previous.held.address === item.held.address
   }
   return items.length === reads.length && items.every(isAsBefore)
 }
 
-function pageIn<T>(matching: readonly T[], { page, limit }: WalletQuery): readonly T[] {
+function slicePage<T>(matching: readonly T[], { page, limit }: WalletQuery): readonly T[] {
   return matching.slice((page - 1) * limit, page * limit)
 }

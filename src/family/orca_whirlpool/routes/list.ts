@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
-import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
+import { configuredChainId, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
 import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../position_routes.ts'
@@ -8,7 +8,7 @@ import { SPARE_MS, toAsOfSlot } from '../../target.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
 
-/** The list of a wallet's positions. */
+/** Creates the route that lists a wallet's positions. */
 export function listRoute(reader: () => OrcaReader): Route {
   const input = v.pipe(
     v.object({
@@ -16,7 +16,7 @@ export function listRoute(reader: () => OrcaReader): Route {
       wallet: solanaAddress,
       status: inactiveStatus,
       full: fullParameter,
-      chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
+      chain_id: v.optional(configuredChainId([SOLANA_CHAIN_ID], 'chain of this family')),
       page,
       limit,
     }),
@@ -40,7 +40,7 @@ export function listRoute(reader: () => OrcaReader): Route {
     count: ({ read }) => read.positions.length,
     untilMs: ({ read }) => read.untilMs,
     present: ({ read, matching }, { page, limit }, { url }) => ({
-      data: read.positions.map((position) => presentPosition(position, { sqrtPrice: false, slot: read.isMixed })),
+      data: read.positions.map((position) => presentPosition(position, { hasSqrtPrice: false, hasSlot: read.isMixed })),
       pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts({ ...read, filtered: matching }),
       asOf: toAsOfSlot(read.slot),

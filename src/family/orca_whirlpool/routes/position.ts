@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
-import { chainIdIn, noMoment, solanaAddress } from '../../../http/request/input.ts'
+import { configuredChainId, noMoment, solanaAddress } from '../../../http/request/input.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { fullParameter, POSITION_CHARGES } from '../../position_routes.ts'
@@ -8,14 +8,14 @@ import { SPARE_MS, toAsOfSlot } from '../../target.ts'
 import { positionOutput, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
 
-/** The state of one position. */
+/** Creates the route for the state of one position. */
 export function positionRoute(reader: () => OrcaReader): Route {
   const input = v.object({
     ...noMoment,
     id: solanaAddress,
     wallet: solanaAddress,
     full: fullParameter,
-    chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
+    chain_id: v.optional(configuredChainId([SOLANA_CHAIN_ID], 'chain of this family')),
   })
   return defineRoute({
     method: 'GET',
@@ -38,18 +38,18 @@ export function positionRoute(reader: () => OrcaReader): Route {
           'expected one position, this is a bundle of them: /v1/positions/orca-whirlpool?wallet= lists them'
         throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "id": ${message}`)
       }
-      throw new CodedError('NOT_FOUND', `Cannot find Orca position ${id}: ${WHY[read.reason](wallet)}`)
+      throw new CodedError('NOT_FOUND', `Cannot find Orca position ${id}: ${NOT_FOUND_REASONS[read.reason](wallet)}`)
     },
     untilMs: ({ untilMs }) => untilMs,
     present: ({ position }) => ({
-      data: presentPosition(position, { sqrtPrice: true, slot: false }),
+      data: presentPosition(position, { hasSqrtPrice: true, hasSlot: false }),
       asOf: toAsOfSlot(position.slot),
     }),
   })
 }
 
-const WHY = {
+const NOT_FOUND_REASONS = {
   none: () => 'there is no such position, or it is closed and its token is gone',
-  closed: () => 'it is closed, or never was one: nobody holds a token of this mint',
+  closed: () => 'it is closed or never was a position: the supply of this mint is 0',
   not_held: (wallet: string) => `wallet ${wallet} does not hold its token`,
 } as const

@@ -3,7 +3,7 @@ import { decodeWord } from '../../../chain/call/words.ts'
 import type { PositionFlow, PositionFlowKind } from '../../../finance/liquidity/position_history/position_flow.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 
-/** The manager's events that change a position, by topic. Every manager that is built alike has them. */
+/** Events of a position manager that change a position, by topic. Forks of the manager have the same events. */
 export const FLOW_KINDS: ReadonlyMap<Hex, PositionFlowKind> = new Map([
   [toEventSelector('IncreaseLiquidity(uint256,uint128,uint256,uint256)'), 'increase'],
   [toEventSelector('DecreaseLiquidity(uint256,uint128,uint256,uint256)'), 'decrease'],
@@ -12,15 +12,15 @@ export const FLOW_KINDS: ReadonlyMap<Hex, PositionFlowKind> = new Map([
 /** An event has three words besides the token id. */
 const DATA = /^0x[0-9a-f]{192}$/
 
-/** Flows of the manager's logs, in their order; other logs are none. Throws `IncompleteError` for a log that is cut off. */
+/** Decodes the flows in logs, in order, and skips other logs. Throws `IncompleteError` for a truncated log. */
 export function decodeFlows(logs: readonly HistoryLog[]): PositionFlow[] {
   return logs.flatMap((log) => {
     const kind = FLOW_KINDS.get(log.topics[0] ?? '0x')
-    return kind === undefined ? [] : [flowOf(kind, log)]
+    return kind === undefined ? [] : [decodeFlow(kind, log)]
   })
 }
 
-function flowOf(kind: PositionFlowKind, log: HistoryLog): PositionFlow {
+function decodeFlow(kind: PositionFlowKind, log: HistoryLog): PositionFlow {
   const { topics, data, blockNumber: block, logIndex, transactionHash, timestampSec } = log
   const [, id] = topics
   if (id === undefined || !DATA.test(data)) throw new IncompleteError('shape', { fromBlock: block, toBlock: block })
@@ -31,7 +31,7 @@ function flowOf(kind: PositionFlowKind, log: HistoryLog): PositionFlow {
     kind,
     transactionHash,
     timestampSec,
-    // The first word of a collect is who receives it.
+    // The first word of a collect is its recipient.
     liquidity: kind === 'collect' ? 0n : decodeWord(data, 0),
     amount0: decodeWord(data, 1),
     amount1: decodeWord(data, 2),

@@ -3,7 +3,7 @@ import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { mulDivDown, Q128, UINT128_MAX, wrap256 } from '../../../lib/number/fixed_point.ts'
 
 /**
- * What `collect` would pay now: what was owed at the position's last update plus the growth since then, modulo 2^128 as
+ * Amounts that `collect` would pay now: owed at the position's last update plus the growth since then, modulo 2^128 as
  * the manager stores it (v3-periphery NonfungiblePositionManager.collect, v3-core Position.update).
  */
 export function collectable(position: {
@@ -32,16 +32,16 @@ export function collectable(position: {
  */
 export function splitOwed(
   owed: TokenAmounts,
-  known: {
-    /** What the manager keeps as owed. */
+  state: {
+    /** Amounts that the manager stores as owed. */
     readonly stored: TokenAmounts
-    /** Withdrawn and not collected; undefined if the flows are not known. */
+    /** Principal withdrawn and not collected; undefined if the flows are not known. */
     readonly withdrawn: Pair<bigint> | undefined
   },
 ): { readonly fees: TokenAmounts; readonly withdrawn: TokenAmounts } | undefined {
-  const { amount0, amount1 } = known.stored
-  const [principal0, principal1] = known.withdrawn ?? [0n, 0n]
-  if (known.withdrawn === undefined && (amount0 > 0n || amount1 > 0n)) return undefined
+  const { amount0, amount1 } = state.stored
+  const [principal0, principal1] = state.withdrawn ?? [0n, 0n]
+  if (state.withdrawn === undefined && (amount0 > 0n || amount1 > 0n)) return undefined
   return {
     fees: { amount0: owed.amount0 - principal0, amount1: owed.amount1 - principal1 },
     withdrawn: { amount0: principal0, amount1: principal1 },

@@ -7,13 +7,13 @@ import { type Rational, rational } from '../../../lib/number/rational.ts'
 import { splitOwed } from './fees.ts'
 import { computeHeldAmounts, type FigureInput } from './figures.ts'
 
-/** A position, and what of what it is owed was withdrawn from it, if that is known. */
-export interface WatchedPosition<Of extends FigureInput = FigureInput> {
-  readonly position: Of
+/** A position, and the withdrawn principal among its owed amounts; undefined if not known. */
+export interface WatchedPosition<Input extends FigureInput = FigureInput> {
+  readonly position: Input
   readonly withdrawn: Pair<bigint> | undefined
 }
 
-/** What triggers can watch of a position. */
+/** Figures of a position that triggers can watch. */
 export const POSITION_FIGURES = {
   in_range: 'boolean',
   is_active: 'boolean',
@@ -31,23 +31,23 @@ const VALUES: Readonly<Record<PositionFigure, (watched: WatchedPosition) => Valu
   is_active: ({ position }) => position.liquidity > 0n,
   fees_usd({ position, withdrawn }) {
     const split = splitOwed(computeHeldAmounts(position).owed, { stored: position.owed, withdrawn })
-    return split && usdOf(position, [split.fees])
+    return split && toUsd(position, [split.fees])
   },
   value_usd({ position }) {
     const { principal, owed } = computeHeldAmounts(position)
-    return usdOf(position, [principal, owed])
+    return toUsd(position, [principal, owed])
   },
   distance_to_edge_percentage: ({ position }) => distanceToEdge(position),
 }
 
-/** A figure before it is rounded; undefined if it cannot be told or is not watched. */
+/** Value of a figure before rounding; undefined if it cannot be computed or is not watchable. */
 export function positionValue(watched: WatchedPosition, figure: string): Value {
   return isFigure(figure) ? VALUES[figure](watched) : undefined
 }
 
 /**
- * How far the pool's price is from the nearer edge of the range, in percent of that price: the smaller of price − lower
- * edge and upper edge − price, ÷ price. Below 0 beside the range. Prices are of token0 in token1. No route answers it.
+ * Distance of the pool's price from the nearer edge of the range, percent of that price: the smaller of price − lower
+ * edge and upper edge − price, ÷ price. Below 0 outside the range. Prices are of token0 in token1. No route answers it.
  * Source: definition; v3-core `UniswapV3Pool.slot0`, `TickMath.getSqrtRatioAtTick`.
  */
 export function distanceToEdge({
@@ -61,10 +61,10 @@ export function distanceToEdge({
   return rational(minBigint(price - lower, upper - price) * 100n, price)
 }
 
-function usdOf(position: FigureInput, amounts: readonly TokenAmounts[]): Rational | undefined {
-  const worth = createUsdValuer(position)
-  if (worth === undefined) return undefined
-  const { units, scale } = exactSum(amounts.flatMap(worth))
+function toUsd(position: FigureInput, amounts: readonly TokenAmounts[]): Rational | undefined {
+  const valueInUsd = createUsdValuer(position)
+  if (valueInUsd === undefined) return undefined
+  const { units, scale } = exactSum(amounts.flatMap(valueInUsd))
   return rational(units, pow10(scale))
 }
 

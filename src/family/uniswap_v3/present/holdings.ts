@@ -5,18 +5,22 @@ import { computeHeldAmounts } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 
-/** Positions as rows of a portfolio: what is left of four each, principal and what can be collected of both tokens. */
+/** Converts positions to rows of a portfolio: principal and collectable amounts of both tokens, without empty rows. */
 export function toHoldings(positions: readonly Position[]): Holding[] {
   const rows: Holding[] = []
   for (const position of positions) {
     const { deployment, tokenId, spam } = position
     const { principal, owed } = computeHeldAmounts(position)
-    const refused: HoldingExclusion | undefined = spam === undefined ? undefined : { reason: 'spam', detail: spam }
-    const named = { family: 'uniswap-v3', manager_address: addressOf(deployment), token_id: String(tokenId) }
-    addLiquidityRows(rows, position, { amounts: principal, refused, position: { ...named, part: 'principal' } })
-    addLiquidityRows(rows, position, { amounts: owed, refused, position: { ...named, part: 'fees' } })
+    const exclusion: HoldingExclusion | undefined = spam === undefined ? undefined : { reason: 'spam', detail: spam }
+    const ids = { family: 'uniswap-v3', manager_address: getManagerAddress(deployment), token_id: String(tokenId) }
+    addLiquidityRows(rows, position, {
+      amounts: principal,
+      refused: exclusion,
+      position: { ...ids, part: 'principal' },
+    })
+    addLiquidityRows(rows, position, { amounts: owed, refused: exclusion, position: { ...ids, part: 'fees' } })
   }
   return rows
 }
 
-const addressOf = memoize(({ manager }: UniswapV3Deployment) => checksumAddress(manager))
+const getManagerAddress = memoize(({ manager }: UniswapV3Deployment) => checksumAddress(manager))

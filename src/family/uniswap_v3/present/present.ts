@@ -11,15 +11,15 @@ import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { computeFigures } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 
-/** Which of a position's fields an answer has. */
+/** Fields of a position that an answer includes. */
 interface PresentOptions {
-  /** Its profit and loss; given for all of its figures, absent for its state alone. */
+  /** Profit and loss; absent for the state alone, without figures. */
   readonly pnl?: PnlOutcome | undefined
-  /** Square-root price of the pool, only in the answer about one position. */
-  readonly sqrtPrice: boolean
+  /** True in the answer about one position, to include the pool's square-root price. */
+  readonly hasSqrtPrice: boolean
 }
 
-/** A position in an answer; with `pnl`, its figures too. */
+/** Presents a position, with its figures if `pnl` is given. */
 export function presentPosition(position: Position, options: PresentOptions) {
   const { deployment, pool } = position
   return {
@@ -29,7 +29,7 @@ export function presentPosition(position: Position, options: PresentOptions) {
         id: checksumAddress(pool.address),
         tick: pool.tick.toString(),
         feeTier: pool.fee.toString(),
-        ...(options.sqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}),
+        ...(options.hasSqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}),
       },
       code: deployment.code,
     }),

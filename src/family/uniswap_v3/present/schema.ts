@@ -17,7 +17,7 @@ import { pagination } from '../../../lib/text/schema.ts'
 
 const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
 
-/** What `full=true` adds to a position. */
+/** Fields that `full=true` adds to a position. */
 const figures = {
   amounts: withFull(amounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
   uncollected_fees: withFull(
@@ -41,7 +41,7 @@ const figures = {
   ),
 }
 
-function position<const Pool extends v.ObjectEntries>(pool: Pool, statusWords: string) {
+function position<const Pool extends v.ObjectEntries>(pool: Pool, statusDescription: string) {
   return managedPosition({
     pool,
     token0: positionToken,
@@ -49,7 +49,7 @@ function position<const Pool extends v.ObjectEntries>(pool: Pool, statusWords: s
     figures: {
       ...figures,
       pnl: withFull(v.nullable(pnl), 'as …/pnl; null unless pnl_status is ready'),
-      pnl_status: withFull(v.picklist(PNL_STATUSES), statusWords),
+      pnl_status: withFull(v.picklist(PNL_STATUSES), statusDescription),
     },
   })
 }

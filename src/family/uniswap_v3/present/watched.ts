@@ -5,19 +5,19 @@ import { positionValue, type WatchedPosition } from '../math/watched.ts'
 
 const PERCENTAGE_DIGITS = 4
 
-/** What triggers see of a position. */
+/** Converts a position to the figures that triggers watch. */
 export function toConfirmedFigures(watched: WatchedPosition): ConfirmedFigures {
   return {
     value: (figure) => positionValue(watched, figure),
-    text: (figure) => textOf(positionValue(watched, figure), figure),
+    text: (figure) => formatFigure(positionValue(watched, figure), figure),
     memo: watched,
   }
 }
 
-/** The same of a position that cannot be decoded. */
+/** Figures of a position that cannot be decoded. */
 export const WATCHED_UNKNOWN: ConfirmedFigures = { value: () => undefined, text: () => null, memo: undefined }
 
-function textOf(value: ReturnType<typeof positionValue>, figure: string): string | boolean | null {
+function formatFigure(value: ReturnType<typeof positionValue>, figure: string): string | boolean | null {
   if (value === undefined || typeof value === 'boolean') return value ?? null
   return figure.endsWith('_usd') ? formatUsd(value) : formatRational(value, { digits: PERCENTAGE_DIGITS })
 }

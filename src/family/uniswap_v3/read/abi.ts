@@ -29,7 +29,7 @@ export interface LensContracts {
   readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
 }
 
-/** A page of a wallet's list over all managers; `bytesMax` limits the answer, bytes. */
+/** A page of a wallet's list over all managers; `bytesMax` limits the answer in bytes. */
 interface ListPage {
   readonly wallet: Address
   readonly offset: number
@@ -37,35 +37,35 @@ interface ListPage {
   readonly bytesMax: number
 }
 
-/** Call data for a page of a wallet's list. */
-export function encodeList(subject: LensContracts, page: ListPage): Hex {
-  return encodeCall(LIST, ...pageArguments(subject, page))
+/** Encodes the call for a page of a wallet's list. */
+export function encodeList(lensContracts: LensContracts, page: ListPage): Hex {
+  return encodeCall(LIST, ...pageArguments(lensContracts, page))
 }
 
-/** Call data for a page of the same list in brief, without prices. */
+/** Encodes the call for a page of the same list in brief, without prices. */
 export function encodeScan({ deployments }: LensContracts, page: ListPage): Hex {
   return encodeCall(SCAN, ...pageArguments({ deployments, prices: NO_PRICE_SOURCES }, page))
 }
 
-function pageArguments(subject: LensContracts, { wallet, offset, count, bytesMax }: ListPage) {
-  return [wallet, ...contracts(subject), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
+function pageArguments(lensContracts: LensContracts, { wallet, offset, count, bytesMax }: ListPage) {
+  return [wallet, ...contracts(lensContracts), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
 }
 
 /** Positions by manager, an index into the deployments, and id. */
 export type PositionRefs = readonly { readonly manager: number; readonly tokenId: bigint }[]
 
-/** Call data for some of an owner's positions. */
+/** Encodes the call for some of an owner's positions. */
 export function encodeSome(
-  subject: LensContracts,
-  { owner, picks, bytesMax }: { readonly owner: Address; readonly picks: PositionRefs; readonly bytesMax: number },
+  lensContracts: LensContracts,
+  { owner, refs, bytesMax }: { readonly owner: Address; readonly refs: PositionRefs; readonly bytesMax: number },
 ): Hex {
-  const [indexes, ids] = [picks.map(({ manager }) => BigInt(manager)), picks.map(({ tokenId }) => tokenId)]
-  return encodeCall(SOME, owner, encodeArray(indexes), encodeArray(ids), ...contracts(subject), BigInt(bytesMax))
+  const [indexes, ids] = [refs.map(({ manager }) => BigInt(manager)), refs.map(({ tokenId }) => tokenId)]
+  return encodeCall(SOME, owner, encodeArray(indexes), encodeArray(ids), ...contracts(lensContracts), BigInt(bytesMax))
 }
 
-/** Call data for the position of one id on every manager. */
-export function encodeOne(subject: LensContracts, tokenId: bigint): Hex {
-  return encodeCall(ONE, tokenId, ...contracts(subject))
+/** Encodes the call for the position of one id on every manager. */
+export function encodeOne(lensContracts: LensContracts, tokenId: bigint): Hex {
+  return encodeCall(ONE, tokenId, ...contracts(lensContracts))
 }
 
 function contracts({ deployments, prices }: LensContracts) {
@@ -87,13 +87,13 @@ export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
 /** A position that exists but could not be read in full. */
 export type BrokenPosition = ReturnType<typeof readBroken>
 
-/** What a list needs to sort and count a position; `manager` and `pool` are indexes into the read's lists. */
+/** Fields that a list sorts and counts positions by; `manager` and `pool` are indexes into the read's lists. */
 export type RawBrief = ReturnType<typeof readBrief>
 
 /** One position. */
 export type RawPosition = ReturnType<typeof readPosition>
 
-/** A position of a list, of which few are shown: the rest of it is decoded when it is asked for. */
+/** A position of a list. Few are shown, so the other fields are decoded on demand. */
 export interface RawListed extends RawBrief {
   whole(): RawPosition
 }
@@ -101,7 +101,7 @@ export interface RawListed extends RawBrief {
 /** One pool; tokens are indexes into the read's list of tokens. */
 export type RawPool = ReturnType<typeof readPool>
 
-/** The result of one reading of a chain; the same for every way of reading. */
+/** Result of one read of a chain, the same in every lens mode. */
 export interface RawRead<Position extends RawBrief = RawPosition> {
   readonly block: Block
   /** In the order of the deployments; `balance` is undefined if the manager does not answer. */
@@ -114,10 +114,10 @@ export interface RawRead<Position extends RawBrief = RawPosition> {
   readonly broken: readonly BrokenPosition[]
 }
 
-/** Records decoded before other work may run. Most of their time goes into checksums of addresses. */
+/** Records decoded in one step, between which other work may run. Checksums of addresses take most of the time. */
 const STEP_RECORDS = 200
 
-/** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
+/** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for another layout. */
 export function decodeLens(answer: Hex): Steps<RawRead> {
   return decode(answer, (from, tag) => (isWhole(tag) ? readPosition(from, tag === OPEN) : undefined))
 }
@@ -127,9 +127,9 @@ export function* decodeList(answer: Hex): Steps<RawRead<RawListed>> {
   const records = createLazyRecords(answer)
   const list = yield* decode(answer, (from, tag): RawListed | undefined => {
     if (!isWhole(tag)) return undefined
-    const [open, start] = [tag === OPEN, from.place()]
-    const brief = readListed(from, open)
-    return { ...brief, whole: records.keep(start, from.place(), (record) => readPosition(record, open)) }
+    const [isOpen, start] = [tag === OPEN, from.getPosition()]
+    const brief = readListed(from, isOpen)
+    return { ...brief, whole: records.keep(start, from.getPosition(), (record) => readPosition(record, isOpen)) }
   })
   records.join()
   return list
@@ -140,7 +140,7 @@ export function decodeScan(answer: Hex): Steps<RawRead<RawBrief>> {
   return decode(answer, (from, tag) => (tag === BRIEF ? readBrief(from) : undefined))
 }
 
-/** Kinds of records that are positions: with and without liquidity, and in brief. */
+/** Tags of position records: with liquidity, without, and in brief. */
 const OPEN = 4
 const CLOSED = 5
 const BRIEF = 6
@@ -149,7 +149,7 @@ function isWhole(tag: number): boolean {
   return tag === OPEN || tag === CLOSED
 }
 
-/** `read` reads a position of the kinds that are expected; undefined for another record. */
+/** Decodes a page; `read` returns undefined for records that the page must not contain. */
 function* decode<Position extends RawBrief>(
   answer: Hex,
   read: (from: LensCursor, tag: number) => Position | undefined,
@@ -160,7 +160,7 @@ function* decode<Position extends RawBrief>(
   const pools: RawPool[] = []
   const positions: Position[] = []
   const broken: BrokenPosition[] = []
-  for (let records = 1; !from.atEnd(); records++) {
+  for (let records = 1; !from.isAtEnd(); records++) {
     if (records % STEP_RECORDS === 0) yield
     const tag = from.number(1)
     if (tag === 1) tokens.push(readPricedToken(from))
@@ -184,7 +184,7 @@ function readPool(from: LensCursor) {
     address: from.address(),
     token0: from.number(2),
     token1: from.number(2),
-    /** Hundredths of a bip. */
+    /** Hundredths of a basis point. */
     fee: from.number(3),
     sqrtPriceX96: from.uint(20),
     tick: readTick(from),
@@ -201,7 +201,7 @@ function readBroken(from: LensCursor) {
   return { manager, tokenId, part }
 }
 
-function readPosition(from: LensCursor, open: boolean) {
+function readPosition(from: LensCursor, isOpen: boolean) {
   return {
     manager: from.number(1),
     tokenId: from.uint(32),
@@ -211,20 +211,20 @@ function readPosition(from: LensCursor, open: boolean) {
     tickUpper: readTick(from),
     insideLast: readGrowth(from),
     owed: { amount0: from.uint(16), amount1: from.uint(16) },
-    liquidity: open ? from.uint(16) : 0n,
-    /** Counters at both ends of its range; without liquidity it earns nothing. */
-    outside: open ? { lower: readGrowth(from), upper: readGrowth(from) } : undefined,
+    liquidity: isOpen ? from.uint(16) : 0n,
+    /** Fee growth outside both ends of the range; undefined without liquidity. */
+    outside: isOpen ? { lower: readGrowth(from), upper: readGrowth(from) } : undefined,
   }
 }
 
-/** What a list needs of the same record; the rest is passed over. */
-function readListed(from: LensCursor, open: boolean): RawBrief {
+/** Reads the brief fields of the same record, and skips the others. */
+function readListed(from: LensCursor, isOpen: boolean): RawBrief {
   const [manager, tokenId] = [from.number(1), from.uint(32)]
   from.skip(20)
   const pool = from.number(2)
   from.skip(3 + 3 + 64 + 32)
-  const liquidity = open ? from.uint(16) : 0n
-  if (open) from.skip(128)
+  const liquidity = isOpen ? from.uint(16) : 0n
+  if (isOpen) from.skip(128)
   return { manager, tokenId, pool, liquidity }
 }
 

@@ -13,7 +13,7 @@ import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
 
-/** What a list needs to sort and count a position. */
+/** Fields that a list sorts and counts positions by. */
 export interface BriefPosition {
   readonly chainId: number
   readonly deployment: UniswapV3Deployment
@@ -21,7 +21,7 @@ export interface BriefPosition {
   readonly liquidity: bigint
 }
 
-/** A position and everything that its figures depend on, at one block. */
+/** A position and all inputs of its figures, at one block. */
 export interface Position extends BriefPosition, Omit<RawPosition, 'manager' | 'pool' | keyof BriefPosition> {
   readonly pool: Omit<RawPool, 'manager' | 'token0' | 'token1'>
   readonly token0: PricedToken
@@ -30,12 +30,12 @@ export interface Position extends BriefPosition, Omit<RawPosition, 'manager' | '
   readonly spam: string | undefined
 }
 
-/** A position of a list that was read whole. Most lists are longer than the page that is shown. */
+/** A position of a list that was read whole, decoded on demand: most lists are longer than the page shown. */
 export interface ListedPosition extends BriefPosition {
   whole(): Position
 }
 
-/** What a reading of one chain means. Its positions are by manager and id, ascending. */
+/** Interpreted read of one chain. Positions are sorted by manager and id, ascending. */
 export interface ChainRead<Listed extends BriefPosition = Position> extends ClassifiedPositions<Listed> {
   readonly block: Block
 }
@@ -43,14 +43,14 @@ export interface ChainRead<Listed extends BriefPosition = Position> extends Clas
 interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployments: readonly UniswapV3Deployment[]
-  readonly judge: SpamFilter['judge']
-  /** False if tokens were not asked for what prices them. */
+  readonly classifyToken: SpamFilter['classify']
+  /** False if the lens read no prices. */
   readonly isPriced: boolean
-  /** `included` if positions are answered even if their tokens are spam. */
+  /** `included` if positions of spam tokens are returned as others are. */
   readonly spam: 'apart' | 'included'
 }
 
-const BROKEN_BECAUSE = {
+const BROKEN_REASONS = {
   id: 'the manager does not say its id',
   position: 'the manager does not answer about it',
   pool: 'its pool does not answer',
@@ -58,29 +58,32 @@ const BROKEN_BECAUSE = {
   owner: 'the manager does not say who owns it',
 } as const
 
-/** Interprets a reading: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
+/** Interprets a read: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
 export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
-  return yield* ordered(yield* sortAll(read, options, makerOf(read, options)))
+  return yield* sortPositions(yield* classifyAll(read, options, createPositionFactory(read, options)))
 }
 
-/** The same of a list, whose positions are made when they are shown. */
+/** Interprets a list, whose positions are decoded when they are shown. */
 export function* interpretList(list: RawRead<RawListed>, options: InterpretOptions): Steps<ChainRead<ListedPosition>> {
-  const make = makerOf(list, options)
-  const briefOf = brieferOf(options)
-  const sorted = yield* sortAll(list, options, (raw, parts): ListedPosition => {
-    return { ...briefOf(raw), whole: () => make(raw.whole(), parts) }
+  const make = createPositionFactory(list, options)
+  const toBrief = createBriefFactory(options)
+  const sorted = yield* classifyAll(list, options, (raw, parts): ListedPosition => {
+    return { ...toBrief(raw), whole: () => make(raw.whole(), parts) }
   })
-  return yield* ordered(sorted)
+  return yield* sortPositions(sorted)
 }
 
-/** Makes positions of a reading. */
-function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments, isPriced }: InterpretOptions) {
+/** Creates a function that makes positions of a read. */
+function createPositionFactory(
+  read: Pick<RawRead, 'tokens' | 'block'>,
+  { chain, deployments, isPriced }: InterpretOptions,
+) {
   const prices = isPriced ? computePrices(read.tokens, { chain, blockTimestampSec: read.block.timestampSec }) : []
-  const partsOf = priceParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
-  // Field by field: to copy all but some fields of an object takes several times as long.
+  const getParts = priceParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
+  // Copies field by field: rest and spread take several times as long.
   return (raw: RawPosition, parts: PositionParts<RawPool>): Position => {
     const { tokenId, owner, tickLower, tickUpper, insideLast, owed, liquidity, outside } = raw
-    const { pool, token0, token1 } = partsOf(parts)
+    const { pool, token0, token1 } = getParts(parts)
     return {
       chainId: chain.id,
       deployment: resolveIndex(deployments, raw.manager),
@@ -100,7 +103,7 @@ function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments, 
   }
 }
 
-function brieferOf({ chain, deployments }: InterpretOptions) {
+function createBriefFactory({ chain, deployments }: InterpretOptions) {
   return ({ manager, tokenId, liquidity }: RawBrief): BriefPosition => ({
     chainId: chain.id,
     deployment: resolveIndex(deployments, manager),
@@ -109,38 +112,38 @@ function brieferOf({ chain, deployments }: InterpretOptions) {
   })
 }
 
-/** Interprets a page of a long list as `interpret` would. Its positions keep the order of the list. */
+/** Interprets a page of a long list as `interpret` does, but keeps the order of the list. */
 export function* interpretScan(scan: RawRead<RawBrief>, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
-  return yield* sortAll(scan, options, brieferOf(options))
+  return yield* classifyAll(scan, options, createBriefFactory(options))
 }
 
-/** Joins the interpreted pages of a long list, in their order. */
+/** Joins the interpreted pages of a long list and sorts their positions. */
 export function* joinScans(block: Block, pages: readonly ChainRead<BriefPosition>[]): Steps<ChainRead<BriefPosition>> {
   const positions = pages.flatMap((page) => page.positions)
   yield
   const spams = pages.flatMap((page) => page.spams)
   const unreadable = pages.flatMap((page) => page.unreadable)
-  return yield* ordered({ block, positions, spams, unreadable })
+  return yield* sortPositions({ block, positions, spams, unreadable })
 }
 
-function* ordered<Listed extends BriefPosition>(read: ChainRead<Listed>): Steps<ChainRead<Listed>> {
-  return { ...read, positions: yield* sortInSteps(read.positions, inOrder) }
+function* sortPositions<Listed extends BriefPosition>(read: ChainRead<Listed>): Steps<ChainRead<Listed>> {
+  return { ...read, positions: yield* sortInSteps(read.positions, comparePositions) }
 }
 
-/** The order of a chain's positions in answers. */
-function inOrder(a: BriefPosition, b: BriefPosition): number {
+/** Compares positions of a chain in the order of answers. */
+function comparePositions(a: BriefPosition, b: BriefPosition): number {
   const { manager: managerA } = a.deployment
   const { manager: managerB } = b.deployment
   if (managerA !== managerB) return managerA.toLowerCase() < managerB.toLowerCase() ? -1 : 1
   return a.tokenId < b.tokenId ? -1 : 1
 }
 
-function* sortAll<Raw extends RawBrief, Listed extends BriefPosition>(
+function* classifyAll<Raw extends RawBrief, Listed extends BriefPosition>(
   read: RawRead<Raw>,
   { deployments, ...options }: InterpretOptions,
   make: (raw: Raw, parts: PositionParts<RawPool>) => Listed,
 ): Steps<ChainRead<Listed>> {
-  const managerOf = ({ manager }: { readonly manager: number }) => resolveIndex(deployments, manager).manager
-  const becauseOf = ({ part }: BrokenPosition) => BROKEN_BECAUSE[part]
-  return { ...(yield* classifyPositions(read, { ...options, managerOf, becauseOf }, make)), block: read.block }
+  const getManager = ({ manager }: { readonly manager: number }) => resolveIndex(deployments, manager).manager
+  const getReason = ({ part }: BrokenPosition) => BROKEN_REASONS[part]
+  return { ...(yield* classifyPositions(read, { ...options, getManager, getReason }, make)), block: read.block }
 }

@@ -25,47 +25,50 @@ import { LENS, type LensQueryContext, readList, readOne, readScan, readSome, typ
 const WHOLE_MAX = 1_000
 /** Reads positions, each chain at one block. */
 export interface PositionReader {
-  /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, UniswapV3Target>
+  /** Targets by chain id, for chains that have this family. */
+  readonly targets: ReadonlyMap<number, UniswapV3Target>
   readonly past: HistoricalTargets<UniswapV3Deployment>
   /**
-   * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
-   * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
+   * Reads all positions of a wallet on the targets concurrently; a long list is read in brief. If a target fails,
+   * throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
    */
   readWallet(wallet: Address, options: PositionReadOptions): Promise<WithExpiry<ChainRead<BriefPosition>>[]>
-  /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
+  /** Completes positions of a wallet's list, in their order, each at the block of its list. Fails like `readWallet`. */
   complete(wallet: Address, request: CompleteRequest): Promise<CompletedPositions>
-  /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
+  /** Reads the positions of one id on all managers of the targets, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: PositionReadOptions): Promise<WithExpiry<ChainRead>[]>
-  /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readWallet`. */
-  priceByPools(positions: readonly Position[], at: TargetReads<UniswapV3Deployment>): Promise<readonly Position[]>
+  /** Adds prices by pools for tokens without another price; keeps the order. Fails like `readWallet`. */
+  priceByPools(
+    positions: readonly Position[],
+    targetReads: TargetReads<UniswapV3Deployment>,
+  ): Promise<readonly Position[]>
 }
 
 export interface PositionReadOptions {
-  readonly places: readonly UniswapV3Target[]
-  /** False for the state alone, without what prices its tokens. @default {true} */
+  readonly targets: readonly UniswapV3Target[]
+  /** False for the state alone, without prices of its tokens. @default {true} */
   readonly isPriced?: boolean
   readonly signal: AbortSignal
 }
 
 interface CompleteRequest {
-  /** The list as it was read. */
+  /** Reads of the list. */
   readonly reads: readonly ChainRead<BriefPosition>[]
   readonly positions: readonly BriefPosition[]
-  /** As the list was read. @default {true} */
+  /** Same as for the list. @default {true} */
   readonly isPriced?: boolean
   readonly signal: AbortSignal
 }
 
 interface CompletedPositions {
   readonly positions: readonly Position[]
-  /** Those whose tokens or pools now answer differently: a hostile token can tell readings apart. */
+  /** Positions whose tokens or pools now answer differently: a hostile token can tell reads apart. */
   readonly unreadable: readonly UnreadablePosition[]
 }
 
 /**
- * Makes a reader over the chains that are configured and have deployments. Lists of more than `wholeMax` positions are
- * read in brief, 1,000 unless told otherwise.
+ * Creates a reader over the chains that are configured and have deployments. Lists of more than `wholeMax` positions
+ * (default 1,000) are read in brief.
  */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
@@ -74,71 +77,81 @@ export function createPositionReader(options: {
   readonly wholeMax?: number
 }): PositionReader {
   const { clients, clock, wholeMax = WHOLE_MAX } = options
-  const places = createTargets(clients, options.deployments)
-  const { judge } = createSpamFilter()
+  const targets = createTargets(clients, options.deployments)
+  const { classify: classifyToken } = createSpamFilter()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
-  const ask = <Answer>(place: UniswapV3Target, read: LensReading<Answer>['read'], signal: AbortSignal) =>
-    readTargetByLens(place, { ...LENS, clock, read }, signal)
+  const readTarget = <Answer>(target: UniswapV3Target, read: LensReading<Answer>['read'], signal: AbortSignal) =>
+    readTargetByLens(target, { ...LENS, clock, read }, signal)
 
-  function listOf(wallet: Address, asked: LensQueryContext, signal: AbortSignal) {
-    const { place, isPriced } = asked
+  function readListOnce(wallet: Address, context: LensQueryContext, signal: AbortSignal) {
+    const { target, isPriced } = context
     const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
-      (await ask(place, (lens) => readList(lens, { wallet, wholeMax }, asked), shared)) ??
-      (await ask(place, (lens) => readScan(lens, wallet, asked), shared))
-    return lists.reuse({ ...keptAs(`wallet:${wallet.toLowerCase()}:${isPriced}`, place), read }, signal)
+      (await readTarget(target, (lens) => readList(lens, { wallet, wholeMax }, context), shared)) ??
+      (await readTarget(target, (lens) => readScan(lens, wallet, context), shared))
+    return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${isPriced}`, target), read }, signal)
   }
 
   return {
-    places,
+    targets,
     past: createHistoricalTargets<UniswapV3Deployment>({
       name: 'Uniswap V3',
       clock,
-      contractOf: ({ manager }) => manager,
+      getContract: ({ manager }) => manager,
     }),
-    readWallet(wallet, { places, isPriced = true, signal }) {
-      const tasks = places.map((place) => (shared: AbortSignal) => listOf(wallet, { place, judge, isPriced }, shared))
+    readWallet(wallet, { targets, isPriced = true, signal }) {
+      const tasks = targets.map(
+        (target) => (shared: AbortSignal) => readListOnce(wallet, { target, classifyToken, isPriced }, shared),
+      )
       return allOrAbort(tasks, signal)
     },
-    readOne(tokenId, { places, isPriced = true, signal }) {
-      const tasks = places.map((place) => (shared: AbortSignal) => {
-        const asked = { place, judge, isPriced }
-        const read = (all: AbortSignal) => ask(place, (lens) => readOne(lens, tokenId, asked), all)
-        return singles.reuse({ ...keptAs(`one:${tokenId}:${isPriced}`, place), read }, shared)
+    readOne(tokenId, { targets, isPriced = true, signal }) {
+      const tasks = targets.map((target) => (shared: AbortSignal) => {
+        const context = { target, classifyToken, isPriced }
+        const read = (all: AbortSignal) => readTarget(target, (lens) => readOne(lens, tokenId, context), all)
+        return singles.reuse({ ...toCacheKey(`one:${tokenId}:${isPriced}`, target), read }, shared)
       })
       return allOrAbort(tasks, signal)
     },
-    priceByPools: (positions, at) => addPoolPrices(positions, at, { amountsOf: computeTotalHeld, clock }),
+    priceByPools: (positions, targetReads) =>
+      addPoolPrices(positions, targetReads, { getAmounts: computeTotalHeld, clock }),
     async complete(wallet, { reads, positions, isPriced = true, signal }) {
       const brief = positions.filter((each) => !isListed(each))
-      const at = { places: [...places.values()], reads, signal }
-      const completed = await forEachChain(brief, at, async ({ positions: here, place, read: { block } }, shared) => {
-        const { hash } = block
-        if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
-        const picks = here.map(({ deployment, tokenId }) => ({
-          manager: place.deployments.indexOf(deployment),
-          tokenId,
-        }))
-        const picked = { owner: wallet, picks, block: { ...block, hash } }
-        const asked = { place: { ...place, block: picked.block }, judge, isPriced }
-        const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
-        const key = `some:${hash}:${wallet.toLowerCase()}:${names.join()}:${isPriced}`
-        const read = (all: AbortSignal) => ask(asked.place, (lens) => readSome(lens, picked, asked), all)
-        return await singles.reuse({ ...keptAs(key, asked.place), read }, shared)
-      })
-      const found = completed.flatMap((read) => read.positions)
+      const targetReads = { targets: [...targets.values()], reads, signal }
+      const completed = await forEachChain(
+        brief,
+        targetReads,
+        async ({ positions: here, target, read: { block } }, shared) => {
+          const { hash } = block
+          if (hash === undefined) throw new UpstreamError('Cannot complete positions: the block is not pinned')
+          const refs = here.map(({ deployment, tokenId }) => ({
+            manager: target.deployments.indexOf(deployment),
+            tokenId,
+          }))
+          const selected = { owner: wallet, refs, block: { ...block, hash } }
+          const context = { target: { ...target, block: selected.block }, classifyToken, isPriced }
+          const names = refs.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
+          const key = `some:${hash}:${wallet.toLowerCase()}:${names.join()}:${isPriced}`
+          const read = (all: AbortSignal) =>
+            readTarget(context.target, (lens) => readSome(lens, selected, context), all)
+          return await singles.reuse({ ...toCacheKey(key, context.target), read }, shared)
+        },
+      )
+      const wholePositions = completed.flatMap((read) => read.positions)
       return {
-        positions: positions.flatMap((each) => (isListed(each) ? each.whole() : (found.find(isSameAs(each)) ?? []))),
+        positions: positions.flatMap((each) =>
+          isListed(each) ? each.whole() : (wholePositions.find(isSameAs(each)) ?? []),
+        ),
         unreadable: completed.flatMap((read) => read.unreadable),
       }
     },
   }
 }
 
-/** Under which chain and key the answer to a question is kept. */
-function keptAs(question: string, { client, deployments, block }: UniswapV3Target) {
+/** Chain and key under which the answer to a query is cached. */
+function toCacheKey(query: string, { client, deployments, block }: UniswapV3Target) {
   const managers = deployments.map(({ manager }) => manager).join()
-  return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${question}:${managers}` }
+  return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${query}:${managers}` }
 }
 
 function isListed(position: BriefPosition): position is ListedPosition {

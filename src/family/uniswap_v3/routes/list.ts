@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { flattenPositions } from '../../../finance/liquidity/list/selection.ts'
-import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { configuredChainId, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
@@ -13,14 +13,14 @@ import { listOutput } from '../present/schema.ts'
 import { listAllUncoveredPaths } from '../present/uncovered.ts'
 import { PENDING_PNL, type RoutesOptions, selectTargets } from './targets.ts'
 
-/** The list of a wallet's positions. */
-export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
+/** Creates the route that lists a wallet's positions. */
+export function listRoute({ reader: connected, histories, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
       status: inactiveStatus,
       full: fullParameter,
-      chain_id: v.optional(chainIdIn(chainIds)),
+      chain_id: v.optional(configuredChainId(chainIds)),
       ...moment,
       ...receipt,
       page,
@@ -38,12 +38,12 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     output: listOutput,
     errors: [503],
     charge: POSITION_CHARGES.list,
-    async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs, stateAlone }) {
+    async read({ wallet, status, full, page, limit, ...selection }, { signal, untilMs, isStateOnly }) {
       const reader = connected()
-      const moment = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
-      const list = await readAt(moment, async (places) => {
-        const reads = await reader.readWallet(wallet, { places, isPriced: full, signal }).catch((error: unknown) => {
-          throw toListError(error, places)
+      const readOptions = { targets: selectTargets(reader, selection), moment: selection, past: reader.past, signal }
+      const list = await readAt(readOptions, async (targets) => {
+        const reads = await reader.readWallet(wallet, { targets, isPriced: full, signal }).catch((error: unknown) => {
+          throw toListError(error, targets)
         })
         const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         const positions = slicePage(matching, { page, limit })
@@ -53,19 +53,21 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
           isPriced: full,
           signal,
         })
-        return { places, reads, matching: matching.length, items, unreadable: unreadable.length }
+        return { targets, reads, matching: matching.length, items, unreadable: unreadable.length }
       })
       if (!full) return { ...list, pnls: undefined }
       const items = await reader.priceByPools(list.items, { ...list, signal })
-      const pnls = stateAlone ? items.map(() => PENDING_PNL) : await lives().outcomes(list, { signal, untilMs })
+      const pnls = isStateOnly
+        ? items.map(() => PENDING_PNL)
+        : await histories().readOutcomes(list, { signal, untilMs })
       return { ...list, items, pnls }
     },
     count: ({ items }) => items.length,
     uncovered: { isAny: ({ full }) => full, paths: ({ items }) => listAllUncoveredPaths(items) },
-    // Profits come from histories, which grow while the block is the same.
-    untilMs: ({ reads, pnls }, asked) => (pnls === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
+    // An answer with PnL is not reused: histories grow while the block stays the same.
+    untilMs: ({ reads, pnls }, query) => (pnls === undefined && isNow(query) ? getEarliestExpiryMs(reads) : 0),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
-      data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
+      data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], hasSqrtPrice: false })),
       pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts(reads, { filtered: matching, unreadable }),
       asOf: toAsOf(reads),

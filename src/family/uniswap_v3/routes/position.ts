@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { selectOnlyPosition } from '../../../finance/liquidity/list/selection.ts'
 import { computePnlOutcome } from '../../../finance/liquidity/position_history/pnl_outcome.ts'
-import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
+import { configuredChainId, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
@@ -12,12 +12,12 @@ import { positionOutput } from '../present/schema.ts'
 import { listUncoveredPaths } from '../present/uncovered.ts'
 import { getManager, PENDING_PNL, type RoutesOptions, selectTargets } from './targets.ts'
 
-/** The state of one position. */
-export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
+/** Creates the route for the state of one position. */
+export function positionRoute({ reader: connected, histories, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       id: tokenId,
-      chain_id: v.optional(chainIdIn(chainIds)),
+      chain_id: v.optional(configuredChainId(chainIds)),
       manager_address: managerAddress,
       full: fullParameter,
       ...moment,
@@ -34,34 +34,35 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     output: positionOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
     charge: POSITION_CHARGES.position,
-    async read({ id, full, ...asked }, { signal, stateAlone }) {
+    async read({ id, full, ...selection }, { signal, isStateOnly }) {
       const reader = connected()
-      const from = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
-      const { places, reads } = await readAt(from, async (here) => ({
-        places: here,
-        reads: await reader.readOne(id, { places: here, isPriced: full, signal }),
+      const readOptions = { targets: selectTargets(reader, selection), moment: selection, past: reader.past, signal }
+      const { targets, reads } = await readAt(readOptions, async (here) => ({
+        targets: here,
+        reads: await reader.readOne(id, { targets: here, isPriced: full, signal }),
       }))
-      const position = selectOnlyPosition(reads, { id, managerOf: getManager })
-      if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
+      const position = selectOnlyPosition(reads, { id, getManager })
+      if (position === undefined)
+        throw new CodedError('NOT_FOUND', `Position ${id} does not exist on the queried position managers`)
       const here = toAsOf(reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { position, reads, asOf: here }
-      if (stateAlone) {
-        const [priced = position] = await reader.priceByPools([position], { places, reads, signal })
+      if (isStateOnly) {
+        const [priced = position] = await reader.priceByPools([position], { targets, reads, signal })
         return { position: priced, reads, pnl: PENDING_PNL, asOf: here }
       }
-      const positionLife = await lives().of({ position, places, reads }, signal)
-      const { block } = positionLife
-      const at = { places, reads: [{ block }], signal }
-      const [priced = positionLife.position] = await reader.priceByPools([positionLife.position], at)
+      const positionHistory = await histories().read({ position, targets, reads }, signal)
+      const { block } = positionHistory
+      const targetReads = { targets, reads: [{ block }], signal }
+      const [priced = positionHistory.position] = await reader.priceByPools([positionHistory.position], targetReads)
       return {
         reads,
         position: priced,
-        pnl: await computePnlOutcome(positionLife),
-        asOf: toAsOf([positionLife]),
+        pnl: await computePnlOutcome(positionHistory),
+        asOf: toAsOf([positionHistory]),
       }
     },
     uncovered: { isAny: ({ full }) => full, paths: ({ position }) => listUncoveredPaths(position, 'data') },
-    untilMs: ({ reads, pnl }, asked) => (pnl === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
-    present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),
+    untilMs: ({ reads, pnl }, query) => (pnl === undefined && isNow(query) ? getEarliestExpiryMs(reads) : 0),
+    present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, hasSqrtPrice: true }), asOf }),
   })
 }

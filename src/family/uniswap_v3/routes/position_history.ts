@@ -12,26 +12,26 @@ import { getManager, type RoutesOptions, selectTargets } from './targets.ts'
 
 export type UniswapV3Histories = PositionHistories<UniswapV3Deployment, Position>
 
-/** Lives of positions over a reader of what they are. */
+/** Creates the histories of positions over a reader of their state. */
 export function createUniswapV3Histories(
   services: Pick<FamilyServices, 'db' | 'history' | 'clock'> & { readonly reader: PositionReader },
 ): UniswapV3Histories {
   return createPositionHistories({
     ...services,
-    lives: createUniswapV3HistoryReader(services),
-    managerOf: getManager,
-    heldIn: computeHeldAmounts,
+    histories: createUniswapV3HistoryReader(services),
+    getManager,
+    getHeldAmounts: computeHeldAmounts,
   })
 }
 
-/** Profit and loss of one position, and the flows that it is counted from. */
-export function positionHistoryRoutes({ chainIds, reader, lives }: RoutesOptions): readonly Route[] {
+/** Creates the routes for profit and loss of one position, and for the flows that it is computed from. */
+export function positionHistoryRoutes({ chainIds, reader, histories }: RoutesOptions): readonly Route[] {
   return pnlRoutes({
     family: 'uniswap-v3',
     tool: 'uniswap',
     what: 'liquidity position',
     chainIds,
     charges: POSITION_CHARGES,
-    find: (asked, signal) => lives().find({ ...asked, places: selectTargets(reader(), asked) }, signal),
+    find: (request, signal) => histories().find({ ...request, targets: selectTargets(reader(), request) }, signal),
   })
 }

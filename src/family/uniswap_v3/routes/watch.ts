@@ -6,22 +6,22 @@ import { POSITION_EVENTS } from '../event/watch.ts'
 import { POSITION_FIGURES } from '../math/watched.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 
-/** What triggers can watch: a position of a manager. */
+/** Creates the description of subjects that triggers can watch: positions of a manager. */
 export function createWatchable(settings: ReadonlyMap<number, readonly UniswapV3Deployment[]>): Watchable {
   return {
     subject(chainId) {
       const managers = (settings.get(chainId) ?? []).map(({ manager }) => manager)
       const [only] = managers
-      const known = v.pipe(
+      const managerSchema = v.pipe(
         evmAddress,
-        v.check((manager) => managers.some((each) => isAddressEqual(each, manager)), expectedOf(managers)),
+        v.check((manager) => managers.some((each) => isAddressEqual(each, manager)), formatExpected(managers)),
       )
       return v.strictObject({
         token_id: v.pipe(
           tokenId,
           v.transform((id) => id.toString()),
         ),
-        manager_address: only === undefined || managers.length > 1 ? known : v.optional(known, only),
+        manager_address: only === undefined || managers.length > 1 ? managerSchema : v.optional(managerSchema, only),
       })
     },
     figures: POSITION_FIGURES,
@@ -32,6 +32,6 @@ export function createWatchable(settings: ReadonlyMap<number, readonly UniswapV3
   }
 }
 
-function expectedOf(managers: readonly Address[]): string {
+function formatExpected(managers: readonly Address[]): string {
   return `expected one of the chain's position managers: ${managers.join(', ')}`
 }

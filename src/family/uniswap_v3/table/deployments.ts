@@ -4,7 +4,7 @@ import type { Address } from 'viem'
 export interface UniswapV3Deployment {
   readonly manager: Address
   readonly factory: Address
-  /** A block before which the manager has no events. */
+  /** The manager has no events before this block. */
   readonly startBlock: number
   /** `protocol.code` of its positions. */
   readonly code: string

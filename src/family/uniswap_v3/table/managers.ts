@@ -3,10 +3,10 @@ import { byChain } from '../../../chain/table/by_chain.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 
-/** Contracts of an exchange by chain id, and a block before which its manager has no events. */
+/** Contracts of an exchange by chain id; the manager has no events before `startBlock`. */
 type Contracts = Readonly<Record<number, readonly [manager: Address, factory: Address, startBlock: number]>>
 
-/** Uniswap's first factory and manager, at one address on several chains. */
+/** Uniswap's first factory and manager, at the same addresses on several chains. */
 const FACTORY: Address = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
 const MANAGER: Address = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
 
@@ -67,7 +67,7 @@ const OKU: Contracts = {
   21000000: ['0x743E03cceB4af2efA3CC76838f6E8B50B63F184c', '0xcb2436774C3e191c85056d248EF4260ce5f27A9D', 10_901],
 }
 
-/** PancakeSwap has one address for each contract on all of its chains. */
+/** PancakeSwap's contracts have the same addresses on all chains. */
 const PANCAKESWAP_FACTORY: Address = '0x0BFbCF9fa4f9C56B0F40a671Ad40E0805A091865'
 const PANCAKESWAP_MANAGER: Address = '0x46A15B0b27311cedF172AB29E4f4766fbE7F4364'
 
@@ -119,7 +119,7 @@ const PROJECT_X: Contracts = {
   999: ['0xeaD19AE861c29bBb2101E834922B2FEee69B9091', '0xFf7B3e8C00e57ea31477c32A5B52a58Eea47b072', 7_876_741],
 }
 
-/** In the order of a chain's managers, by what answers call the exchange. */
+/** Contracts by the exchange's code in answers, in the order of a chain's managers. */
 const EXCHANGES = {
   uniswap_v3: { ...UNISWAP, ...OKU },
   pancakeswap_v3: PANCAKESWAP,
@@ -132,18 +132,17 @@ const DEPLOYMENTS = Object.entries(EXCHANGES)
   .sort((a, b) => a.chainId - b.chainId)
 
 /**
- * Position managers by chain id: Uniswap's own, those that Oku keeps by decision of Uniswap's governance,
- * PancakeSwap V3, SushiSwap V3 and Project X. The last three kept the functions of Uniswap's interface that we read.
+ * Position managers by chain id: Uniswap's own, those that Oku deployed by decision of Uniswap's governance,
+ * PancakeSwap V3, SushiSwap V3 and Project X. The last three kept the functions of Uniswap's interface that are read.
  *
  * Sources. Uniswap: `@uniswap/sdk-core` 7.19.4; Oku: `@gfxlabs/oku-chains` 1.12.36; PancakeSwap: `@pancakeswap/v3-sdk`
  * 3.10.2; SushiSwap: `sushi` 7.3.15. `test/family/uniswap_v3/deployments_test.ts` checks the table against the
- * packages. Project X publishes no registry: ten public repositories that know nothing of each other name these
- * addresses. Blocks: Oku and DefiLlama's adapters, of the manager or of its factory, which is older; 0 if no source
- * knows it.
+ * packages. Project X publishes no registry: ten independent public repositories name these addresses. Blocks: Oku and
+ * DefiLlama's adapters, of the manager or of its older factory; 0 if no source has one.
  */
 export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deployment[]> = new Map(
-  [...groupBy(DEPLOYMENTS, ({ chainId }) => chainId)].map(([chainId, here]) => [
+  [...groupBy(DEPLOYMENTS, ({ chainId }) => chainId)].map(([chainId, rows]) => [
     chainId,
-    here.map(({ code, row: [manager, factory, startBlock] }) => ({ manager, factory, startBlock, code })),
+    rows.map(({ code, row: [manager, factory, startBlock] }) => ({ manager, factory, startBlock, code })),
   ]),
 )

@@ -3,12 +3,12 @@ import type { PositionFlow } from '../../../finance/liquidity/position_history/p
 import { isZero } from '../../../finance/math/pnl/flow.ts'
 
 /**
- * A change as flows: liquidity goes in or out, and all fees are paid with it. What goes out is paid at once, so it is
- * collected with the fees; a change of nothing is a collect. Its flows share a log.
+ * Converts a change to flows. Every change pays all fees, and removed liquidity is paid out at once, so both are one
+ * collect; a change without liquidity is a collect alone. The flows of a change share a log.
  */
-export function toFlows(change: LiquidityChange & { readonly found: ChangeAmounts }): PositionFlow[] {
-  const { tokenId, block, logIndex, transactionHash, timestampSec, liquidity, found } = change
-  const { principal, fees, sqrtPriceX96 } = found
+export function toFlows(change: LiquidityChange & { readonly amounts: ChangeAmounts }): PositionFlow[] {
+  const { tokenId, block, logIndex, transactionHash, timestampSec, liquidity, amounts } = change
+  const { principal, fees, sqrtPriceX96 } = amounts
   const shared = { tokenId, block, logIndex, transactionHash, timestampSec, sqrtPriceX96 }
   if (liquidity > 0n) {
     const increase: PositionFlow = { ...shared, kind: 'increase', liquidity, ...principal }

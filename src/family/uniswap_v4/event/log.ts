@@ -3,12 +3,12 @@ import { decodeWord } from '../../../chain/call/words.ts'
 import type { LiquidityChange } from '../../../finance/liquidity/position_history/liquidity_change.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 
-/** Topic of the event that has them; the id of the pool and the position manager are its further topics. */
+/** Topic of the event of a change; its further topics are the id of the pool and the position manager. */
 export const CHANGE_TOPIC = toEventSelector('ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)')
-/** Both ticks, the liquidity and the salt, which is the token id. */
+/** Data of the event: both ticks, the liquidity and the salt, which is the token id. */
 const DATA = /^0x[0-9a-f]{256}$/
 
-/** Changes of the pool manager's logs, in their order. Throws `IncompleteError` for a log that is cut off. */
+/** Decodes changes from the pool manager's logs, in their order. Throws `IncompleteError` for a log that is cut off. */
 export function decodeChanges(logs: readonly HistoryLog[]): LiquidityChange[] {
   return logs.map(({ topics, data, blockNumber: block, logIndex, transactionHash, timestampSec }) => {
     const [, pool] = topics

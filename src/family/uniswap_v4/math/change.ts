@@ -8,37 +8,37 @@ import {
 } from '../../../finance/math/liquidity.ts'
 import { earned } from './fees.ts'
 
-/** What a pool keeps about a position: its liquidity, and the growth of fees within its range at its last change. */
+/** A position as its pool stores it: liquidity, and the growth of fees within its range at its last change. */
 export interface Counters {
   readonly liquidity: bigint
   readonly inside: FeeGrowth
 }
 
-/** A change of a position among everything that its block did to its pool. */
+/** A change of a position, with its place among the logs of its block. */
 interface Change extends TickRange {
   readonly logIndex: number
   readonly liquidity: bigint
 }
 
-/** What is known about a block in which one position changed. */
+/** A block in which one position changed: its changes, its pool's events, and the state around it. */
 export interface ChangedBlock {
   /** Oldest first. */
   readonly changes: readonly Change[]
-  /** Moves of the pool in the block, oldest first; those without a price moved fees alone. */
-  readonly moves: readonly { readonly logIndex: number; readonly sqrtPriceX96: bigint | undefined }[]
-  /** The pool's price before the block; undefined if nobody was asked. */
+  /** Events of the pool in the block, oldest first; those without a price moved fees alone. */
+  readonly poolEvents: readonly { readonly logIndex: number; readonly sqrtPriceX96: bigint | undefined }[]
+  /** The pool's price before the block; undefined if it was not read. */
   readonly sqrtPriceBeforeX96: bigint | undefined
   readonly before: Counters
-  /** Growth within the range after the block; undefined if nobody was asked. */
+  /** Growth within the range after the block; undefined if it was not read. */
   readonly after: FeeGrowth | undefined
 }
 
-const NOTHING: TokenAmounts = { amount0: 0n, amount1: 0n }
+const NO_AMOUNTS: TokenAmounts = { amount0: 0n, amount1: 0n }
 
 /**
- * What the changes of a position in a block were worth, in their order. The pool keeps the growth at the last one only: if
- * fees moved between two of them nobody can tell what each paid, which is `moved`. `unknown` if a price or a growth that
- * is needed was not asked for.
+ * Principal and fees of a position's changes in one block, in their order. The pool keeps fee growth at the last change
+ * only: if it moved between two changes, their fees cannot be separated and the result is `moved`. `unknown` if a price
+ * or a growth that is needed was not read.
  *
  * Principal rounds up if it goes in and down if it goes out; fees are ⌊(inside after − inside before) · L / 2^128⌋.
  *
@@ -47,27 +47,30 @@ const NOTHING: TokenAmounts = { amount0: 0n, amount1: 0n }
  * @proof test/family/uniswap_v4/pnl/lives_test.ts
  */
 export function computeChangeAmounts(block: ChangedBlock): readonly ChangeAmounts[] | 'moved' | 'unknown' {
-  const { changes, moves, before, after } = block
+  const { changes, poolEvents, before, after } = block
   const [first, last] = [changes[0], changes.at(-1)]
   if (first === undefined || last === undefined) return []
-  if (moves.some(({ logIndex }) => first.logIndex < logIndex && logIndex < last.logIndex)) return 'moved'
-  const sqrtPriceX96 = findPriceBefore(moves, first) ?? block.sqrtPriceBeforeX96
+  if (poolEvents.some(({ logIndex }) => first.logIndex < logIndex && logIndex < last.logIndex)) return 'moved'
+  const sqrtPriceX96 = findPriceBefore(poolEvents, first) ?? block.sqrtPriceBeforeX96
   const { liquidity, inside } = before
-  const fees = liquidity === 0n ? NOTHING : after && earned({ liquidity, from: inside, to: after })
+  const fees = liquidity === 0n ? NO_AMOUNTS : after && earned({ liquidity, from: inside, to: after })
   if (sqrtPriceX96 === undefined || fees === undefined) return 'unknown'
   return changes.map((change) => ({
-    principal: principalOf(change, sqrtPriceX96),
-    fees: change === first ? fees : NOTHING,
+    principal: computePrincipal(change, sqrtPriceX96),
+    fees: change === first ? fees : NO_AMOUNTS,
     sqrtPriceX96,
   }))
 }
 
-/** The price that the last move before a change in its block says; undefined if none does. */
-export function findPriceBefore(moves: ChangedBlock['moves'], change: Pick<Change, 'logIndex'>): bigint | undefined {
-  return moves.findLast((each) => each.logIndex < change.logIndex && each.sqrtPriceX96 !== undefined)?.sqrtPriceX96
+/** Finds the price after the last event with a price before a change in its block; undefined if there is none. */
+export function findPriceBefore(
+  poolEvents: ChangedBlock['poolEvents'],
+  change: Pick<Change, 'logIndex'>,
+): bigint | undefined {
+  return poolEvents.findLast((each) => each.logIndex < change.logIndex && each.sqrtPriceX96 !== undefined)?.sqrtPriceX96
 }
 
-function principalOf({ liquidity, tickLower, tickUpper }: Change, sqrtPriceX96: bigint): TokenAmounts {
+function computePrincipal({ liquidity, tickLower, tickUpper }: Change, sqrtPriceX96: bigint): TokenAmounts {
   const range = { sqrtPriceX96, tickLower, tickUpper }
   return liquidity > 0n ? deposit({ ...range, liquidity }) : principal({ ...range, liquidity: -liquidity })
 }

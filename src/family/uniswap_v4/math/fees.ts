@@ -1,10 +1,10 @@
 import { type FeeGrowth, feeGrowthInside, type TickRange, type TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { mulDivDown, Q128, wrap256 } from '../../../lib/number/fixed_point.ts'
 
-/** What fees depend on: a position and its pool. */
+/** Inputs of a position's fees: the position and its pool. */
 export interface FeeInput extends TickRange {
   readonly liquidity: bigint
-  /** Undefined without liquidity: then nothing is owed, because every change pays all fees. */
+  /** Undefined without liquidity: every change pays all fees, so nothing is owed then. */
   readonly growth: { readonly insideLast: FeeGrowth; readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
   readonly pool: { readonly tick: number; readonly global: FeeGrowth }
 }

@@ -11,32 +11,32 @@ import { sumE6 } from '../../../finance/price/price.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { computeFees, type FeeInput } from './fees.ts'
 
-/** What a position's figures depend on. */
+/** Inputs of a position's figures. */
 interface FigureInput extends FeeInput {
   readonly pool: FeeInput['pool'] & { readonly sqrtPriceX96: bigint }
   readonly token0: PricedToken
   readonly token1: PricedToken
 }
 
-/** What a complete withdrawal paid when it was executed in the reading; or that it reverts, or cannot be executed there. */
+/** Amounts that an executed complete withdrawal paid, or why there are none: it reverts, or no endpoint executes it. */
 export type Withdrawal = { readonly paid: TokenAmounts } | { readonly error: 'reverts' | 'unsupported' }
 
 /**
- * All figures of a position. `withdrawal`: of a pool whose hook is called when liquidity is removed; then it is what
- * counts.
+ * Computes all figures of a position. `withdrawal` is given if the pool's hook is called when liquidity is removed; it
+ * then decides the total.
  */
 export function computeFigures(position: FigureInput, withdrawal?: Withdrawal) {
   const { pool, tickLower, tickUpper, token0, token1 } = position
-  const held = computeHeldAmounts(position)
-  const { principal: amounts, fees } = held
-  const counted = computeCountedAmounts(held, withdrawal)
+  const owed = computeHeldAmounts(position)
+  const { principal: amounts, fees } = owed
+  const counted = computeCountedAmounts(owed, withdrawal)
   const worth = createUsdValuer(position)
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   const decimals = { decimals0: token0.decimals, decimals1: token1.decimals }
   return {
-    /** What the pool owes for all liquidity. */
+    /** Amounts that the pool owes for all liquidity. */
     amounts,
-    /** What any change of the position would pay besides. */
+    /** Fees that any change of the position would pay besides. */
     fees,
     /** Whether the pool's tick is within the range, so that liquidity there earns. */
     inRange: isInRange(pool.tick, { tickLower, tickUpper }),
@@ -50,22 +50,22 @@ export function computeFigures(position: FigureInput, withdrawal?: Withdrawal) {
   }
 }
 
-/** What a pool owes a position: for all liquidity, and in fees. */
+/** Amounts that a pool owes a position: for all liquidity, and in fees. */
 interface OwedByPool {
   readonly principal: TokenAmounts
   readonly fees: TokenAmounts
 }
 
-/** What the pool owes the position. */
+/** Computes the amounts that the pool owes the position. */
 export function computeHeldAmounts(position: Omit<FigureInput, 'token0' | 'token1'>): OwedByPool {
   const { pool, liquidity, tickLower, tickUpper } = position
   const { sqrtPriceX96 } = pool
   return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), fees: computeFees(position) }
 }
 
-/** Both together. */
+/** Computes principal and fees together. */
 export function computeTotalHeld(position: Omit<FigureInput, 'token0' | 'token1'>): TokenAmounts {
-  return bothOf(computeHeldAmounts(position))
+  return sumOwed(computeHeldAmounts(position))
 }
 
 /**
@@ -77,13 +77,13 @@ export function computeTotalHeld(position: Omit<FigureInput, 'token0' | 'token1'
  * @proof test/family/uniswap_v4/figures_test.ts
  */
 export function computeCountedAmounts(owed: OwedByPool, withdrawal: Withdrawal | undefined): TokenAmounts | undefined {
-  const all = bothOf(owed)
+  const all = sumOwed(owed)
   if (withdrawal === undefined) return all
   if ('error' in withdrawal) return undefined
   const { paid } = withdrawal
   return { amount0: minBigint(paid.amount0, all.amount0), amount1: minBigint(paid.amount1, all.amount1) }
 }
 
-function bothOf({ principal, fees }: OwedByPool): TokenAmounts {
+function sumOwed({ principal, fees }: OwedByPool): TokenAmounts {
   return { amount0: principal.amount0 + fees.amount0, amount1: principal.amount1 + fees.amount1 }
 }

@@ -5,17 +5,17 @@ import { computeCountedAmounts, computeHeldAmounts, type Withdrawal } from '../m
 import type { Position } from '../read/position.ts'
 
 /**
- * A position as rows of a portfolio: what is left of four, principal and fees of both tokens; or of two, what a withdrawal
- * pays, if its hook sees withdrawals.
+ * Converts a position to rows of a portfolio, without empty ones: principal and fees of both tokens, or the amounts
+ * that a withdrawal pays if the pool's hook is called by withdrawals.
  */
 export function toHoldings(position: Position, withdrawal: Withdrawal | undefined): Holding[] {
   const { deployment, tokenId } = position
   const { principal, fees } = computeHeldAmounts(position)
   const manager_address = checksumAddress(deployment.positionManager)
   const rows: Holding[] = []
-  const add = (part: string, amounts: TokenAmounts, refused: HoldingExclusion | undefined) => {
-    const named = { family: 'uniswap-v4', manager_address, token_id: String(tokenId), part }
-    addLiquidityRows(rows, position, { amounts, position: named, refused })
+  const add = (part: string, amounts: TokenAmounts, exclusion: HoldingExclusion | undefined) => {
+    const positionRef = { family: 'uniswap-v4', manager_address, token_id: String(tokenId), part }
+    addLiquidityRows(rows, position, { amounts, position: positionRef, refused: exclusion })
   }
   const spam: HoldingExclusion | undefined =
     position.spam === undefined ? undefined : { reason: 'spam', detail: position.spam }
@@ -24,13 +24,13 @@ export function toHoldings(position: Position, withdrawal: Withdrawal | undefine
     if (counted !== undefined) add('withdrawable', counted, spam)
     return rows
   }
-  const refused = spam ?? (withdrawal && REFUSED[withdrawal.error])
-  add('principal', principal, refused)
-  add('fees', fees, refused)
+  const exclusion = spam ?? (withdrawal && EXCLUSIONS[withdrawal.error])
+  add('principal', principal, exclusion)
+  add('fees', fees, exclusion)
   return rows
 }
 
-const REFUSED: Readonly<Record<'reverts' | 'unsupported', HoldingExclusion>> = {
+const EXCLUSIONS: Readonly<Record<'reverts' | 'unsupported', HoldingExclusion>> = {
   reverts: { reason: 'withdrawal_reverts', detail: "The pool's hook does not let it be withdrawn" },
   unsupported: {
     reason: 'withdrawal_reverts',

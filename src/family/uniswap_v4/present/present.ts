@@ -12,12 +12,12 @@ import { computeFigures, type Withdrawal } from '../math/figures.ts'
 import { getHookPermissions, isDynamicFee } from '../math/hooks.ts'
 import type { FullPosition, Position, V4Pool } from '../read/position.ts'
 
-/** All that `full=true` shows of a position. */
+/** A position with everything that `full=true` shows. */
 interface PresentableFull extends FullPosition {
   readonly pnl: PnlOutcome
 }
 
-/** A position in an answer: its state, and with `full` its figures too. */
+/** Presents a position: its state, and with `full` its figures too. */
 export function presentPosition(
   position: Position,
   options: { readonly sqrtPrice: boolean; readonly full?: PresentableFull | undefined },

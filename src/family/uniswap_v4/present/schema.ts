@@ -37,7 +37,7 @@ const listPool = {
   hooks: v.pipe(v.nullable(hooks), v.description('Null without a hook')),
 }
 
-/** What `full=true` adds to a position. */
+/** Fields that `full=true` adds to a position. */
 const figures = {
   amounts: withFull(amounts, 'what the pool owes for all liquidity, in raw units and whole tokens'),
   uncollected_fees: withFull(amounts, 'what any change of the position would pay besides'),

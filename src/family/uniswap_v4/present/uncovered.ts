@@ -3,12 +3,12 @@ import { needsWithdrawal } from '../math/hooks.ts'
 import type { Position } from '../read/position.ts'
 
 /**
- * What rests on an executed withdrawal. It runs with other code at the owner's address, and records hold calls of lenses
- * at their own.
+ * Figures that depend on an executed withdrawal. The withdrawal runs with replaced code at the owner's address, while a
+ * record holds calls of lenses at their own addresses.
  */
 const WITHDRAWAL_FIELDS = ['withdrawable', 'withdrawable_error', 'usd.total']
 
-/** Paths of the figures of a position that no receipt covers. */
+/** Lists the paths of a position's figures that no receipt covers. */
 export function listUncoveredPaths(position: Position): string[] {
   const fields = [...PNL_FIELDS, ...(needsWithdrawal(position) ? WITHDRAWAL_FIELDS : [])]
   return fields.map((field) => `data.${field}`)

@@ -21,7 +21,7 @@ export interface V4LensContracts {
   readonly prices: PriceSources
 }
 
-/** Call data for those of these ids that the wallet owns; `bytesMax` limits the answer, bytes. */
+/** Encodes the call that reads those of the ids that the wallet owns; `bytesMax` limits the answer, bytes. */
 export function encodeList(
   { deployment, prices }: V4LensContracts,
   { wallet, ids, bytesMax }: { readonly wallet: Address; readonly ids: readonly bigint[]; readonly bytesMax: number },
@@ -29,19 +29,19 @@ export function encodeList(
   const { positionManager, poolManager } = deployment
   const sources = encodePriceSources(prices)
   const texts = ids.map((id) => id.toString(16))
-  // Whole words would be most of the question, and nodes take gas for each byte.
+  // Packed: whole words would be most of the call data, and nodes charge gas for each byte.
   const idBytes = Math.ceil(Math.max(2, ...texts.map(({ length }) => length)) / 2)
   const packed = encodeBytes(texts.map((text) => text.padStart(2 * idBytes, '0')).join(''))
   return encodeCall(LIST, wallet, packed, BigInt(idBytes), positionManager, poolManager, sources, BigInt(bytesMax))
 }
 
-/** Call data for the position of one id, whoever owns it. */
+/** Encodes the call that reads the position of one id, of any owner. */
 export function encodeOne({ deployment, prices }: V4LensContracts, tokenId: bigint): Hex {
   const { positionManager, poolManager } = deployment
   return encodeCall(ONE, tokenId, positionManager, poolManager, encodePriceSources(prices))
 }
 
-/** What the position manager's address is: a contract may not stand yet, or not answer. */
+/** State of the position manager's address: without code yet, answering, or not answering. */
 const MANAGER_STATES = ['absent', 'answers', 'silent'] as const
 
 const BROKEN_PARTS = [undefined, 'position', 'pool'] as const
@@ -49,16 +49,16 @@ const BROKEN_PARTS = [undefined, 'position', 'pool'] as const
 /** The part of a position that could not be read. */
 export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
 
-/** One pool; tokens are places in the read's list of tokens. */
+/** One pool; its tokens are indexes of the read's list of tokens. */
 export type RawV4Pool = ReturnType<typeof readPool>
 
-/** One position; `pool` is the place of its pool in the read's list. */
+/** One position; `pool` is the index of its pool in the read's list. */
 export type RawV4Position = ReturnType<typeof readPosition>
 
-/** What a list needs to sort and count a position. */
+/** The part of a position that sorting and counting a list need. */
 type RawV4Brief = Pick<RawV4Position, 'tokenId' | 'pool' | 'liquidity'>
 
-/** A position of a list, of which few are shown: the rest of it is decoded when it is asked for. */
+/** A position of a list, decoded in full on demand because few of a list are shown. */
 export interface RawV4Listed extends RawV4Brief {
   whole(): RawV4Position
 }
@@ -72,16 +72,16 @@ interface BrokenPosition {
 /** One answer of the lens. */
 export interface RawRead<Position extends RawV4Brief = RawV4Position> {
   readonly block: Block
-  /** Ids of the question that the answer covers. */
+  /** Number of requested ids that the answer covers. */
   readonly taken: number
   readonly manager: (typeof MANAGER_STATES)[number]
-  /** How many positions the manager says that the wallet owns; 0 if only one id was asked about. */
+  /** The wallet's balance by the manager; 0 if a single id was requested. */
   readonly balance: bigint
   readonly tokens: readonly RawPricedToken[]
   readonly pools: readonly RawV4Pool[]
   readonly positions: readonly Position[]
   readonly broken: readonly BrokenPosition[]
-  /** Of the one position that was asked about; undefined if it does not exist, or for a list. */
+  /** Owner of the single requested position; undefined if it does not exist, and for a list. */
   readonly owner: Address | undefined
 }
 
@@ -89,31 +89,34 @@ export interface RawRead<Position extends RawV4Brief = RawV4Position> {
 const STEP_RECORDS = 200
 
 /**
- * Decodes the lens' answer about some ids, of which it names places. The head of `lens.sol` describes its layout. Throws
- * `UpstreamError` for any other.
+ * Decodes the lens' answer about `ids`, which it names by index. The head of `lens.sol` describes the layout. Throws
+ * `UpstreamError` for any other layout.
  */
 export function decodeLens(answer: Hex, ids: readonly bigint[]): Steps<RawRead> {
   return decode(answer, ids, readPosition)
 }
 
-/** The same of a list. */
+/** Decodes the lens' answer as a list, whose positions are decoded in full on demand. Throws as `decodeLens`. */
 export function* decodeList(answer: Hex, ids: readonly bigint[]): Steps<RawRead<RawV4Listed>> {
   const records = createLazyRecords(answer)
-  const list = yield* decode(answer, ids, (from, { isOpen, idAt }): RawV4Listed => {
-    const start = from.place()
-    const brief = readBrief(from, { isOpen, idAt })
-    return { ...brief, whole: records.keep(start, from.place(), (record) => readPosition(record, { isOpen, idAt })) }
+  const list = yield* decode(answer, ids, (from, { isOpen, getId }): RawV4Listed => {
+    const start = from.getPosition()
+    const brief = readBrief(from, { isOpen, getId })
+    return {
+      ...brief,
+      whole: records.keep(start, from.getPosition(), (record) => readPosition(record, { isOpen, getId })),
+    }
   })
   records.join()
   return list
 }
 
-/** How the record of a position is read. */
+/** Context of decoding the record of a position. */
 interface PositionRecord {
-  /** With liquidity. */
+  /** True with liquidity. */
   readonly isOpen: boolean
-  /** The id at a place of the question. */
-  readonly idAt: (place: number) => bigint
+  /** Returns the requested id at an index. */
+  readonly getId: (index: number) => bigint
 }
 
 function* decode<Position extends RawV4Brief>(
@@ -129,9 +132,9 @@ function* decode<Position extends RawV4Brief>(
   const pools: RawV4Pool[] = []
   const positions: Position[] = []
   const broken: BrokenPosition[] = []
-  const idAt = (place: number): bigint => {
-    const id = place < taken ? ids[place] : undefined
-    if (id === undefined) throw new UpstreamError('Cannot decode the lens: it answers about an id that it did not take')
+  const getId = (index: number): bigint => {
+    const id = index < taken ? ids[index] : undefined
+    if (id === undefined) throw new UpstreamError('Cannot decode the lens: a record refers to an id that was not taken')
     return id
   }
   let owner: Address | undefined
@@ -141,12 +144,12 @@ function* decode<Position extends RawV4Brief>(
     if (tag === 0) isOver = true
     else if (tag === 1) tokens.push(readPricedToken(from))
     else if (tag === 2) pools.push(readPool(from))
-    else if (tag === 3) broken.push(readBroken(from, idAt))
-    else if (tag === 4 || tag === 5) positions.push(read(from, { isOpen: tag === 4, idAt }))
+    else if (tag === 3) broken.push(readBroken(from, getId))
+    else if (tag === 4 || tag === 5) positions.push(read(from, { isOpen: tag === 4, getId }))
     else if (tag === 6) owner = from.address()
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
-  if (!from.atEnd()) throw new UpstreamError('Cannot decode the lens: it goes on behind its end')
+  if (!from.isAtEnd()) throw new UpstreamError('Cannot decode the lens: bytes follow the end record')
   return { block, taken, manager, balance, tokens, pools, positions, broken, owner }
 }
 
@@ -156,30 +159,30 @@ function readPool(from: LensCursor) {
     id: from.hex(32),
     token0: from.number(2),
     token1: from.number(2),
-    /** Of the key, hundredths of a bip; 0x800000 says that the hook sets it. */
+    /** Fee in the key, hundredths of a bip; 0x800000 if the hook sets it. */
     keyFee: from.number(3),
     tickSpacing: readTick(from),
     hooks: from.address(),
     sqrtPriceX96: from.uint(20),
     tick: readTick(from),
-    /** Two times 12 bits: hundredths of a bip for swaps of token1, and of token0 (the lower bits). */
+    /** Two fees of 12 bits, hundredths of a bip: for swaps of token1, and of token0 (the lower bits). */
     protocolFee: from.number(3),
-    /** In force, hundredths of a bip. */
+    /** Fee in force, hundredths of a bip. */
     fee: from.number(3),
     global: readGrowth(from),
   }
 }
 
-function readBroken(from: LensCursor, idAt: PositionRecord['idAt']): BrokenPosition {
-  const tokenId = idAt(from.number(2))
+function readBroken(from: LensCursor, getId: PositionRecord['getId']): BrokenPosition {
+  const tokenId = getId(from.number(2))
   const part = BROKEN_PARTS[from.number(1)]
   if (part === undefined) throw new UpstreamError('Cannot decode the lens: unknown failure')
   return { tokenId, part }
 }
 
-function readPosition(from: LensCursor, { isOpen, idAt }: PositionRecord) {
+function readPosition(from: LensCursor, { isOpen, getId }: PositionRecord) {
   return {
-    tokenId: idAt(from.number(2)),
+    tokenId: getId(from.number(2)),
     pool: from.number(2),
     tickLower: readTick(from),
     tickUpper: readTick(from),
@@ -188,9 +191,9 @@ function readPosition(from: LensCursor, { isOpen, idAt }: PositionRecord) {
   }
 }
 
-/** What a list needs of the same record; the rest is passed over. */
-function readBrief(from: LensCursor, { isOpen, idAt }: PositionRecord): RawV4Brief {
-  const [tokenId, pool] = [idAt(from.number(2)), from.number(2)]
+/** Decodes the part of a position's record that a list needs, and skips the rest. */
+function readBrief(from: LensCursor, { isOpen, getId }: PositionRecord): RawV4Brief {
+  const [tokenId, pool] = [getId(from.number(2)), from.number(2)]
   from.skip(3 + 3)
   const liquidity = isOpen ? from.uint(16) : 0n
   if (isOpen) from.skip(3 * 64)
@@ -199,9 +202,9 @@ function readBrief(from: LensCursor, { isOpen, idAt }: PositionRecord): RawV4Bri
 
 function readGrowths(from: LensCursor) {
   return {
-    /** Within the range, when the position was last changed. */
+    /** Growth within the range at the position's last change. */
     insideLast: readGrowth(from),
-    /** Outside of it, at both ends. */
+    /** Growth outside of the range, at both ends. */
     lower: readGrowth(from),
     upper: readGrowth(from),
   }

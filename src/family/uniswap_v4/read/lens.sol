@@ -20,7 +20,7 @@ interface IPoolManager {
 ///
 /// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it. It is the header of `page.sol`, where
 /// taken counts ids of the question, then u8 what the position manager is (0 no code, 1 it answered, 2 silent), u256 how
-/// many positions it says that the wallet owns, and records:
+/// many positions the wallet owns by its `balanceOf`, and records:
 ///
 ///   1 token   as in `positions.sol`; the native token is the zero address
 ///   2 pool    bytes32 id, u16 token0, u16 token1, u24 fee of the key, i24 tickSpacing, address hooks, u160 sqrtPriceX96,
@@ -66,7 +66,7 @@ contract Lens is Positions {
         uint256 words;
     }
 
-    /// Those of these ids that the wallet owns, in their order. Each has `idBytes`.
+    /// Writes those of the ids that the wallet owns, in their order. Each id has `idBytes` bytes.
     function list(
         address wallet,
         bytes calldata ids,
@@ -87,7 +87,7 @@ contract Lens is Positions {
         end(page);
     }
 
-    /// Writes what the wallet owns; returns how many ids are done. Whatever is done for every id goes without checks.
+    /// Writes the positions that the wallet owns; returns the number of ids done. The work of each id is unchecked.
     function positionsOf(
         Page memory page,
         Asked memory asked,
@@ -109,7 +109,7 @@ contract Lens is Positions {
         }
     }
 
-    /// The position of one id, whoever owns it; no record if nobody does.
+    /// Writes the position of one id, of any owner; no record without an owner.
     function one(uint256 id, Managers calldata managers, PriceSources calldata prices) external view {
         (Page memory page, Asked memory asked) = open(managers, 1);
         begin(page);
@@ -136,12 +136,12 @@ contract Lens is Positions {
         put(page, answered ? 1 : asked.positions.code.length == 0 ? 0 : 2, 1);
     }
 
-    /// 0 if nobody owns it.
+    /// Owner of an id; 0 without one.
     function ownerOf(Asked memory asked, uint256 id) private view returns (uint256) {
         return askWord(asked.positions, IPositionManager.ownerOf.selector, id);
     }
 
-    /// What a contract answers to a question about an id; 0 if it does not. This is done twice for every position.
+    /// A contract's answer to a call with an id; 0 if it does not answer. Every position needs two such calls.
     function askWord(address target, bytes4 selector, uint256 id) private view returns (uint256 value) {
         assembly ("memory-safe") {
             mstore(0, selector)

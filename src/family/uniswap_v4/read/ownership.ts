@@ -6,13 +6,13 @@ import { createLru } from '../../../lib/lru.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { OwnedRead } from './queries.ts'
 
-/** Wallets whose ids are remembered, and how many ids that is together. */
+/** Most wallets whose ids are cached, and most ids in all. */
 const WALLETS_MAX = 20_000
 const IDS_MAX = 500_000
-/** Another endpoint or the next block may tell otherwise. */
+/** Another endpoint or the next block may give all positions. */
 const RETRY_SEC = 5
 
-/** Whose positions, and where. */
+/** A wallet and the deployment that its positions are read from. */
 export interface WalletTarget {
   readonly wallet: Address
   readonly client: FinanceClient
@@ -20,59 +20,59 @@ export interface WalletTarget {
 }
 
 /**
- * Finds ids, each once, among which are all that a wallet owns at a block. Throws `PendingError` until they are known,
- * with the progress.
+ * Finds distinct ids that include all that a wallet owns at a block. Throws `PendingError` with the progress until they
+ * are known.
  */
-export type FindOwnedIds = (asked: WalletTarget, block: PinnedBlock, signal: AbortSignal) => Promise<readonly bigint[]>
+export type FindOwnedIds = (target: WalletTarget, block: PinnedBlock, signal: AbortSignal) => Promise<readonly bigint[]>
 
-/** The same, and how many positions are looked for. */
-interface AskedWallet extends WalletTarget {
+/** A wallet, and the most positions to read. */
+interface OwnedQuery extends WalletTarget {
   readonly positionsMax: number
 }
 
-/** How a wallet is read: which of some ids it owns, at the block given or else at the newest. */
+/** Reads which of some ids a wallet owns, at the given block or else at the newest. */
 interface WalletReading {
   readonly block: PinnedBlock | undefined
   readonly read: (ids: readonly bigint[], block: PinnedBlock | undefined) => Promise<OwnedRead>
-  /** The newest block, for readings that must see one. */
+  /** Reads the newest block, for reads that must share one. */
   readonly pin: () => Promise<PinnedBlock>
 }
 
 /**
- * Reads all positions of a wallet, or the reading that shows that they are more than `positionsMax`: in one reading if
- * they are as remembered. They are proved by their number, which the manager says in the same call. Throws
- * `UnavailableError` naming the check `ownership` if fewer are found, else as `FindOwnedIds` and as the reading.
+ * Reads all positions of a wallet, or a read whose balance exceeds `positionsMax`; takes one read if the cached ids are
+ * current. The list is complete if it has as many ids as the balance that the manager returns in the same call. Throws
+ * `UnavailableError` naming the check `ownership` if ids are missing, else as `FindOwnedIds` and the read.
  */
-export type ReadAllOwned = (asked: AskedWallet, reading: WalletReading, signal: AbortSignal) => Promise<OwnedRead>
+export type ReadAllOwned = (query: OwnedQuery, reading: WalletReading, signal: AbortSignal) => Promise<OwnedRead>
 
-/** Makes a reader that remembers which positions wallets have. */
+/** Creates a reader that caches the ids of wallets' positions. */
 export function createOwnershipReader(find: FindOwnedIds): ReadAllOwned {
-  const remembered = createLru<readonly bigint[]>({
+  const idCache = createLru<readonly bigint[]>({
     entriesMax: WALLETS_MAX,
     weightMax: IDS_MAX,
-    weightOf: ({ length }) => length,
+    getWeight: ({ length }) => length,
   })
 
-  return async (asked, { block, read, pin }, signal) => {
-    const { wallet, client, deployment, positionsMax } = asked
+  return async (query, { block, read, pin }, signal) => {
+    const { wallet, client, deployment, positionsMax } = query
     const key = `${client.chain.id}:${deployment.positionManager}:${wallet}`
-    const known = await read(remembered.get(key) ?? [], block)
-    if (isWhole(known, positionsMax)) return known
+    const cachedRead = await read(idCache.get(key) ?? [], block)
+    if (isComplete(cachedRead, positionsMax)) return cachedRead
     const pinned = block ?? (await pin())
-    const found = await read(await find(asked, pinned, signal), pinned)
-    if (!isWhole(found, positionsMax)) throw notOwned(asked, found)
-    // What was so in the past says little about now.
-    if (block === undefined && found.balance <= BigInt(positionsMax)) remembered.set(key, found.owned)
-    return found
+    const ownedRead = await read(await find(query, pinned, signal), pinned)
+    if (!isComplete(ownedRead, positionsMax)) throw ownershipError(query, ownedRead)
+    // Ids of a past block are no help for the newest one.
+    if (block === undefined && ownedRead.balance <= BigInt(positionsMax)) idCache.set(key, ownedRead.owned)
+    return ownedRead
   }
 }
 
-/** Whether these are all positions, or so many that none are listed. */
-function isWhole({ balance, owned }: OwnedRead, positionsMax: number): boolean {
+/** Whether the read has all positions, or too many to list. */
+function isComplete({ balance, owned }: OwnedRead, positionsMax: number): boolean {
   return balance > BigInt(positionsMax) || BigInt(owned.length) === balance
 }
 
-function notOwned({ wallet, client: { chain }, deployment }: WalletTarget, { balance, owned }: OwnedRead) {
+function ownershipError({ wallet, client: { chain }, deployment }: WalletTarget, { balance, owned }: OwnedRead) {
   return new UnavailableError(
     `Cannot list the positions of ${wallet} on chain ${chain.id} (${chain.name}): check "ownership" failed, manager ` +
       `${deployment.positionManager} says that it owns ${balance}, and ${owned.length} were found`,

@@ -8,7 +8,7 @@ import {
 } from '../../../finance/liquidity/list/classify.ts'
 import { priceParts } from '../../../finance/liquidity/list/priced_parts.ts'
 import { computePrices, type PricedToken } from '../../../finance/liquidity/priced_token.ts'
-import { nativeToken } from '../../../finance/token/native_token.ts'
+import { toNativeToken } from '../../../finance/token/native_token.ts'
 import type { FilteredToken, SpamFilter } from '../../../finance/token/spam_filter.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
 import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
@@ -17,7 +17,7 @@ import type { Withdrawal } from '../math/figures.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { RawRead, RawV4Listed, RawV4Pool, RawV4Position } from './abi.ts'
 
-/** What a list needs to sort and count a position. */
+/** The part of a position that sorting and counting a list need. */
 export interface BriefPosition {
   readonly chainId: number
   readonly tokenId: bigint
@@ -25,12 +25,12 @@ export interface BriefPosition {
   readonly pool: V4Pool
 }
 
-/** A position of a list. Most lists are longer than the page that is shown. */
+/** A position of a list, decoded in full on demand: most lists are longer than the page that is shown. */
 export interface ListedPosition extends BriefPosition {
   whole(): Position
 }
 
-/** A position and everything that its figures depend on, at one block. */
+/** A position with all inputs of its figures, at one block. */
 export interface Position extends BriefPosition, Omit<RawV4Position, keyof BriefPosition> {
   readonly deployment: UniswapV4Deployment
   readonly owner: Address
@@ -41,80 +41,91 @@ export interface Position extends BriefPosition, Omit<RawV4Position, keyof Brief
   readonly spam?: string
 }
 
-/** A pool as it is at that block, with what its key says beside the tokens. */
+/** A pool at that block, with the fields of its key except the tokens. */
 export type V4Pool = Omit<RawV4Pool, 'token0' | 'token1'>
 
-/** A position with what a complete withdrawal pays, if its pool's hook sees withdrawals. */
+/** A position with the amounts that a complete withdrawal pays, if withdrawals call its pool's hook. */
 export interface FullPosition {
   readonly position: Position
   readonly withdrawal: Withdrawal | undefined
 }
 
-/** What a reading of one chain means. Its positions are by id, ascending. */
+/** The interpreted read of one chain. Its positions are sorted by id, ascending. */
 export interface ChainRead<Listed extends BriefPosition = Position> extends ClassifiedPositions<Listed> {
   readonly block: Block
-  /** Complete withdrawals that were executed in the same call, by id; absent if none were. */
+  /** Complete withdrawals executed in the same call, by id; absent if there were none. */
   readonly withdrawals?: ReadonlyMap<bigint, Withdrawal>
 }
 
 interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployment: UniswapV4Deployment
-  readonly judge: SpamFilter['judge']
-  /** `included` if positions are answered even if their tokens are spam. */
+  readonly classifyToken: SpamFilter['classify']
+  /** `included` lists positions even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
   readonly owner: Address
 }
 
-const BROKEN_BECAUSE = {
+const BROKEN_REASONS = {
   position: 'the manager does not answer about it',
   pool: 'its pool does not answer',
 } as const
 
 /** Interprets a reading: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
 export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
-  const { make } = makerOf(read, options)
-  return yield* sortAll(read, options, make)
+  const { make } = createPositionFactory(read, options)
+  return yield* classifyAll(read, options, make)
 }
 
-/** The same of a list, whose positions are made when they are shown. */
+/** Interprets a list, whose positions are decoded in full when they are shown. */
 export function* interpretList(
   list: RawRead<RawV4Listed>,
   options: InterpretOptions,
 ): Steps<ChainRead<ListedPosition>> {
-  const { make, partsOf } = makerOf(list, options)
+  const { make, partsOf: getParts } = createPositionFactory(list, options)
   const { id: chainId } = options.chain
-  return yield* sortAll(list, options, (raw, parts): ListedPosition => {
+  return yield* classifyAll(list, options, (raw, parts): ListedPosition => {
     const { tokenId, liquidity } = raw
-    return { chainId, tokenId, liquidity, pool: partsOf(parts).pool, whole: () => make(raw.whole(), parts) }
+    return { chainId, tokenId, liquidity, pool: getParts(parts).pool, whole: () => make(raw.whole(), parts) }
   })
 }
 
-/** Makes positions of a reading. */
-function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployment, owner }: InterpretOptions) {
+/** Creates a factory of a read's positions. */
+function createPositionFactory(
+  read: Pick<RawRead, 'tokens' | 'block'>,
+  { chain, deployment, owner }: InterpretOptions,
+) {
   const prices = computePrices(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
-  const partsOf = priceParts(prices, ({ token0: _, token1: __, ...pool }: RawV4Pool): V4Pool => pool)
+  const getParts = priceParts(prices, ({ token0: _, token1: __, ...pool }: RawV4Pool): V4Pool => pool)
   const make = (raw: RawV4Position, parts: PositionParts<RawV4Pool>): Position => {
     const { spam } = parts
-    const found = { ...raw, ...partsOf(parts), chainId: chain.id, deployment, owner }
-    return spam === undefined ? found : { ...found, spam }
+    const position = { ...raw, ...getParts(parts), chainId: chain.id, deployment, owner }
+    return spam === undefined ? position : { ...position, spam }
   }
-  return { make, partsOf }
+  return { make, partsOf: getParts }
 }
 
-function* sortAll<Raw extends RawV4Listed | RawV4Position, Listed extends BriefPosition>(
+function* classifyAll<Raw extends RawV4Listed | RawV4Position, Listed extends BriefPosition>(
   read: RawRead<Raw>,
-  { deployment, judge, ...options }: InterpretOptions,
+  { deployment, classifyToken, ...options }: InterpretOptions,
   make: (raw: Raw, parts: PositionParts<RawV4Pool>) => Listed,
 ): Steps<ChainRead<Listed>> {
   const { chain } = options
-  const judgeAny = (raw: RawToken) => (raw.address === zeroAddress ? nativeOf(chain) : judge(raw, chain))
-  const becauseOf = ({ part }: (typeof read.broken)[number]) => BROKEN_BECAUSE[part]
-  const sorting = { ...options, judge: judgeAny, managerOf: () => deployment.positionManager, becauseOf }
-  const sorted = yield* classifyPositions(read, sorting, make)
+  const classifyAnyToken = (raw: RawToken) =>
+    raw.address === zeroAddress ? getNativeToken(chain) : classifyToken(raw, chain)
+  const getReason = ({ part }: (typeof read.broken)[number]) => BROKEN_REASONS[part]
+  const classifyOptions = {
+    ...options,
+    classifyToken: classifyAnyToken,
+    getManager: () => deployment.positionManager,
+    getReason,
+  }
+  const sorted = yield* classifyPositions(read, classifyOptions, make)
   const positions = yield* sortInSteps(sorted.positions, (a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   return { ...sorted, block: read.block, positions }
 }
 
-/** No contract says what it is. */
-const nativeOf = memoize((chain: FinanceChain): FilteredToken => ({ token: nativeToken(chain), spam: undefined }))
+/** Returns the native token, which no contract describes. */
+const getNativeToken = memoize(
+  (chain: FinanceChain): FilteredToken => ({ token: toNativeToken(chain), spam: undefined }),
+)

@@ -15,71 +15,72 @@ import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret, interpretList, type ListedPosition } from './position.ts'
 
 /**
- * Ids in one call: 500 positions take about 12 million gas, and nodes allow 50 million. A deployless call shares its gas
- * with the deployment, and the nodes that need one allow the least. The lens itself reads no more than 512.
+ * Ids in one call: 500 positions take about 12 million gas, and nodes allow 50 million. A deployless call shares its
+ * gas with the deployment, and the nodes that need it allow the least. The lens itself reads at most 512.
  */
 const PAGE_SIZES = { override: 500, deployless: 40 } as const
-/** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
+/** Longest answer of one page, bytes. As hexadecimal text it is a quarter of the transport's limit. */
 const PAGE_BYTES_MAX = 1_000_000
 
-/** Where a chain's positions are read. It has one deployment. */
+/** A chain with one deployment whose positions are read. */
 export type UniswapV4Target = FamilyTarget<UniswapV4Deployment>
 
-/** The one deployment of a place. */
+/** Returns the one deployment of a target. Throws `Error` if it has none. */
 export function getDeployment({ client, deployments: [deployment] }: UniswapV4Target): UniswapV4Deployment {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Uniswap V4`)
   return deployment
 }
 
-/** The lens that answers. */
+/** The lens that reads positions. */
 export const LENS = { topic: 'uniswap_v4', runtime: LENS_RUNTIME } as const
 
-/** Where a question is asked, and what judges the tokens of its answer. */
+/** The chain and deployment of a lens query, and the filter of its tokens. */
 export interface V4LensQueryContext {
   readonly chain: FinanceChain
   readonly deployment: UniswapV4Deployment
-  readonly judge: SpamFilter['judge']
-  /** `included` if positions are answered even if their tokens are spam. */
+  readonly classifyToken: SpamFilter['classify']
+  /** `included` lists positions even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
 }
 
-/** Whose positions, by the ids that may be theirs. */
+/** A wallet, and ids that may be its positions. */
 interface WalletIds {
   readonly wallet: Address
-  /** Each once. */
+  /** Distinct ids. */
   readonly ids: readonly bigint[]
   /** If the wallet owns more, only some of them are read. */
   readonly positionsMax: number
 }
 
-/** Which of some ids a wallet owns, and how many positions it owns in all, at one block. */
+/** The ids that a wallet owns of those requested, and its balance, at one block. */
 export interface OwnedRead {
   readonly block: Block
-  /** How many the manager says that it owns. */
+  /** Number of positions that the wallet owns by the manager's `balanceOf`. */
   readonly balance: bigint
-  /** Those of the ids that it owns, unreadable ones included. */
+  /** Requested ids that the wallet owns, including unreadable ones. */
   readonly owned: readonly bigint[]
   readonly read: ChainRead<ListedPosition>
 }
 
 /**
- * Those of some ids that a wallet owns: one call at the newest block, or all pages at one pinned block. The wallet owns
- * no others if `owned` are as many as `balance`. Throws `ContractUnresponsiveError` if the manager does not answer, else as `readPages`.
+ * Reads those of some ids that a wallet owns: one call at the newest block, or all pages at one pinned block. The list
+ * is complete if `owned` has `balance` ids. Throws `ContractUnresponsiveError` if the manager does not answer, else as
+ * `readPages`.
  */
 export async function readOwned(
-  { way, call, ...paging }: LensAccess,
+  { mode, call, ...paging }: LensAccess,
   { wallet, ids, positionsMax }: WalletIds,
-  { chain, deployment, judge, spam }: V4LensQueryContext,
+  { chain, deployment, classifyToken, spam }: V4LensQueryContext,
 ): Promise<OwnedRead> {
   const subject = { deployment, prices: getPriceSources(chain) }
   const pages = await readPages<RawRead<RawV4Listed>>({
     ...paging,
-    pageSize: PAGE_SIZES[way],
+    pageSize: PAGE_SIZES[mode],
     countMin: Math.min(ids.length, positionsMax),
     async read({ start, end, block }) {
-      const asked = ids.slice(start, end)
-      const data = encodeList(subject, { wallet, ids: asked, bytesMax: PAGE_BYTES_MAX })
-      return await runCooperatively(decodeList(await call({ data, block, isLight: start === 0 }), asked))
+      const pageIds = ids.slice(start, end)
+      const data = encodeList(subject, { wallet, ids: pageIds, bytesMax: PAGE_BYTES_MAX })
+      return await runCooperatively(decodeList(await call({ data, block, isLight: start === 0 }), pageIds))
     },
     count: ({ taken, balance }) => (balance > BigInt(positionsMax) ? taken : ids.length),
   })
@@ -91,15 +92,15 @@ export async function readOwned(
     block: read.block,
     balance: read.balance,
     owned,
-    read: await runCooperatively(interpretList(read, { chain, deployment, judge, spam, owner: wallet })),
+    read: await runCooperatively(interpretList(read, { chain, deployment, classifyToken, spam, owner: wallet })),
   }
 }
 
-/** The position of one id, spam included, in one call. Throws `ContractUnresponsiveError` if the manager does not answer. */
+/** Reads the position of one id, spam included, in one call. Throws `ContractUnresponsiveError` as `readOwned`. */
 export async function readSingle(
   { call, at, observeBlock }: LensAccess,
   tokenId: bigint,
-  { chain, deployment, judge }: Omit<V4LensQueryContext, 'spam'>,
+  { chain, deployment, classifyToken }: Omit<V4LensQueryContext, 'spam'>,
 ): Promise<ChainRead> {
   const subject = { deployment, prices: getPriceSources(chain) }
   const data = encodeOne(subject, tokenId)
@@ -107,10 +108,10 @@ export async function readSingle(
   observeBlock(read.block)
   checkManager(read, { deployment, isPast: at !== undefined })
   const owner = read.owner ?? zeroAddress
-  return await runCooperatively(interpret(read, { chain, deployment, judge, spam: 'included', owner }))
+  return await runCooperatively(interpret(read, { chain, deployment, classifyToken, spam: 'included', owner }))
 }
 
-/** Throws if the manager does not answer. In the past it may not have stood yet. */
+/** Throws `ContractUnresponsiveError` if the manager does not answer; at a past block it may not be deployed yet. */
 function checkManager(
   { manager }: Pick<RawRead, 'manager'>,
   { deployment, isPast }: { readonly deployment: UniswapV4Deployment; readonly isPast: boolean },

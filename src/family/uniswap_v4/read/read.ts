@@ -27,44 +27,44 @@ import type { BriefPosition, ChainRead, FullPosition, ListedPosition, Position }
 import { getDeployment, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Target } from './queries.ts'
 import { executeWithdrawals, readCompleteWithdrawals } from './withdrawals.ts'
 
-/** Most positions of one wallet on one chain. A longer list is refused, not cut. */
+/** Most positions of one wallet on one chain. A longer list is refused, not truncated. */
 const LIST_MAX = 2_000
-/** Withdrawals that one call executes, and for how many wallets it is remembered which they are. */
+/** Withdrawals that one call executes, and most wallets whose withdrawals to execute are cached. */
 const HOOKED_MAX = 25
 const HOOKED_WALLETS_MAX = 5_000
 /** Reads positions, each chain at one block. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, UniswapV4Target>
+  readonly targets: ReadonlyMap<number, UniswapV4Target>
   readonly past: HistoricalTargets<UniswapV4Deployment>
   readonly readAllOwned: ReadAllOwned
   /**
-   * All positions of a wallet on the places given, which are asked at the same time. If one place fails, throws
-   * `UnavailableError` that names the chain, or the check `ownership`; `PendingError` until it is known which they are;
-   * `ListTooLongError` if they are more than 2,000 on one chain.
+   * Reads all positions of a wallet on the given targets, in parallel. Throws `UnavailableError` that names the chain
+   * if one target fails, or the check `ownership`; `PendingError` until the wallet's ids are known; `ListTooLongError`
+   * for more than 2,000 positions on one chain.
    */
-  readWallet(wallet: Address, options: ReadWalletFrom): Promise<WithExpiry<ChainRead<ListedPosition>>[]>
-  /** The positions of one id on the places given, spam included. Throws `UnavailableError`. */
-  readOne(tokenId: bigint, options: ReadFrom): Promise<WithExpiry<ChainRead>[]>
+  readWallet(wallet: Address, options: ReadWalletOptions): Promise<WithExpiry<ChainRead<ListedPosition>>[]>
+  /** Reads the positions of one id on the given targets, spam included. Throws `UnavailableError`. */
+  readOne(tokenId: bigint, options: ReadOneOptions): Promise<WithExpiry<ChainRead>[]>
   /**
-   * Positions in their order with all that their figures need: prices by pools for tokens that nobody else prices, and
-   * executed withdrawals if hooks see them. Fails like `readOne`.
+   * Completes positions, in their order, with the inputs of their figures: prices by pools for tokens without another
+   * source, and executed withdrawals if hooks are called by them. Throws as `readOne`.
    */
-  readFull(positions: readonly Position[], at: ReadAt): Promise<readonly FullPosition[]>
+  readFull(positions: readonly Position[], at: ReadFullContext): Promise<readonly FullPosition[]>
 }
 
-/** Where and when positions are read, and until when anyone waits. */
-type ReadFrom = Omit<TargetReads<UniswapV4Deployment>, 'reads'>
+/** The targets to read, and the caller's signal. */
+type ReadOneOptions = Omit<TargetReads<UniswapV4Deployment>, 'reads'>
 
-interface ReadWalletFrom extends ReadFrom {
-  /** Executes withdrawals in the same call if hooks are known to see them. @default {false} */
+interface ReadWalletOptions extends ReadOneOptions {
+  /** Executes withdrawals in the same call if hooks are known to be called by them. @default {false} */
   readonly full?: boolean
 }
 
-/** The same with the readings. */
-type ReadAt = TargetReads<UniswapV4Deployment, Pick<ChainRead<BriefPosition>, 'block' | 'withdrawals'>>
+/** The targets with their reads. */
+type ReadFullContext = TargetReads<UniswapV4Deployment, Pick<ChainRead<BriefPosition>, 'block' | 'withdrawals'>>
 
-/** Makes a reader over the chains that are configured and have deployments. */
+/** Creates a reader over the chains that are configured and have deployments. */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, UniswapV4Deployment>
@@ -73,37 +73,37 @@ export function createPositionReader(options: {
 }): PositionReader {
   const { clients, find, clock } = options
   const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
-  const { judge } = createSpamFilter()
+  const { classify: classifyToken } = createSpamFilter()
   const readAllOwned = createOwnershipReader(find)
   const { lists, singles } = createReadingCaches<ChainRead<ListedPosition>, ChainRead>(clock)
-  /** Positions of wallets whose withdrawals must be executed to be known, as they were last read. */
+  /** Ids of each wallet's positions that need an executed withdrawal, by the last read. */
   const hooked = createLru<readonly bigint[]>({ entriesMax: HOOKED_WALLETS_MAX })
 
-  const ask = <Answer>(
-    place: UniswapV4Target,
+  const readTarget = <Answer>(
+    target: UniswapV4Target,
     read: LensReading<Answer>['read'],
     signal: AbortSignal,
-  ): Promise<Answer> => readTargetByLens(place, { ...LENS, clock, read }, signal)
+  ): Promise<Answer> => readTargetByLens(target, { ...LENS, clock, read }, signal)
 
-  /** The same, with withdrawals of positions that are known to need it, in one call. */
-  function askFull(
-    place: UniswapV4Target,
-    asked: {
+  /** Reads a wallet together with the withdrawals of positions that are known to need one, in one call. */
+  function readWithWithdrawals(
+    target: UniswapV4Target,
+    query: {
       readonly read: (lens: LensAccess) => Promise<OwnedRead>
-      readonly seen: readonly bigint[]
+      readonly hookedIds: readonly bigint[]
       readonly wallet: Address
     },
     signal: AbortSignal,
   ): Promise<OwnedRead> {
-    const { client, block: at } = place
+    const { client, block: at } = target
     const chainId = client.chain.id
-    const question = { owner: asked.wallet, ids: asked.seen, deployment: getDeployment(place), block: at }
-    const lens = { ...LENS, chainId, at, clock, read: asked.read }
-    const limits = { ...getReadLimits(place, signal), together: true }
+    const withdrawalQuery = { owner: query.wallet, ids: query.hookedIds, deployment: getDeployment(target), block: at }
+    const lens = { ...LENS, chainId, at, clock, read: query.read }
+    const limits = { ...getReadLimits(target, signal), isBundled: true }
     return client.read(async (endpoint, within) => {
       const [owned, { block, byId }] = await Promise.all([
         readByLens(endpoint, lens, within),
-        executeWithdrawals({ endpoint, chainId, clock }, question, within),
+        executeWithdrawals({ endpoint, chainId, clock }, withdrawalQuery, within),
       ])
       if (block !== undefined && !isSameBlock(block, owned.block)) return owned
       return { ...owned, read: { ...owned.read, withdrawals: byId } }
@@ -111,35 +111,40 @@ export function createPositionReader(options: {
   }
 
   function remember(key: string, { positions }: ChainRead<BriefPosition>): void {
-    const seen = positions.filter(needsWithdrawal).map(({ tokenId }) => tokenId)
-    if (seen.length > 0 && seen.length <= HOOKED_MAX) hooked.set(key, seen)
+    const hookedIds = positions.filter(needsWithdrawal).map(({ tokenId }) => tokenId)
+    if (hookedIds.length > 0 && hookedIds.length <= HOOKED_MAX) hooked.set(key, hookedIds)
     else hooked.delete(key)
   }
 
   async function readList(
     { wallet, full }: { readonly wallet: Address; readonly full: boolean },
-    place: UniswapV4Target,
+    target: UniswapV4Target,
     signal: AbortSignal,
   ): Promise<ChainRead<ListedPosition>> {
-    const { client, block } = place
-    const asked = { chain: client.chain, deployment: getDeployment(place), judge, spam: 'apart' } as const
+    const { client, block } = target
+    const lensContext = {
+      chain: client.chain,
+      deployment: getDeployment(target),
+      classifyToken,
+      spam: 'apart',
+    } as const
     const key = `${client.chain.id}:${wallet}`
     const { balance, read } = await readAllOwned(
-      { wallet, client, deployment: asked.deployment, positionsMax: LIST_MAX },
+      { wallet, client, deployment: lensContext.deployment, positionsMax: LIST_MAX },
       {
         block,
         read: (ids, at) => {
-          const there = { ...place, ...(at && { block: at }) }
-          const question = { wallet, ids, positionsMax: LIST_MAX }
-          const read = (lens: LensAccess) => readOwned(lens, question, asked)
-          const seen = full ? hooked.get(key) : undefined
-          if (seen === undefined) return ask(there, read, signal)
-          return askFull(there, { read, seen, wallet }, signal)
+          const pinnedTarget = { ...target, ...(at && { block: at }) }
+          const query = { wallet, ids, positionsMax: LIST_MAX }
+          const read = (lens: LensAccess) => readOwned(lens, query, lensContext)
+          const hookedIds = full ? hooked.get(key) : undefined
+          if (hookedIds === undefined) return readTarget(pinnedTarget, read, signal)
+          return readWithWithdrawals(pinnedTarget, { read, hookedIds, wallet }, signal)
         },
         pin: () =>
           client.read(
             (endpoint, within) => readLatestBlock(endpoint, client.chain.id, within),
-            getReadLimits(place, signal),
+            getReadLimits(target, signal),
           ),
       },
       signal,
@@ -149,14 +154,14 @@ export function createPositionReader(options: {
     return read
   }
 
-  async function withdrawals(positions: readonly Position[], at: ReadAt) {
-    const seen = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
-    const paid = await forEachChain(seen, at, ({ positions: here, place, read }, signal) => {
+  async function readHookedWithdrawals(positions: readonly Position[], at: ReadFullContext) {
+    const hookedPositions = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
+    const paid = await forEachChain(hookedPositions, at, ({ positions: chainPositions, target, read }, signal) => {
       const { block, withdrawals: known = new Map() } = read
-      const where = { block, known, chainId: block.chainId, clock }
-      const limits = getReadLimits(place, signal)
-      return place.client.read(
-        (endpoint, within) => readCompleteWithdrawals(here, { endpoint, ...where }, within),
+      const context = { block, known, chainId: block.chainId, clock }
+      const limits = getReadLimits(target, signal)
+      return target.client.read(
+        (endpoint, within) => readCompleteWithdrawals(chainPositions, { endpoint, ...context }, within),
         limits,
       )
     })
@@ -165,37 +170,40 @@ export function createPositionReader(options: {
 
   return {
     readAllOwned,
-    places: createTargets(clients, deployments),
+    targets: createTargets(clients, deployments),
     past: createHistoricalTargets<UniswapV4Deployment>({
       name: 'Uniswap V4',
       clock,
-      contractOf: ({ positionManager }) => positionManager,
-      isAskedEarly: true,
+      getContract: ({ positionManager }) => positionManager,
+      canReadBeforeDeployment: true,
     }),
-    readWallet(wallet, { places, full = false, signal }) {
-      const tasks = places.map((place) => (shared: AbortSignal) => {
-        const read = (all: AbortSignal) => readList({ wallet, full }, place, all)
-        return lists.reuse({ ...keptAs(`wallet:${wallet.toLowerCase()}:${full}`, place), read }, shared)
+    readWallet(wallet, { targets, full = false, signal }) {
+      const tasks = targets.map((target) => (shared: AbortSignal) => {
+        const read = (all: AbortSignal) => readList({ wallet, full }, target, all)
+        return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${full}`, target), read }, shared)
       })
       return allOrAbort(tasks, signal)
     },
-    readOne(tokenId, { places, signal }) {
-      const tasks = places.map((place) => (shared: AbortSignal) => {
-        const asked = { chain: place.client.chain, deployment: getDeployment(place), judge }
-        const read = (all: AbortSignal) => ask(place, (lens) => readSingle(lens, tokenId, asked), all)
-        return singles.reuse({ ...keptAs(`one:${tokenId}`, place), read }, shared)
+    readOne(tokenId, { targets, signal }) {
+      const tasks = targets.map((target) => (shared: AbortSignal) => {
+        const lensContext = { chain: target.client.chain, deployment: getDeployment(target), classifyToken }
+        const read = (all: AbortSignal) => readTarget(target, (lens) => readSingle(lens, tokenId, lensContext), all)
+        return singles.reuse({ ...toCacheKey(`one:${tokenId}`, target), read }, shared)
       })
       return allOrAbort(tasks, signal)
     },
     async readFull(positions, at) {
-      const pricing = { amountsOf: computeTotalHeld, clock }
-      const [priced, paid] = await Promise.all([addPoolPrices(positions, at, pricing), withdrawals(positions, at)])
+      const pricing = { getAmounts: computeTotalHeld, clock }
+      const [priced, paid] = await Promise.all([
+        addPoolPrices(positions, at, pricing),
+        readHookedWithdrawals(positions, at),
+      ])
       return positions.map((each, index) => ({ position: priced[index] ?? each, withdrawal: paid.get(each) }))
     },
   }
 }
 
-/** Under which chain and key the answer to a question is kept. */
-function keptAs(question: string, { client, block }: UniswapV4Target) {
-  return { chain: client.chain, key: `uniswap_v4:${block?.hash ?? ''}:${question}` }
+/** Returns the chain and key that a query's answer is cached under. */
+function toCacheKey(query: string, { client, block }: UniswapV4Target) {
+  return { chain: client.chain, key: `uniswap_v4:${block?.hash ?? ''}:${query}` }
 }

@@ -14,57 +14,57 @@ import {
   type Withdrawals,
 } from './withdrawal/withdrawal.ts'
 
-/** Where nothing is, no hook is called. */
+/** Withdrawal of a position without liquidity: it calls no hook and pays nothing. */
 const NOTHING: Withdrawal = { paid: { amount0: 0n, amount1: 0n } }
 
-/** Where withdrawals are executed. */
-interface WithdrawalPlace {
+/** The endpoint that executes withdrawals. */
+interface WithdrawalTarget {
   readonly endpoint: Endpoint
   readonly chainId: number
   readonly clock: Clock
 }
 
 /**
- * Executes withdrawals at a block that was read, or at the newest. All are `unsupported`, at no block, if the endpoint
- * does not override code. Throws as `readByLens`.
+ * Executes withdrawals at the given block, or at the newest. If the endpoint does not override code, all are
+ * `unsupported` and the block is undefined. Throws as `readByLens`.
  */
 export async function executeWithdrawals(
-  { endpoint, chainId, clock }: WithdrawalPlace,
-  asked: WithdrawalQuery,
+  { endpoint, chainId, clock }: WithdrawalTarget,
+  query: WithdrawalQuery,
   signal: AbortSignal,
 ): Promise<Withdrawals> {
-  const read = (lens: LensAccess) => readWithdrawals(lens, asked)
+  const read = (lens: LensAccess) => readWithdrawals(lens, query)
   try {
     return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, signal)
   } catch (error) {
     if (!(error instanceof RpcRefusedError || error instanceof LensUnsupportedError)) throw error
-    return { block: undefined, byId: new Map(asked.ids.map((id) => [id, UNSUPPORTED])) }
+    return { block: undefined, byId: new Map(query.ids.map((id) => [id, UNSUPPORTED])) }
   }
 }
 
 /**
- * What complete withdrawals of those positions pay whose hooks see that, by position, at the block that they were read at;
- * nothing is asked if there are none with liquidity that is not `known`. Throws as `executeWithdrawals`.
+ * Payouts of simulated full withdrawals, for positions whose hook runs on withdrawal, by position, at the block of
+ * their read. Sends no request if `known` has all that have liquidity. Throws as `executeWithdrawals`.
  */
 export async function readCompleteWithdrawals(
   positions: readonly Position[],
-  { block, known, ...place }: WithdrawalPlace & { readonly block: Block; readonly known: Withdrawals['byId'] },
+  { block, known, ...target }: WithdrawalTarget & { readonly block: Block; readonly known: Withdrawals['byId'] },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Position, Withdrawal>> {
-  const found = new Map<Position, Withdrawal>()
-  const open: Position[] = []
+  const withdrawals = new Map<Position, Withdrawal>()
+  const unexecuted: Position[] = []
   for (const position of positions) {
     const withdrawal = known.get(position.tokenId)
-    if (withdrawal !== undefined) found.set(position, withdrawal)
-    else if (needsWithdrawal(position)) open.push(position)
-    else if (mayChangeWithdrawal(position.pool.hooks)) found.set(position, NOTHING)
+    if (withdrawal !== undefined) withdrawals.set(position, withdrawal)
+    else if (needsWithdrawal(position)) unexecuted.push(position)
+    else if (mayChangeWithdrawal(position.pool.hooks)) withdrawals.set(position, NOTHING)
   }
-  for (const [owner, own] of groupBy(open, (position) => position.owner)) {
-    const [first] = own
+  for (const [owner, ownPositions] of groupBy(unexecuted, (position) => position.owner)) {
+    const [first] = ownPositions
     if (first === undefined) continue
-    const asked = { owner, ids: own.map(({ tokenId }) => tokenId), deployment: first.deployment }
-    const { byId } = await executeWithdrawals(place, { ...asked, block }, signal)
-    for (const position of own) found.set(position, byId.get(position.tokenId) ?? UNSUPPORTED)
+    const query = { owner, ids: ownPositions.map(({ tokenId }) => tokenId), deployment: first.deployment }
+    const { byId } = await executeWithdrawals(target, { ...query, block }, signal)
+    for (const position of ownPositions) withdrawals.set(position, byId.get(position.tokenId) ?? UNSUPPORTED)
   }
-  return found
+  return withdrawals
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { flattenPositions } from '../../../finance/liquidity/list/selection.ts'
-import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { configuredChainId, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { toListError } from '../../managed_targets.ts'
@@ -13,14 +13,14 @@ import { selectTargets, type V4RoutesOptions } from './targets.ts'
 
 const FAILED = { status: 'failed' } as const
 
-/** The list of a wallet's positions. */
-export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOptions): Route {
+/** Creates the route that lists a wallet's positions. */
+export function listRoute({ reader: getReader, histories, chainIds }: V4RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
       status: inactiveStatus,
       full: fullParameter,
-      chain_id: v.optional(chainIdIn(chainIds)),
+      chain_id: v.optional(configuredChainId(chainIds)),
       ...moment,
       page,
       limit,
@@ -39,16 +39,16 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
     output: listOutput,
     errors: [503],
     charge: POSITION_CHARGES.list,
-    async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
-      const reader = connected()
-      const moment = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
-      const list = await readAt(moment, async (places) => {
-        const reads = await reader.readWallet(wallet, { places, full, signal }).catch((error: unknown) => {
-          throw toListError(error, places)
+    async read({ wallet, status, full, page, limit, ...query }, { signal, untilMs }) {
+      const reader = getReader()
+      const reading = { targets: selectTargets(reader, query), moment: query, past: reader.past, signal }
+      const list = await readAt(reading, async (targets) => {
+        const reads = await reader.readWallet(wallet, { targets, full, signal }).catch((error: unknown) => {
+          throw toListError(error, targets)
         })
         const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         return {
-          places,
+          targets,
           reads,
           matching: matching.length,
           items: slicePage(matching, { page, limit }).map((each) => each.whole()),
@@ -57,13 +57,13 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
       if (!full) return { ...list, full: undefined }
       const [figures, pnls] = await Promise.all([
         reader.readFull(list.items, { ...list, signal }),
-        lives().outcomes(list, { signal, untilMs }),
+        histories().readOutcomes(list, { signal, untilMs }),
       ])
       return { ...list, full: figures.map((each, index) => ({ ...each, pnl: pnls[index] ?? FAILED })) }
     },
     count: ({ items }) => items.length,
-    // Profits come from histories, which grow while the block is the same.
-    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
+    // Profit and loss comes from histories, which grow while the block stays the same.
+    untilMs: ({ reads, full }, query) => (full === undefined && isNow(query) ? getEarliestExpiryMs(reads) : 0),
     present: ({ reads, matching, items, full }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { full: full?.[index], sqrtPrice: false })),
       pagination: createPagination({ page, limit, total: matching, url }),

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { selectOnlyPosition } from '../../../finance/liquidity/list/selection.ts'
 import { computePnlOutcome } from '../../../finance/liquidity/position_history/pnl_outcome.ts'
-import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
+import { configuredChainId, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
@@ -15,12 +15,12 @@ import { getManager, selectTargets, type V4RoutesOptions } from './targets.ts'
 
 const FAILED = { status: 'failed' } as const
 
-/** The state of one position. */
-export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOptions): Route {
+/** Creates the route of one position's state. */
+export function positionRoute({ reader: getReader, histories, chainIds }: V4RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       id: tokenId,
-      chain_id: v.optional(chainIdIn(chainIds)),
+      chain_id: v.optional(configuredChainId(chainIds)),
       manager_address: managerAddress,
       full: fullParameter,
       ...moment,
@@ -37,31 +37,31 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
     output: positionOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
     charge: POSITION_CHARGES.position,
-    async read({ id, full, ...asked }, { signal, stateAlone }) {
-      const reader = connected()
-      const from = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
-      const found = await readAt(from, async (places) => ({
-        places,
-        reads: await reader.readOne(id, { places, signal }),
+    async read({ id, full, ...query }, { signal, isStateOnly: stateAlone }) {
+      const reader = getReader()
+      const reading = { targets: selectTargets(reader, query), moment: query, past: reader.past, signal }
+      const match = await readAt(reading, async (targets) => ({
+        targets,
+        reads: await reader.readOne(id, { targets, signal }),
       }))
-      const position = selectOnlyPosition(found.reads, { id, managerOf: getManager })
+      const position = selectOnlyPosition(match.reads, { id, getManager })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
-      const here = toAsOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
-      if (!full) return { reads: found.reads, position, full: undefined, asOf: here }
-      const life = stateAlone ? undefined : await readHistoryIfPossible(lives(), { ...found, position }, signal)
-      const at = life === undefined ? found : { ...found, reads: [{ block: life.block }] }
-      const now = life?.position ?? position
-      const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...at, signal })
-      const pnl = life === undefined ? FAILED : await computePnlOutcome(life)
+      const asOfReads = toAsOf(match.reads.filter(({ block }) => block.chainId === position.chainId))
+      if (!full) return { reads: match.reads, position, full: undefined, asOf: asOfReads }
+      const history = stateAlone ? undefined : await readHistoryIfPossible(histories(), { ...match, position }, signal)
+      const context = history === undefined ? match : { ...match, reads: [{ block: history.block }] }
+      const now = history?.position ?? position
+      const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...context, signal })
+      const pnl = history === undefined ? FAILED : await computePnlOutcome(history)
       return {
-        reads: found.reads,
+        reads: match.reads,
         position: now,
         full: { ...figures, pnl },
-        asOf: life === undefined ? here : toAsOf([life]),
+        asOf: history === undefined ? asOfReads : toAsOf([history]),
       }
     },
     uncovered: { isAny: ({ full }) => full, paths: ({ position }) => listUncoveredPaths(position) },
-    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
+    untilMs: ({ reads, full }, query) => (full === undefined && isNow(query) ? getEarliestExpiryMs(reads) : 0),
     present: ({ position, full, asOf }) => ({ data: presentPosition(position, { full, sqrtPrice: true }), asOf }),
   })
 }

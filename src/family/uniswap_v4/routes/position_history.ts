@@ -10,10 +10,10 @@ import type { PositionReader } from '../read/read.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { getManager, selectTargets, type V4RoutesOptions } from './targets.ts'
 
-/** Lives of the family's positions, as its routes ask for them. */
+/** Histories of the family's positions, as its routes read them. */
 export type UniswapV4Histories = PositionHistories<UniswapV4Deployment, Position>
 
-/** Lives of positions over a reader of what they are. */
+/** Creates histories over a reader of positions. */
 export function createUniswapV4Histories(
   services: Pick<FamilyServices, 'db' | 'history' | 'clock'> & {
     readonly reader: Pick<PositionReader, 'past' | 'readOne'>
@@ -21,38 +21,38 @@ export function createUniswapV4Histories(
 ): UniswapV4Histories {
   return createPositionHistories({
     ...services,
-    lives: createUniswapV4HistoryReader(services),
-    managerOf: getManager,
-    heldIn(position) {
+    histories: createUniswapV4HistoryReader(services),
+    getManager,
+    getHeldAmounts(position) {
       const { principal, fees: owed } = computeHeldAmounts(position)
       return { principal, owed }
     },
   })
 }
 
-/** Profit and loss of one position, and the flows that it is counted from. */
-export function positionHistoryRoutes({ chainIds, reader, lives }: V4RoutesOptions): readonly Route[] {
+/** Creates the routes of one position's profit and loss and of the flows that it is computed from. */
+export function positionHistoryRoutes({ chainIds, reader, histories }: V4RoutesOptions): readonly Route[] {
   return pnlRoutes({
     family: 'uniswap-v4',
     tool: 'uniswap_v4',
     what: 'Uniswap V4 position',
     chainIds,
     charges: POSITION_CHARGES,
-    find: (asked, signal) => lives().find({ ...asked, places: selectTargets(reader(), asked) }, signal),
+    find: (query, signal) => histories().find({ ...query, targets: selectTargets(reader(), query) }, signal),
   })
 }
 
 /**
- * The life of a position that was read, or undefined if it cannot be told, whoever asks and whenever. Throws
+ * Reads the history of a position that was read, or undefined if its profit and loss can never be computed. Throws
  * `UnavailableError` until the history is complete.
  */
 export async function readHistoryIfPossible(
-  lives: UniswapV4Histories,
-  found: Parameters<UniswapV4Histories['of']>[0],
+  histories: UniswapV4Histories,
+  match: Parameters<UniswapV4Histories['read']>[0],
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<UniswapV4Histories['of']>> | undefined> {
+): Promise<Awaited<ReturnType<UniswapV4Histories['read']>> | undefined> {
   try {
-    return await lives.of(found, signal)
+    return await histories.read(match, signal)
   } catch (error) {
     if (isPnlImpossible(error)) return undefined
     throw error

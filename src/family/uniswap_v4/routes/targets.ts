@@ -1,16 +1,20 @@
-import { type ManagedRoutesOptions, selectTargets as placesIn, type TargetSelection } from '../../managed_targets.ts'
+import {
+  type ManagedRoutesOptions,
+  selectTargets as selectManagedTargets,
+  type TargetSelection,
+} from '../../managed_targets.ts'
 import type { UniswapV4Target } from '../read/queries.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { UniswapV4Histories } from './position_history.ts'
 
-/** What the family's endpoints are made from. */
+/** Dependencies of the family's routes. */
 export type V4RoutesOptions = ManagedRoutesOptions<PositionReader, UniswapV4Histories>
 
-/** The contract that a position is a token of. */
+/** Returns the contract that a position is a token of. */
 export const getManager = ({ positionManager }: UniswapV4Deployment) => positionManager
 
-/** The chains to ask: one if the caller named it, and only those with the manager that he named. */
-export function selectTargets({ places }: PositionReader, asked: TargetSelection): UniswapV4Target[] {
-  return placesIn(places, asked, { exchange: 'Uniswap V4', managerOf: getManager })
+/** Selects the chains to read: the named one, or those with the named manager, or all. */
+export function selectTargets({ targets }: PositionReader, selection: TargetSelection): UniswapV4Target[] {
+  return selectManagedTargets(targets, selection, { exchange: 'Uniswap V4', getManager })
 }

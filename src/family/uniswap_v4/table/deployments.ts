@@ -4,6 +4,6 @@ import type { Address } from 'viem'
 export interface UniswapV4Deployment {
   readonly positionManager: Address
   readonly poolManager: Address
-  /** A block before which neither has events; 0 if nobody knows one. */
+  /** A block before which neither has events; 0 if none is known. */
   readonly startBlock: number
 }

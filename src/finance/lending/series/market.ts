@@ -4,7 +4,7 @@ import type { QuorumResult } from '../../../chain/past/quorum.ts'
 import type { SnapshotSeries } from '../../series/series.ts'
 import type { SnapshotTarget } from '../../series/target.ts'
 
-/** What a wallet had in a market at a midnight, as the live route would have answered it. */
+/** Figures of a wallet in a market at a midnight, as the live route formats them. */
 export interface SnapshotFigures {
   readonly collateralUsd: string
   readonly debtUsd: string
@@ -20,10 +20,10 @@ export interface SnapshotMarket extends SnapshotTarget<SnapshotFigures> {
   /** No wallet can have moved a token before this day, in whole days since the epoch. */
   readonly firstDayMin: number
   /**
-   * Whether each wallet ever had a token movement in the market, up to a past block or the newest one, as different
-   * endpoints agree on it. Throws as `readByQuorum`.
+   * Reads whether each wallet ever had a token movement in the market, up to a past block or the newest one, by quorum.
+   * Throws as `readByQuorum`.
    */
-  movedBy(
+  readMovements(
     block: PinnedBlock | undefined,
     wallets: readonly Address[],
     signal: AbortSignal,

@@ -5,10 +5,10 @@ import { toHexDigits } from '../../../history/stored_part.ts'
 import type { SnapshotTable } from '../../series/store.ts'
 import type { SnapshotFigures } from './market.ts'
 
-/** What the database stores for the literal of a health factor without debt. */
+/** Figure of a health factor without debt; the database stores it as null. */
 const NO_DEBT = 'MAX'
 
-/** Snapshots of lending markets in the database. */
+/** Creates the table of lending snapshots over the database. */
 export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
   return {
     async list({ chainId, name }, wallet, max) {
@@ -32,7 +32,7 @@ export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
               },
       }))
     },
-    async keep({ chainId, name }, { day, block, witnesses }, rows) {
+    async save({ chainId, name }, { day, block, witnesses }, rows) {
       const column = (value: (figures: SnapshotFigures) => string) =>
         rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
       return await lendingSnapshotStore(db, {

@@ -6,7 +6,7 @@ import type { FilteredToken } from '../../token/spam_filter.ts'
 import type { RawToken } from '../../token/token.ts'
 import { describeMissingDecimals, hasDecimals, type TokenWithDecimals } from '../priced_token.ts'
 
-/** A position that is left out because of what its tokens are. */
+/** A position that is left out because its tokens are spam. */
 export interface SpamPosition {
   readonly chainId: number
   readonly manager: Address
@@ -19,11 +19,11 @@ export interface UnreadablePosition {
   readonly chainId: number
   readonly manager: Address
   readonly tokenId: bigint
-  /** What is wrong, in words that follow "because". */
-  readonly because: string
+  /** What is wrong, as words after "because". */
+  readonly reason: string
 }
 
-/** Positions of a reading. Every entry of its list is in exactly one of the three. */
+/** Positions of a read. Every entry of its list is in exactly one of the three arrays. */
 export interface ClassifiedPositions<Listed> {
   readonly positions: readonly Listed[]
   readonly spams: readonly SpamPosition[]
@@ -35,28 +35,29 @@ export interface PositionParts<Pool> {
   readonly pool: Pool
   readonly token0: TokenWithDecimals
   readonly token1: TokenWithDecimals
-  /** Why its tokens are spam. */
+  /** Reason why its tokens are spam; undefined if they are not. */
   readonly spam: string | undefined
 }
 
-/** How positions are sorted out. */
-interface SortOptions<Raw, Broken> {
+/** Options of classifying positions. */
+interface ClassifyOptions<Raw, Broken> {
   readonly chain: FinanceChain
-  readonly judge: (raw: RawToken, chain: FinanceChain) => FilteredToken
-  /** `included` if positions are answered even if their tokens are spam. */
+  readonly classifyToken: (raw: RawToken, chain: FinanceChain) => FilteredToken
+  /** `included` lists positions even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
-  readonly managerOf: (raw: Raw | Broken) => Address
-  /** Why one could not be read, in words that follow "because". */
-  readonly becauseOf: (broken: Broken) => string
+  readonly getManager: (raw: Raw | Broken) => Address
+  /** Returns why a position could not be read, as words after "because". */
+  readonly getReason: (broken: Broken) => string
 }
 
-/** Tokens or positions that are interpreted in one step. */
+/** Tokens or positions in one step. */
 const STEP_TOKENS = 32
 const STEP_POSITIONS = 500
 
 /**
- * Names the tokens of a lens' answer and separates spam, unless it is included, and positions whose tokens cannot be
- * shown. Pools and tokens are places in the answer's lists. Throws `UpstreamError` for a place that is none.
+ * Classifies the positions of a lens' answer: decodes tokens, and separates spam (unless included) and positions whose
+ * tokens have no decimals. Pools and tokens are indexes of the answer's lists. Throws `UpstreamError` for an index out
+ * of range.
  */
 export function* classifyPositions<
   Raw extends { readonly pool: number; readonly tokenId: bigint },
@@ -70,44 +71,44 @@ export function* classifyPositions<
     readonly positions: readonly Raw[]
     readonly broken: readonly Broken[]
   },
-  { chain, judge, spam, managerOf, becauseOf }: SortOptions<Raw, Broken>,
+  { chain, classifyToken, spam, getManager, getReason }: ClassifyOptions<Raw, Broken>,
   make: (raw: Raw, parts: PositionParts<Pool>) => Listed,
 ): Steps<ClassifiedPositions<Listed>> {
   const tokens: FilteredToken[] = []
   for (const [index, raw] of read.tokens.entries()) {
     if (index % STEP_TOKENS === STEP_TOKENS - 1) yield
-    tokens.push(judge(raw, chain))
+    tokens.push(classifyToken(raw, chain))
   }
   const positions: Listed[] = []
   const spams: SpamPosition[] = []
-  const placeOf = (raw: Raw | Broken) => ({ chainId: chain.id, manager: managerOf(raw), tokenId: raw.tokenId })
-  const unreadable: UnreadablePosition[] = read.broken.map((raw) => ({ ...placeOf(raw), because: becauseOf(raw) }))
+  const toLocation = (raw: Raw | Broken) => ({ chainId: chain.id, manager: getManager(raw), tokenId: raw.tokenId })
+  const unreadable: UnreadablePosition[] = read.broken.map((raw) => ({ ...toLocation(raw), reason: getReason(raw) }))
   // A wallet's positions are in few pools.
-  const fates: Classification<Pool>[] = []
+  const classifications: Classification<Pool>[] = []
   for (const [index, raw] of read.positions.entries()) {
     if (index % STEP_POSITIONS === STEP_POSITIONS - 1) yield
-    let fate = fates[raw.pool]
-    if (fate === undefined) {
-      fate = fateOf(resolveIndex(read.pools, raw.pool), tokens, spam)
-      fates[raw.pool] = fate
+    let classification = classifications[raw.pool]
+    if (classification === undefined) {
+      classification = classifyPool(resolveIndex(read.pools, raw.pool), tokens, spam)
+      classifications[raw.pool] = classification
     }
-    if (fate.kind === 'listed') {
-      positions.push(make(raw, fate.parts))
+    if (classification.kind === 'listed') {
+      positions.push(make(raw, classification.parts))
       continue
     }
-    if (fate.kind === 'spam') spams.push({ ...placeOf(raw), reason: fate.reason })
-    else unreadable.push({ ...placeOf(raw), because: fate.because })
+    if (classification.kind === 'spam') spams.push({ ...toLocation(raw), reason: classification.reason })
+    else unreadable.push({ ...toLocation(raw), reason: classification.reason })
   }
   return { positions, spams, unreadable }
 }
 
-/** Where the positions of a pool belong. */
+/** The class of all positions of a pool. */
 type Classification<Pool> =
   | { readonly kind: 'listed'; readonly parts: PositionParts<Pool> }
   | { readonly kind: 'spam'; readonly reason: string }
-  | { readonly kind: 'unreadable'; readonly because: string }
+  | { readonly kind: 'unreadable'; readonly reason: string }
 
-function fateOf<Pool extends { readonly token0: number; readonly token1: number }>(
+function classifyPool<Pool extends { readonly token0: number; readonly token1: number }>(
   pool: Pool,
   tokens: readonly FilteredToken[],
   spam: 'apart' | 'included',
@@ -118,10 +119,10 @@ function fateOf<Pool extends { readonly token0: number; readonly token1: number 
   if (reason !== undefined && spam === 'apart') return { kind: 'spam', reason }
   if (hasDecimals(token0) && hasDecimals(token1))
     return { kind: 'listed', parts: { pool, token0, token1, spam: reason } }
-  return { kind: 'unreadable', because: describeMissingDecimals(hasDecimals(token0) ? token1 : token0) }
+  return { kind: 'unreadable', reason: describeMissingDecimals(hasDecimals(token0) ? token1 : token0) }
 }
 
-/** What an answer refers to by its place. Throws `UpstreamError` if it did not send it. */
+/** Returns the item at an index of an answer's list. Throws `UpstreamError` for an index out of range. */
 export function resolveIndex<T>(list: readonly T[], index: number): T {
   const item = list[index]
   if (item === undefined) throw new UpstreamError('Cannot decode the lens: it refers to what it did not send')

@@ -1,12 +1,12 @@
 import { checksumAddress } from 'viem'
 import type { ClassifiedPositions, SpamPosition } from './classify.ts'
 
-/** Most spam positions that an answer explains; more would not help. */
+/** Most spam positions that an answer lists; more would not help. */
 const SPAMS_SHOWN_MAX = 1_000
 
 /**
- * How many positions there are of each kind, and those that were left out as spam. `unreadable` are further positions that
- * could not be decoded when they were read whole.
+ * Presents the number of positions of each kind, and the spam positions. `unreadable` counts additional positions that
+ * failed to decode in full.
  */
 export function presentCounts(
   reads: readonly ClassifiedPositions<{ readonly liquidity: bigint }>[],
@@ -25,7 +25,7 @@ export function presentCounts(
   }
 }
 
-/** A position that was left out, with the reason. */
+/** Presents a spam position, with the reason. */
 function presentSpam({ tokenId, chainId, manager, reason }: SpamPosition) {
   return { token_id: tokenId.toString(), chain_id: chainId, manager_address: checksumAddress(manager), reason }
 }

@@ -3,20 +3,20 @@ import { type PricedToken, type TokenWithDecimals, UNPRICED } from '../priced_to
 import type { PositionParts } from './classify.ts'
 
 /**
- * Prices the pools and tokens of a reading, each once: a wallet's positions are in few pools. `prices` are those of its
- * tokens, in their order; `poolOf` makes of a pool what a position tells of it.
+ * Prices the pools and tokens of a read, each once: a wallet's positions are in few pools. `prices` has the prices of
+ * its tokens, in their order; `toPool` converts a pool to the form that positions contain.
  */
 export function priceParts<RawPool extends { readonly token0: number; readonly token1: number }, Pool>(
   prices: readonly (typeof UNPRICED)[],
-  poolOf: (raw: RawPool) => Pool,
+  toPool: (raw: RawPool) => Pool,
 ) {
-  const pricedBy = memoize((price: typeof UNPRICED) =>
+  const createTokenPricer = memoize((price: typeof UNPRICED) =>
     memoize((token: TokenWithDecimals): PricedToken => ({ ...token, ...price })),
   )
-  const priced = (token: TokenWithDecimals, place: number) => pricedBy(prices[place] ?? UNPRICED)(token)
+  const priceToken = (token: TokenWithDecimals, index: number) => createTokenPricer(prices[index] ?? UNPRICED)(token)
   return memoize(({ pool, token0, token1 }: PositionParts<RawPool>) => ({
-    pool: poolOf(pool),
-    token0: priced(token0, pool.token0),
-    token1: priced(token1, pool.token1),
+    pool: toPool(pool),
+    token0: priceToken(token0, pool.token0),
+    token1: priceToken(token1, pool.token1),
   }))
 }

@@ -1,50 +1,50 @@
 import { type ChainClient, EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import { PendingError } from '../../../lib/error.ts'
 
-/** A position as messages name it. */
+/** A position to be named in messages. */
 interface PositionRef {
   readonly client: ChainClient
   readonly tokenId: bigint
 }
 
 /**
- * Works off items of a chain, at most `most` at the same time, and fewer if endpoints were late: what some of them
- * answered is kept by whoever asked, and a node that works them off one by one has fewer before it.
+ * Processes items of a chain with adaptive concurrency (at most `concurrencyMax`); timeouts lower it. Completed items
+ * are cached by the caller.
  */
-export function createAdaptiveConcurrency(most: number) {
-  const atOnce = new Map<number, number>()
+export function createAdaptiveConcurrency(concurrencyMax: number) {
+  const concurrencyByChain = new Map<number, number>()
   /** Throws as `work`, `EndpointsTimedOutError` if a single item is too much. */
-  return async function inWaves<Item>(
+  return async function runAdaptively<Item>(
     { chainId, items }: { readonly chainId: number; readonly items: readonly Item[] },
-    work: (some: readonly Item[]) => Promise<unknown>,
+    work: (batch: readonly Item[]) => Promise<unknown>,
   ): Promise<void> {
     for (let done = 0; done < items.length; ) {
-      const count = atOnce.get(chainId) ?? most
+      const count = concurrencyByChain.get(chainId) ?? concurrencyMax
       try {
         await work(items.slice(done, done + count))
         done += count
-        atOnce.set(chainId, Math.min(most, count + 1))
+        concurrencyByChain.set(chainId, Math.min(concurrencyMax, count + 1))
       } catch (error) {
         if (!(error instanceof EndpointsTimedOutError) || count === 1) throw error
-        atOnce.set(chainId, Math.ceil(count / 4))
+        concurrencyByChain.set(chainId, Math.ceil(count / 4))
       }
     }
   }
 }
 
-/** A position in messages. */
+/** Formats a position for messages. */
 export function formatPosition({ client: { chain }, tokenId }: PositionRef): string {
   return `position ${tokenId} on chain ${chain.id} (${chain.name})`
 }
 
-/** Said if there is no time left when all flows are known but not yet `what`; what was read of that is kept. */
+/** The error if the request times out after the flows and before `what`; completed blocks stay cached. */
 export function blocksPendingError(
-  question: PositionRef,
-  { what, done, of }: { readonly what: string; readonly done: number; readonly of: number },
+  position: PositionRef,
+  { what, done, total }: { readonly what: string; readonly done: number; readonly total: number },
 ): PendingError {
-  const [percent, count] = [Math.floor((100 * done) / Math.max(1, of)), of - done]
+  const [percent, count] = [Math.floor((100 * done) / Math.max(1, total)), total - done]
   const share = `${percent} % done, ${count.toLocaleString('en')} blocks left`
-  return new PendingError(`The history of ${formatPosition(question)} is read; ${what} being read: ${share}`, {
+  return new PendingError(`The history of ${formatPosition(position)} is read; ${what} being read: ${share}`, {
     progress: { percent, left: { count, unit: 'blocks' } },
   })
 }

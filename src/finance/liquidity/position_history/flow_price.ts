@@ -9,10 +9,10 @@ import type { Pair, Prices } from '../../math/pnl/flow.ts'
 import { DIRECT_PRICE_SOURCES, type UsdPrice } from '../../price/price.ts'
 import { DECIMALS_MAX } from '../../token/token.ts'
 
-/** Where a price of its own can be from: a source of the token itself, or, for the native token, one of its wrapper. */
+/** Sources of a token's own price: those of the token, or for the native token those of its wrapper. */
 const OWN_PRICE_SOURCES = [...DIRECT_PRICE_SOURCES, 'wrapper'] as const
 
-/** Where the price of a flow can be from: those, or the position's pool and the other token. */
+/** Sources of a flow's price: those of the token's own price, or the position's pool and the other token. */
 export const FLOW_PRICE_SOURCES = [...OWN_PRICE_SOURCES, 'pool'] as const
 
 /** US dollars per whole token, exact. */
@@ -24,30 +24,30 @@ export interface FlowPrice extends Decimal {
 export interface PnlToken {
   readonly address: Address
   readonly decimals: number
-  /** The token whose price it has: what wraps the native token. Absent: itself. */
+  /** The token whose price counts: for the native token its wrapper; absent: the token itself. */
   readonly pricedAs?: Address
 }
 
-/** A token by what it answers to `decimals`. Throws `UpstreamError` if that is none. */
+/** Decodes a token from its answer to `decimals`. Throws `UpstreamError` if that is no number of decimals. */
 export function decodePnlToken(answer: Hex | undefined, address: Address): PnlToken {
   const count = tryDecodeUint(answer)
   if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
   return { address, decimals: Number(count) }
 }
 
-/** The token whose price it has. */
+/** Returns the token whose price counts. */
 export function getPricedToken({ address, pricedAs = address }: PnlToken): Address {
   return pricedAs
 }
 
-/** What a token costs by its own sources, or why nobody says, in words that follow "because". */
+/** The price of a token by its own sources, or why none has one, as words after "because". */
 export type OwnPrice = OwnUsdPrice | { readonly because: string }
 
 interface OwnUsdPrice extends UsdPrice {
   readonly source: (typeof OWN_PRICE_SOURCES)[number]
 }
 
-/** A token has no price and the other one cannot give it one. */
+/** A token without a price that the pool and the other token cannot supply either. */
 export interface MissingPrice {
   readonly token: Address
   readonly because: string
@@ -69,11 +69,11 @@ export function computePairPrices(
   const { numerator, denominator } = poolPrice ?? ZERO
   if ('because' in own0) {
     if ('because' in own1 || numerator === 0n) return { token: token0.address, because: own0.because }
-    return [byPool(own1, { from: token1, to: token0, units: [numerator, denominator] }), own1]
+    return [priceByPool(own1, { from: token1, to: token0, units: [numerator, denominator] }), own1]
   }
   if (!('because' in own1)) return [own0, own1]
   if (numerator === 0n) return { token: token1.address, because: own1.because }
-  return [own0, byPool(own0, { from: token0, to: token1, units: [denominator, numerator] })]
+  return [own0, priceByPool(own0, { from: token0, to: token1, units: [denominator, numerator] })]
 }
 
 /** US dollars per raw unit of both tokens. */
@@ -85,11 +85,11 @@ function rawPrice({ decimals }: PnlToken, { units, scale }: Decimal): Rational {
   return rational(units, pow10(scale + decimals))
 }
 
-/** The price of `to`, of which a raw unit is worth `units` raw units of `from`. */
-function byPool(
-  { units: priced, scale }: Decimal,
+/** Computes the price of `to` by that of `from`; `units` is raw `from` per raw `to`, [numerator, denominator]. */
+function priceByPool(
+  { units: priceUnits, scale }: Decimal,
   { from, to, units: [more, less] }: { readonly from: PnlToken; readonly to: PnlToken; readonly units: Pair<bigint> },
 ): FlowPrice {
-  const price = divideSignificant(priced * more * pow10(to.decimals), less * pow10(scale + from.decimals))
+  const price = divideSignificant(priceUnits * more * pow10(to.decimals), less * pow10(scale + from.decimals))
   return { ...price, source: 'pool' }
 }

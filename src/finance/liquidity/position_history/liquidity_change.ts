@@ -3,15 +3,15 @@ import { liquidityChangeStore } from '../../../../sql/functions.ts'
 import { liquidityChangeList, liquidityChangeUpdateAmounts } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
 import {
-  coveredRows,
   hexFromBytes,
-  nameParams,
-  pageParams,
-  partParams,
   readRowPages,
   STORE_DEADLINE_MS,
+  selectCoveredRows,
   storeInChunks,
   toHexDigits,
+  toNameParams,
+  toPageParams,
+  toPartParams,
 } from '../../../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
 import type { FeeGrowth, TickRange, TokenAmounts } from '../../math/liquidity.ts'
@@ -26,38 +26,38 @@ export interface LiquidityChange extends TickRange {
   readonly tokenId: bigint
   readonly block: number
   readonly logIndex: number
-  /** Added; removed if it is negative; 0 if fees alone were paid. */
+  /** Liquidity added, negative if removed; 0 if only fees were paid. */
   readonly liquidity: bigint
   readonly transactionHash: Hex
   /** Unix seconds; null if no endpoint gave it with the log. */
   readonly timestampSec: number | null
 }
 
-/** What a change was worth, raw units. */
+/** Amounts of a change, raw units. */
 export interface ChangeAmounts {
-  /** What went into the pool, or out of it, without fees. */
+  /** Amounts that went into or out of the pool, without fees. */
   readonly principal: TokenAmounts
   readonly fees: TokenAmounts
-  /** The square root of the pool's price at it, in Q96. */
+  /** The square root of the pool's price at the change, in Q96. */
   readonly sqrtPriceX96: bigint
 }
 
-/** What a change was worth, and what that rests on. */
+/** Amounts of a change with their evidence. */
 export interface FoundAmounts extends ChangeAmounts {
-  /** The growth of fees within the range at the change; undefined if nobody was asked. */
+  /** The growth of fees within the range at the change; undefined if it was not read. */
   readonly inside: FeeGrowth | undefined
-  /** How many different endpoints gave it. */
+  /** Number of different endpoints that returned it. */
   readonly witnesses: number
 }
 
-/** A change with its amounts, if they were found. */
+/** A change with its amounts, if they are stored. */
 export interface StoredChange extends LiquidityChange {
-  readonly found?: FoundAmounts
+  readonly amounts?: FoundAmounts
 }
 
-/** Changes of positions as a stream stores them; whose they are is which pool's. */
+/** Changes of positions as a stream stores them; their subject is the pool. */
 export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = {
-  subjectOf: ({ pool }) => pool,
+  toSubject: ({ pool }) => pool,
   store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
@@ -71,18 +71,18 @@ export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = {
       txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
       times: rows.map(({ timestampSec }) => timestampSec ?? -1),
     }
-    return liquidityChangeStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
+    return liquidityChangeStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
   }),
 }
 
-/** Whose changes. */
+/** The position whose changes are read. */
 interface NamedPosition {
-  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
+  readonly target: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly tokenId: bigint
 }
 
-/** Which of them are wanted: those from `fromBlock` to `toBlock`, at most `max`. */
-interface ChangesQuestion extends NamedPosition {
+/** A query for changes from `fromBlock` to `toBlock`, at most `max`. */
+interface ChangesQuery extends NamedPosition {
   readonly stream: string
   readonly pool: Hex
   readonly fromBlock: number
@@ -90,34 +90,31 @@ interface ChangesQuestion extends NamedPosition {
   readonly max: number
 }
 
-/** Changes of one statement: reading more of them holds the event loop for long. */
+/** Changes of one statement: more would block the event loop for long. */
 const PAGE_MAX = 1_000
 
 /**
- * All stored changes of a position in these blocks, oldest first, page by page. Undefined if not all of them are stored.
+ * Reads all stored changes of a position in these blocks, oldest first, page by page; undefined if some are not stored.
  * Throws as `Database.run`.
  */
-export async function readChanges(
-  db: Database,
-  question: ChangesQuestion,
-): Promise<readonly StoredChange[] | undefined> {
-  const { max } = question
-  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
+export async function readChanges(db: Database, query: ChangesQuery): Promise<readonly StoredChange[] | undefined> {
+  const { max } = query
+  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...query, max }, after))
 }
 
 async function readPage(
   db: Database,
-  question: ChangesQuestion,
+  query: ChangesQuery,
   after: Pick<LiquidityChange, 'block' | 'logIndex'> | undefined,
 ): Promise<readonly StoredChange[] | undefined> {
-  const { pool, tokenId } = question
+  const { pool, tokenId } = query
   const rows = await liquidityChangeList(db, {
-    ...nameParams(question),
-    ...pageParams(question, after),
+    ...toNameParams(query),
+    ...toPageParams(query, after),
     pool: toHexDigits(pool),
     tokenId: String(tokenId),
   })
-  const stored = coveredRows(rows, ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'])
+  const stored = selectCoveredRows(rows, ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'])
   return stored?.map((row): StoredChange => {
     const change = {
       pool,
@@ -130,12 +127,12 @@ async function readPage(
       transactionHash: hexFromBytes(row.tx_hash),
       timestampSec: row.time === null ? null : Number(row.time),
     }
-    const found = foundIn(row)
-    return found === undefined ? change : { ...change, found }
+    const amounts = decodeAmounts(row)
+    return amounts === undefined ? change : { ...change, amounts }
   })
 }
 
-function foundIn(row: Awaited<ReturnType<typeof liquidityChangeList>>[number]): FoundAmounts | undefined {
+function decodeAmounts(row: Awaited<ReturnType<typeof liquidityChangeList>>[number]): FoundAmounts | undefined {
   const { amount0, amount1, fees0, fees1, sqrt_price, inside0, inside1, witnesses } = row
   if (amount0 === null || amount1 === null || fees0 === null || fees1 === null) return undefined
   if (sqrt_price === null || witnesses === null) return undefined
@@ -148,23 +145,23 @@ function foundIn(row: Awaited<ReturnType<typeof liquidityChangeList>>[number]): 
   }
 }
 
-/** A change whose amounts are to be kept. */
+/** A change with its amounts. */
 export interface FoundChange extends LiquidityChange {
-  readonly found: FoundAmounts
+  readonly amounts: FoundAmounts
 }
 
-/** Keeps amounts of final changes of one position. Throws as `Database.run`. */
+/** Stores the amounts of final changes of one position. Throws as `Database.run`. */
 export async function storeAmounts(
   db: Database,
-  { place, tokenId }: NamedPosition,
+  { target, tokenId }: NamedPosition,
   changes: readonly FoundChange[],
 ): Promise<void> {
   if (changes.length === 0) return
-  const digits = (of: (found: FoundAmounts) => bigint | undefined) =>
-    changes.map(({ found }) => String(of(found) ?? -1n))
+  const digits = (getAmount: (amounts: FoundAmounts) => bigint | undefined) =>
+    changes.map(({ amounts }) => String(getAmount(amounts) ?? -1n))
   await liquidityChangeUpdateAmounts(db, {
-    chainId: place.chainId,
-    contract: toHexDigits(place.contract),
+    chainId: target.chainId,
+    contract: toHexDigits(target.contract),
     tokenId: String(tokenId),
     blocks: changes.map(({ block }) => block),
     logIndexes: changes.map(({ logIndex }) => logIndex),
@@ -175,6 +172,6 @@ export async function storeAmounts(
     sqrtPrices: digits(({ sqrtPriceX96 }) => sqrtPriceX96),
     insides0: digits(({ inside }) => inside?.growth0),
     insides1: digits(({ inside }) => inside?.growth1),
-    witnesses: changes.map(({ found }) => found.witnesses),
+    witnesses: changes.map(({ amounts }) => amounts.witnesses),
   })
 }

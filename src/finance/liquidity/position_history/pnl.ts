@@ -5,45 +5,45 @@ import { toPoolPrice } from './pool_price.ts'
 import type { ReplayedHistory } from './replay.ts'
 import { lastFlow } from './valued_flows.ts'
 
-/** What the chain says about a position at the block of an answer. */
+/** State of a position on chain at the block of an answer. */
 export interface PnlState {
   readonly liquidity: bigint
-  /** What withdrawing all liquidity would pay, raw units. */
+  /** Amounts that withdrawing all liquidity would pay, raw units. */
   readonly principal: Pair<bigint>
-  /** What collecting would pay, raw units; holds what was withdrawn and not collected. */
+  /** Amounts that collecting would pay, raw units; includes withdrawn and uncollected principal. */
   readonly owed: Pair<bigint>
   readonly own: Pair<OwnPrice>
   readonly sqrtPriceX96: bigint
   readonly timestampSec: bigint
 }
 
-/** What is left of a burned position. */
+/** State of a burned position. */
 const BURNED = { liquidity: 0n, owed: [0n, 0n] } as const
 
 export interface Pnl {
   readonly figures: PnlFigures
-  /** No liquidity is left. */
+  /** True if no liquidity is left. */
   readonly isClosed: boolean
 }
 
-/** Whether a position's profit and loss is there, and if not, why. */
+/** Status of a position's profit and loss: `ready`, or the reason for its absence. */
 export const PNL_STATUSES = ['ready', 'pending', 'unpriced', 'failed'] as const
 
-/** What the flows of a position come to; `withdrawn` is principal that was not collected, raw units. */
+/** Profit and loss of a position's flows; `withdrawn` is uncollected principal, raw units. */
 export type ComputedPnlOutcome =
-  | { readonly status: 'ready'; readonly profit: Pnl; readonly withdrawn: Pair<bigint> }
+  | { readonly status: 'ready'; readonly pnl: Pnl; readonly withdrawn: Pair<bigint> }
   | { readonly status: 'unpriced'; readonly missing: MissingPrice; readonly withdrawn: Pair<bigint> }
 
-/** They cannot be all: what the chain says is against it, in words. */
+/** The state on chain contradicts the flows, so flows are missing; `contradiction` describes it in words. */
 interface ContradictedPnl {
   readonly status: 'failed'
   readonly contradiction: string
 }
 
-/** What an answer can say of a position's profit and loss; `pending` until its flows are read. */
+/** Profit and loss of a position in an answer; `pending` until its flows are read. */
 export type PnlOutcome = ComputedPnlOutcome | { readonly status: 'pending' | 'failed'; readonly withdrawn?: never }
 
-/** Why the flows cannot be all, in words; undefined if nothing speaks against it. `state` as for `computePnl`. */
+/** Describes why flows must be missing; undefined if state and flows agree. `state` as for `computePnl`. */
 export function findContradiction(
   { liquidity, withdrawn }: Pick<ReplayedHistory, 'liquidity' | 'withdrawn'>,
   state: Pick<PnlState, 'liquidity' | 'owed'> | undefined,
@@ -55,20 +55,20 @@ export function findContradiction(
 }
 
 /**
- * Profit and loss of the flows of a life, held to the chain's own state (`undefined`: the token was burned). A position
- * of which nothing is left ends at its last flow: later blocks change nothing.
+ * Computes profit and loss of a history and checks it against the state on chain (`undefined`: the token was burned).
+ * An empty position ends at its last flow: later blocks change nothing.
  */
 export async function computePnl(
-  life: ReplayedHistory,
+  history: ReplayedHistory,
   state: PnlState | undefined,
 ): Promise<ComputedPnlOutcome | ContradictedPnl> {
-  const contradiction = findContradiction(life, state)
+  const contradiction = findContradiction(history, state)
   if (contradiction !== undefined) return { status: 'failed', contradiction }
-  const { flows, subject, withdrawn } = life
+  const { flows, subject, withdrawn } = history
   const { owed } = state ?? BURNED
-  const ledger = await life.ledger()
+  const ledger = await history.ledger()
   if ('because' in ledger) return { status: 'unpriced', missing: ledger, withdrawn }
-  const isClosed = life.liquidity === 0n
+  const isClosed = history.liquidity === 0n
   const last = lastFlow(flows.map(({ row }) => row))
   const end = isClosed && isZero(owed) ? flows.find(({ row }) => row === last) : undefined
   const now = state && {
@@ -86,5 +86,5 @@ export async function computePnl(
     principal: state?.principal ?? [0n, 0n],
     fees: subtractAmounts(owed, withdrawn),
   })
-  return { status: 'ready', profit: { figures, isClosed }, withdrawn }
+  return { status: 'ready', pnl: { figures, isClosed }, withdrawn }
 }

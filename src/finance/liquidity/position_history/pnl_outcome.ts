@@ -12,64 +12,64 @@ import {
 import type { PositionHistory, PositionHistoryQuery } from './reader.ts'
 import type { TimedHistories, WaitLimits } from './timed_histories.ts'
 
-/** The life of a position up to the block of an answer. */
+/** The history of a position up to the block of an answer. */
 export interface HistoryAtBlock {
   readonly chainId: number
   readonly tokenId: bigint
-  readonly life: PositionHistory
-  /** What the chain says about it at the block; undefined once it is burned. */
+  readonly history: PositionHistory
+  /** State of the position on chain at the block; undefined once it is burned. */
   readonly state: PnlState | undefined
   readonly block: Block
 }
 
-/** What is missing now may be there after this time. */
+/** A missing price or flow may be there after this time. */
 const RETRY_SEC = { price: 60, contradiction: 5 } as const
 
-/** Profit and loss of a life. Throws `UnavailableError` if a price is missing or a flow must be. */
-export async function computePnlOrThrow(told: HistoryAtBlock): Promise<Pnl> {
-  const outcome = await computePnlOutcome(told)
-  if (outcome.status === 'ready') return outcome.profit
+/** Computes profit and loss of a history. Throws `UnavailableError` if a price or a flow is missing. */
+export async function computePnlOrThrow(input: HistoryAtBlock): Promise<Pnl> {
+  const outcome = await computePnlOutcome(input)
+  if (outcome.status === 'ready') return outcome.pnl
   const { token, because } = outcome.missing
-  const message = `Cannot price token ${token} of ${nameOf(told)} because ${because}`
+  const message = `Cannot price token ${token} of ${formatName(input)} because ${because}`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.price })
 }
 
-/** The same, or which price is missing. Throws `UnavailableError` if a flow must be missing. */
-export async function computePnlOutcome(told: HistoryAtBlock): Promise<ComputedPnlOutcome> {
-  const outcome = await computePnl(told.life, told.state)
-  if (outcome.status === 'failed') throw incomplete(told, outcome.contradiction)
+/** Computes profit and loss of a history, or the missing price. Throws `UnavailableError` if a flow is missing. */
+export async function computePnlOutcome(input: HistoryAtBlock): Promise<ComputedPnlOutcome> {
+  const outcome = await computePnl(input.history, input.state)
+  if (outcome.status === 'failed') throw incompleteError(input, outcome.contradiction)
   return outcome
 }
 
-/** Throws `UnavailableError` if a flow must be missing: a list with a hole is not a list either. */
-export function checkHistoryComplete(told: HistoryAtBlock): void {
-  const contradiction = findContradiction(told.life, told.state)
-  if (contradiction !== undefined) throw incomplete(told, contradiction)
+/** Throws `UnavailableError` if a flow is missing: an incomplete list of flows is an error too. */
+export function checkHistoryComplete(input: HistoryAtBlock): void {
+  const contradiction = findContradiction(input.history, input.state)
+  if (contradiction !== undefined) throw incompleteError(input, contradiction)
 }
 
-function incomplete(told: HistoryAtBlock, contradiction: string): UnavailableError {
-  const message = `The history of ${nameOf(told)} is not complete: ${contradiction}`
+function incompleteError(input: HistoryAtBlock, contradiction: string): UnavailableError {
+  const message = `The history of ${formatName(input)} is not complete: ${contradiction}`
   return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradiction })
 }
 
-function nameOf({ tokenId, chainId }: HistoryAtBlock): string {
+function formatName({ tokenId, chainId }: HistoryAtBlock): string {
   return `position ${tokenId} on chain ${chainId}`
 }
 
-/** Profit and loss of positions of a list, in their order. Waits and throws as `TimedHistories`. */
-export async function readPnlOutcomes<Question extends PositionHistoryQuery>(
-  lives: TimedHistories<Question>,
-  asked: readonly { readonly question: Question; readonly state: PnlState }[],
-  within: WaitLimits,
+/** Reads profit and loss of listed positions, in their order. Waits and throws as `TimedHistories`. */
+export async function readPnlOutcomes<Query extends PositionHistoryQuery>(
+  histories: TimedHistories<Query>,
+  queries: readonly { readonly query: Query; readonly state: PnlState }[],
+  limits: WaitLimits,
 ): Promise<PnlOutcome[]> {
-  const lived = await lives.read(
-    asked.map(({ question }) => question),
-    within,
+  const results = await histories.read(
+    queries.map(({ query }) => query),
+    limits,
   )
   const outcomes: PnlOutcome[] = []
-  for (const [index, { state }] of asked.entries()) {
-    const life = lived[index] ?? 'failed'
-    outcomes.push(typeof life === 'string' ? { status: life } : await computePnl(life, state))
+  for (const [index, { state }] of queries.entries()) {
+    const history = results[index] ?? 'failed'
+    outcomes.push(typeof history === 'string' ? { status: history } : await computePnl(history, state))
     await yieldToEventLoop()
   }
   return outcomes

@@ -3,15 +3,15 @@ import { positionFlowStore } from '../../../../sql/functions.ts'
 import { positionFlowList } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
 import {
-  coveredRows,
   hexFromBytes,
-  nameParams,
-  pageParams,
-  partParams,
   readRowPages,
   STORE_DEADLINE_MS,
+  selectCoveredRows,
   storeInChunks,
   toHexDigits,
+  toNameParams,
+  toPageParams,
+  toPartParams,
 } from '../../../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
 
@@ -23,21 +23,21 @@ export interface PositionFlow {
   readonly block: number
   readonly logIndex: number
   readonly kind: PositionFlowKind
-  /** Added or removed; 0 of a collect. */
+  /** Liquidity added or removed; 0 for a collect. */
   readonly liquidity: bigint
-  /** In units of the tokens. */
+  /** Raw units of each token. */
   readonly amount0: bigint
   readonly amount1: bigint
   readonly transactionHash: Hex
   /** Unix seconds; null if no endpoint gave it with the log. */
   readonly timestampSec: number | null
-  /** The square root of its pool's price, in Q96; absent if nobody keeps it. */
+  /** The square root of its pool's price, in Q96; absent if it is not stored. */
   readonly sqrtPriceX96?: bigint
 }
 
 /** Flows of liquidity positions as a stream stores them. */
 export const POSITION_FLOWS: StreamTable<PositionFlow> = {
-  subjectOf: ({ tokenId }) => positionSubject(tokenId),
+  toSubject: ({ tokenId }) => positionSubject(tokenId),
   store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
@@ -53,18 +53,18 @@ export const POSITION_FLOWS: StreamTable<PositionFlow> = {
       rowSubjects: rows.map(({ tokenId }) => toHexDigits(positionSubject(tokenId))),
       subjectIds: (part.subjects ?? []).map((subject) => String(BigInt(subject))),
     }
-    return positionFlowStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
+    return positionFlowStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
   }),
 }
 
-/** How a position is named as the subject of a history: its token id in 32 bytes. */
+/** Returns the subject of a position's history: its token id in 32 bytes. */
 export function positionSubject(tokenId: bigint): Hex {
   return `0x${tokenId.toString(16).padStart(64, '0')}`
 }
 
-/** Which flows of a position are wanted: those from `fromBlock` to `toBlock`, at most `max`. */
-interface FlowsQuestion {
-  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
+/** A query for the flows of a position from `fromBlock` to `toBlock`, at most `max`. */
+interface FlowsQuery {
+  readonly target: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly stream: string
   readonly tokenId: bigint
   readonly fromBlock: number
@@ -72,35 +72,32 @@ interface FlowsQuestion {
   readonly max: number
 }
 
-/** Flows of one statement: reading more of them holds the event loop for long. */
+/** Flows of one statement: more would block the event loop for long. */
 const PAGE_MAX = 2_000
 
 /**
- * All stored flows of a position in these blocks, oldest first, page by page. Undefined if not all of them are stored.
+ * Reads all stored flows of a position in these blocks, oldest first, page by page; undefined if some are not stored.
  * Throws as `Database.run`.
  */
-export async function readPositionFlows(
-  db: Database,
-  question: FlowsQuestion,
-): Promise<readonly PositionFlow[] | undefined> {
-  const { max } = question
-  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
+export async function readPositionFlows(db: Database, query: FlowsQuery): Promise<readonly PositionFlow[] | undefined> {
+  const { max } = query
+  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...query, max }, after))
 }
 
 async function readPage(
   db: Database,
-  question: FlowsQuestion,
+  query: FlowsQuery,
   after: Pick<PositionFlow, 'block' | 'logIndex'> | undefined,
 ): Promise<readonly PositionFlow[] | undefined> {
-  const { tokenId } = question
+  const { tokenId } = query
   const rows = await positionFlowList(db, {
-    ...nameParams(question),
-    ...pageParams(question, after),
+    ...toNameParams(query),
+    ...toPageParams(query, after),
     subject: toHexDigits(positionSubject(tokenId)),
     tokenId: String(tokenId),
   })
-  const found = coveredRows(rows, ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'])
-  return found?.map(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) => ({
+  const stored = selectCoveredRows(rows, ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'])
+  return stored?.map(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) => ({
     tokenId,
     block: Number(block),
     logIndex: log_index,

@@ -16,118 +16,123 @@ import { createPriceReader } from '../../price/past/price_reader.ts'
 import { formatPosition } from './adaptive_concurrency.ts'
 import { createFactsReader, type ReadPoolPrice } from './block_facts.ts'
 import { getPricedToken, type PnlToken } from './flow_price.ts'
-import { type CachedHistory, createPositionHistoryCache, replayFrom, unknownRows } from './history_cache.ts'
+import { type CachedHistory, createPositionHistoryCache, filterUnknownRows, replayFrom } from './history_cache.ts'
 import type { PositionFlow } from './position_flow.ts'
 import type { ReplayedHistory } from './replay.ts'
 import type { BlockFacts, PnlSubject } from './valued_flows.ts'
 
-/** Whose life is read. */
+/** The position whose history is read. */
 export interface PositionHistoryQuery {
   readonly client: FinanceClient
-  /** What numbers positions. */
+  /** The contract that numbers positions. */
   readonly manager: Address
   readonly tokenId: bigint
-  /** The block that the answer is about; absent: the newest that history reaches. */
+  /** The block of the answer; absent: the newest that history reaches. */
   readonly block?: bigint | undefined
-  /** What was begun beside the read of the position. */
-  readonly begun?: PendingTip | undefined
+  /** The chain tip whose read started along with the read of the position. */
+  readonly pendingTip?: PendingTip | undefined
 }
 
 /** A position's flows up to a block, oldest first. */
 export interface PositionHistory extends ReplayedHistory {
-  /** How far history reaches: before `PositionHistoryQuery.block` if the chain's end is too long to be read with an answer. */
+  /** Where history ends: before `PositionHistoryQuery.block` if the tail is too long to be read with an answer. */
   readonly end: PinnedBlock
 }
 
-/** Reads lives of positions. */
-export interface PositionHistoryReader<Question extends PositionHistoryQuery = PositionHistoryQuery> {
-  /** Begins what every life on a chain needs, before it is known whose is asked for. */
+/** Reads histories of positions. */
+export interface PositionHistoryReader<Query extends PositionHistoryQuery = PositionHistoryQuery> {
+  /** Prefetches the chain tip before the position is known. */
   prepare(client: ChainClient, signal: AbortSignal): PendingTip | undefined
   /**
-   * Undefined if the position was not there yet, or no position of that id ever was. Throws `UnavailableError` until
-   * history is complete.
+   * Reads a history; undefined if the position was not minted up to the block. Throws `UnavailableError` until history
+   * is complete.
    */
-  read(question: Question, signal: AbortSignal): Promise<PositionHistory | undefined>
+  read(query: Query, signal: AbortSignal): Promise<PositionHistory | undefined>
 }
 
-/** How a family tells the flows of its positions. `Row` is what its stream has. */
-export interface PositionHistorySource<Question extends PositionHistoryQuery, Row, Place extends StreamTarget> {
-  readonly stream: Stream<Row, Place>
-  /** Where a life is told; undefined if there is none up to the block. Throws as `PositionHistoryReader.read`. */
-  locate(question: Question, toBlock: bigint, signal: AbortSignal): Promise<HistoryTarget<Place> | undefined>
-  /** All flows of a part of a life; undefined if not all of them are stored. Throws as `PositionHistoryReader.read`. */
-  flows(question: Question, part: HistoryPart<Row, Place>, signal: AbortSignal): Promise<HistoryFlows | undefined>
+/** How a family reads the flows of its positions. `Row` is a row of its stream. */
+export interface PositionHistorySource<Query extends PositionHistoryQuery, Row, Target extends StreamTarget> {
+  readonly stream: Stream<Row, Target>
+  /** Finds the source of a history; undefined if there is none up to the block. Throws as `read` of the reader. */
+  locate(query: Query, toBlock: bigint, signal: AbortSignal): Promise<HistoryTarget<Target> | undefined>
+  /** Reads all flows of a part; undefined if some are not stored. Throws as `PositionHistoryReader.read`. */
+  readFlows(query: Query, part: HistoryPart<Row, Target>, signal: AbortSignal): Promise<HistoryFlows | undefined>
   /**
-   * What the position was made in, by its first flow and the last block that can never be replaced; `poolPrice` is absent
-   * if the flows themselves say the price of their pool. Throws as `PositionHistoryReader.read`.
+   * Reads tokens and range of the position, from its first flow and the last final block; `poolPrice` is absent if the
+   * flows themselves contain the price of their pool. Throws as `PositionHistoryReader.read`.
    */
-  born(
-    question: Question,
-    by: { readonly first: PositionFlow; readonly finalTo: number },
+  readOrigin(
+    query: Query,
+    bounds: { readonly first: PositionFlow; readonly finalTo: number },
     signal: AbortSignal,
   ): Promise<{ readonly subject: PnlSubject; readonly poolPrice?: ReadPoolPrice }>
 }
 
-/** Where a life is told. */
-interface HistoryTarget<Place extends StreamTarget> {
-  readonly place: Place
+/** The source of a history: a target and subject of its stream. */
+interface HistoryTarget<Target extends StreamTarget> {
+  readonly target: Target
   readonly subject: Hex
-  /** The position was not there before. */
+  /** A block before which the position did not exist. */
   readonly startBlock: number
 }
 
-/** Which flows are wanted, at most `max` of them. */
-interface HistoryPart<Row, Place extends StreamTarget> {
-  readonly at: HistoryTarget<Place>
-  /** Flows of older blocks are known. */
+/** A part of a history to read, at most `max` flows. */
+interface HistoryPart<Row, Target extends StreamTarget> {
+  readonly at: HistoryTarget<Target>
+  /** First block; flows of older blocks are cached. */
   readonly fromBlock: number
-  /** Rows are stored up to this block, and `tail` are those after it. */
+  /** Rows are stored up to this block; `tail` has those after it. */
   readonly storedTo: number
   readonly tail: readonly Row[]
   /** Where the history ends. */
   readonly end: PinnedBlock
   readonly max: number
-  /** Prices of both tokens, which will be wanted at the blocks of flows. */
+  /** Creates a prefetcher of both tokens' prices at the blocks of flows. */
   readonly pricesAhead: (tokens: Pair<PnlToken>) => PricePrefetcher
 }
 
-/** Flows of a part of a life, oldest first. */
+/** Flows of a part of a history, oldest first. */
 interface HistoryFlows {
   readonly stored: readonly PositionFlow[]
-  /** Those that are not final. */
+  /** Flows that are not final. */
   readonly young: readonly PositionFlow[]
-  /** True if stored flows after the block of the question were left out. */
+  /** True if stored flows after the queried block were left out. */
   readonly isCut?: boolean
 }
 
 /** More flows than any known position has; each needs up to two prices. */
 const FLOWS_MAX = 5_000
 
-/** Makes a reader over stored history. */
-export function createPositionHistoryReader<Question extends PositionHistoryQuery, Row, Place extends StreamTarget>(
+/** Creates a reader over stored history. */
+export function createPositionHistoryReader<Query extends PositionHistoryQuery, Row, Target extends StreamTarget>(
   services: { readonly db: Database; readonly history: History; readonly clock: Clock },
-  source: PositionHistorySource<Question, Row, Place>,
-): PositionHistoryReader<Question> {
+  source: PositionHistorySource<Query, Row, Target>,
+): PositionHistoryReader<Query> {
   const { db, history, clock } = services
   const { stream } = source
-  const lives = createPositionHistoryCache(clock)
+  const cache = createPositionHistoryCache(clock)
   const prices = createPriceReader({ db, clock })
   const readFacts = createFactsReader({ prices, clock })
 
-  async function flowsUpTo(question: Question, kept: CachedHistory | undefined, signal: AbortSignal) {
-    const { client, tokenId, block, begun } = question
+  async function readFlowsUpTo(query: Query, cached: CachedHistory | undefined, signal: AbortSignal) {
+    const { client, tokenId, block, pendingTip } = query
     const toBlock = block ?? (await readNewest(client, signal)).number
-    registerTimeoutError(signal, () => mintMissing(question))
-    const at = await source.locate(question, toBlock, signal)
+    registerTimeoutError(signal, () => mintPendingError(query))
+    const at = await source.locate(query, toBlock, signal)
     if (at === undefined) return undefined
-    const { storedTo, tail, block: end, version } = await history.ensure({ stream, ...at, upTo: block, begun }, signal)
-    const isSame = kept !== undefined && kept.version === version
-    const before = isSame && kept.storedTo <= storedTo ? kept : undefined
+    const {
+      storedTo,
+      tail,
+      block: end,
+      version,
+    } = await history.ensure({ stream, ...at, upTo: block, pendingTip }, signal)
+    const isSame = cached !== undefined && cached.version === version
+    const before = isSame && cached.storedTo <= storedTo ? cached : undefined
     const fromBlock = Math.max(at.startBlock, (before?.storedTo ?? -1) + 1)
     const pricesAhead = (tokens: Pair<PnlToken>) =>
-      prices.ahead(client, { asker: { kind: 'chain' }, tokens: tokens.map(getPricedToken) })
+      prices.createPrefetcher(client, { source: { kind: 'chain' }, tokens: tokens.map(getPricedToken) })
     const part = { at, fromBlock, storedTo, tail, end, max: FLOWS_MAX + 1, pricesAhead }
-    const flows = await source.flows(question, part, signal)
+    const flows = await source.readFlows(query, part, signal)
     if (flows === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
     const stored = [...(before?.rows ?? []), ...flows.stored]
     const last = Number(block ?? end.number)
@@ -138,46 +143,46 @@ export function createPositionHistoryReader<Question extends PositionHistoryQuer
 
   return {
     prepare: ({ chain }, signal) => history.prepare?.(chain.id, signal),
-    async read(question, signal) {
-      const key = getPositionKey(question)
-      const flows = await flowsUpTo(question, lives.find(key), signal)
+    async read(query, signal) {
+      const key = getPositionKey(query)
+      const flows = await readFlowsUpTo(query, cache.find(key), signal)
       const [first] = flows?.rows ?? []
       if (flows === undefined || first === undefined) return undefined
       const { rows, stored, end, storedTo, before, version, isCut } = flows
-      const { subject, poolPrice } = await source.born(question, { first, finalTo: storedTo }, signal)
-      const known = before?.facts ?? new Map<number, BlockFacts>()
+      const { subject, poolPrice } = await source.readOrigin(query, { first, finalTo: storedTo }, signal)
+      const knownFacts = before?.facts ?? new Map<number, BlockFacts>()
       await yieldIfLarge(rows)
-      const { client, tokenId } = question
-      const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
-      const read = await readFacts({ client, tokenId, poolPrice, tokens: subject.tokens, ...unknown }, signal)
+      const { client, tokenId } = query
+      const unknownFlows = { rows: filterUnknownRows({ rows, stored }, knownFacts), finalTo: storedTo }
+      const newFacts = await readFacts({ client, tokenId, poolPrice, tokens: subject.tokens, ...unknownFlows }, signal)
       await yieldIfLarge(rows)
-      const facts = read.size === 0 ? known : new Map([...known, ...read])
-      // A life up to an earlier block is not kept.
+      const facts = newFacts.size === 0 ? knownFacts : new Map([...knownFacts, ...newFacts])
+      // A history up to an earlier block is not cached.
       if (isCut || rows.length < stored.length)
         return { ...(await replayFrom(undefined, { rows, facts, subject })), end }
-      const counted = await replayFrom(before?.counted, { rows: stored, facts, subject })
+      const replayed = await replayFrom(before?.replayed, { rows: stored, facts, subject })
       if (version !== undefined)
-        lives.keep(key, { rows: stored, storedTo, version, facts: finalFacts(facts, storedTo), counted })
-      return { ...(await replayFrom(counted, { rows, facts, subject })), end }
+        cache.store(key, { rows: stored, storedTo, version, facts: filterFinalFacts(facts, storedTo), replayed })
+      return { ...(await replayFrom(replayed, { rows, facts, subject })), end }
     },
   }
 }
 
-/** Tells positions apart. */
+/** Returns a key that identifies a position. */
 export function getPositionKey({ client, manager, tokenId }: PositionHistoryQuery): string {
   return `${client.chain.id}:${manager}:${tokenId}`
 }
 
-/** What can never change: a block of the end may be replaced. */
-function finalFacts(facts: ReadonlyMap<number, BlockFacts>, storedTo: number): ReadonlyMap<number, BlockFacts> {
+/** Filters the facts of final blocks: a later block may be replaced. */
+function filterFinalFacts(facts: ReadonlyMap<number, BlockFacts>, storedTo: number): ReadonlyMap<number, BlockFacts> {
   const blocks = [...facts.keys()]
   return blocks.every((block) => block <= storedTo) ? facts : new Map([...facts].filter(([block]) => block <= storedTo))
 }
 
-/** Said if the request's time ends while the mint is looked for; what the search has seen is kept. */
-function mintMissing(question: PositionHistoryQuery): PendingError {
+/** The error if the request times out during the search for the mint; the search keeps the mints that it has seen. */
+function mintPendingError(query: PositionHistoryQuery): PendingError {
   return new PendingError(
-    `The history of ${formatPosition(question)} is being read: the block of its mint is being looked for`,
+    `The history of ${formatPosition(query)} is being read: the block of its mint is being looked for`,
   )
 }
 

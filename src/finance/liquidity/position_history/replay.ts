@@ -16,16 +16,16 @@ export interface ReplayedHistory {
   readonly flows: readonly ValuedFlow[]
   readonly subject: PnlSubject
   readonly liquidity: bigint
-  /** Principal that was withdrawn and not collected, raw units. */
+  /** Withdrawn and uncollected principal, raw units. */
   readonly withdrawn: Pair<bigint>
   /**
-   * Their replay, once it is asked for, in turns with other work; it is done once. Or the first price that is missing.
-   * Throws as `replayInSteps`.
+   * Replays the flows cooperatively on the first call and returns that result afterwards; the first missing price if
+   * there is one. Throws as `replayInSteps`.
    */
   ledger(): Promise<PnlLedger | MissingPrice>
 }
 
-/** Counts flows; `before` are the oldest of them, which are not replayed again. */
+/** Creates the replay of flows; `before` is the replay of the oldest ones, which are not replayed again. */
 export function replayHistory(
   flows: readonly ValuedFlow[],
   { subject, before }: { readonly subject: PnlSubject; readonly before?: ReplayedHistory | undefined },
@@ -36,10 +36,12 @@ export function replayHistory(
   async function replay(): Promise<PnlLedger | MissingPrice> {
     const missing = missingPrice(flows)
     if (missing !== undefined) return missing
-    const known = await before?.ledger()
-    const isKnown = known !== undefined && !('because' in known)
-    const rest = isKnown ? flows.slice(before?.flows.length) : flows
-    return await runCooperatively(replayInSteps(toPnlFlows(rest, subject.tokens), isKnown ? known : undefined))
+    const ledgerBefore = await before?.ledger()
+    const hasLedgerBefore = ledgerBefore !== undefined && !('because' in ledgerBefore)
+    const newFlows = hasLedgerBefore ? flows.slice(before?.flows.length) : flows
+    return await runCooperatively(
+      replayInSteps(toPnlFlows(newFlows, subject.tokens), hasLedgerBefore ? ledgerBefore : undefined),
+    )
   }
 
   return {

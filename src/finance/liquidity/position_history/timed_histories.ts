@@ -10,96 +10,97 @@ import {
   type PositionHistoryReader,
 } from './reader.ts'
 
-/** A life; or that it is not read yet, or that it cannot be. */
+/** A history, or `pending` until it is read, or `failed`. */
 export type TimedHistory = PositionHistory | 'pending' | 'failed'
 
-/** Lives for answers that wait for them a little. */
-export interface TimedHistories<Question extends PositionHistoryQuery = PositionHistoryQuery> {
+/** Reads histories within a time limit. */
+export interface TimedHistories<Query extends PositionHistoryQuery = PositionHistoryQuery> {
   /**
-   * Lives in the order of the questions, within two seconds. Those that take longer are then read in the background, so
-   * that a later answer may have them. Throws `AbortedError` if `signal` fires, and then leaves them.
+   * Reads histories in the order of the queries, within two seconds. Those that take longer are read in the background
+   * for a later answer. Throws `AbortedError` if `signal` fires, and then starts no background read.
    */
-  read(questions: readonly Question[], within: WaitLimits): Promise<TimedHistory[]>
+  read(queries: readonly Query[], limits: WaitLimits): Promise<TimedHistory[]>
 }
 
 export interface WaitLimits {
   readonly signal: AbortSignal
-  /** When its request has no time left, milliseconds of the monotonic clock. */
+  /** Deadline of the request, milliseconds of the monotonic clock. */
   readonly untilMs: number
 }
 
-/** How long an answer waits for lives, milliseconds, and what it needs afterwards to be shown. */
+/** How long an answer waits for histories, and how long presenting it takes afterwards, milliseconds. */
 const WAIT_MS = 2_000
 const SHOW_MS = 250
-/** Lives that one answer reads at the same time. */
-const AT_ONCE = 8
-/** Time for a life in the background; how many at the same time, and how many of one asker wait. */
+/** Histories that one answer reads at the same time. */
+const CONCURRENCY_MAX = 8
+/** Time limit of a background read, most at the same time, and most queued per requester. */
 const BACKGROUND_MS = 30_000
-const BACKGROUND_AT_ONCE = 2
+const BACKGROUND_CONCURRENCY_MAX = 2
 const QUEUE_MAX = 200
 
-/** A life that is to be read in the background, and for whom. */
-interface QueuedHistory<Question> {
+/** A history to be read in the background, and its requesters. */
+interface QueuedHistory<Query> {
   readonly key: string
-  readonly question: Question
-  readonly askers: Requesters
+  readonly query: Query
+  readonly requesters: Requesters
 }
 
-/** Makes it over a reader. */
-export function createTimedHistories<Question extends PositionHistoryQuery>(options: {
-  readonly lives: PositionHistoryReader<Question>
+/** Creates timed histories over a reader. */
+export function createTimedHistories<Query extends PositionHistoryQuery>(options: {
+  readonly histories: PositionHistoryReader<Query>
   readonly clock: Clock
-}): TimedHistories<Question> {
-  const { lives, clock } = options
-  const queue = createFairQueue<QueuedHistory<Question>>()
+}): TimedHistories<Query> {
+  const { histories, clock } = options
+  const queue = createFairQueue<QueuedHistory<Query>>()
   const queued = new Set<string>()
-  let working = 0
+  let workers = 0
 
   async function work(): Promise<void> {
-    working++
+    workers++
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
       queued.delete(next.key)
-      await readWithin(next.question, withRequesters(next.askers, timeoutSignal(BACKGROUND_MS)))
+      await readWithin(next.query, withRequesters(next.requesters, timeoutSignal(BACKGROUND_MS)))
     }
-    working--
+    workers--
   }
 
-  function goOn(question: Question, askers: Requesters): void {
-    const key = getPositionKey(question)
-    const [asker = ''] = askers
-    if (!queued.has(key) && queue.sizeOf(asker) < QUEUE_MAX) {
+  function queueInBackground(query: Query, requesters: Requesters): void {
+    const key = getPositionKey(query)
+    const [requester = ''] = requesters
+    if (!queued.has(key) && queue.countItems(requester) < QUEUE_MAX) {
       queued.add(key)
-      queue.add(asker, { key, question, askers })
+      queue.add(requester, { key, query, requesters })
     }
-    if (working < BACKGROUND_AT_ONCE) void work()
+    if (workers < BACKGROUND_CONCURRENCY_MAX) void work()
   }
 
-  async function readWithin(question: Question, signal: AbortSignal): Promise<TimedHistory> {
+  async function readWithin(query: Query, signal: AbortSignal): Promise<TimedHistory> {
     try {
-      const life = await untilAborted(lives.read(question, signal), signal)
-      if (life === undefined) return 'failed'
-      // History that ends earlier tells nothing about this block.
-      return life.end.number < (question.block ?? 0n) ? 'pending' : life
+      const history = await untilAborted(histories.read(query, signal), signal)
+      if (history === undefined) return 'failed'
+      // History that ends earlier does not cover this block.
+      return history.end.number < (query.block ?? 0n) ? 'pending' : history
     } catch (error) {
       return signal.aborted || error instanceof PendingError ? 'pending' : 'failed'
     }
   }
 
   return {
-    async read(questions, { signal, untilMs }) {
+    async read(queries, { signal, untilMs }) {
       const waitMs = Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs())
-      const askers = getRequesters(signal)
-      const patience = withRequesters(askers, AbortSignal.any([signal, timeoutSignal(waitMs)]))
+      const requesters = getRequesters(signal)
+      const waitSignal = withRequesters(requesters, AbortSignal.any([signal, timeoutSignal(waitMs)]))
       const outcomes: TimedHistory[] = []
-      const rest = questions.entries()
-      async function readRest(): Promise<void> {
-        for (const [index, question] of rest) {
-          outcomes[index] = patience.aborted ? 'pending' : await readWithin(question, patience)
+      const remaining = queries.entries()
+      async function readRemaining(): Promise<void> {
+        for (const [index, query] of remaining) {
+          outcomes[index] = waitSignal.aborted ? 'pending' : await readWithin(query, waitSignal)
         }
       }
-      await Promise.all(Array.from({ length: AT_ONCE }, readRest))
+      await Promise.all(Array.from({ length: CONCURRENCY_MAX }, readRemaining))
       if (signal.aborted) throw new AbortedError('The caller left')
-      for (const [index, question] of questions.entries()) if (outcomes[index] === 'pending') goOn(question, askers)
+      for (const [index, query] of queries.entries())
+        if (outcomes[index] === 'pending') queueInBackground(query, requesters)
       return outcomes
     },
   }

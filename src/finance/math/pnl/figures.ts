@@ -11,14 +11,14 @@ import {
 import { addAmounts, isZero, type Pair, type Prices } from './flow.ts'
 import { advanceTo, type PnlLedger, releasePending, worth, worthOfFractions } from './replay.ts'
 
-/** A position at the moment that its figures are of. */
+/** A position at the time of its figures. */
 export interface Valuation {
   readonly timeSec: bigint
-  /** Prices then; those of the last collect once nothing is left. */
+  /** Prices at that time; those of the last collect once nothing is left. */
   readonly prices: Prices
-  /** What withdrawing all liquidity would pay, raw units. */
+  /** Amounts that withdrawing all liquidity would pay, raw units. */
   readonly principal: Pair<bigint>
-  /** Fees that collecting would pay, raw units, without principal that was withdrawn before. */
+  /** Fees that collecting would pay, raw units, without withdrawn principal. */
   readonly fees: Pair<bigint>
 }
 
@@ -74,10 +74,10 @@ export interface PnlFigures {
   readonly unrealizedE6: bigint
 }
 
-/** The figures of a position with this history and this holding. Throws `RangeError` for a time before the last flow. */
+/** Figures of a position by its history and its holding. Throws `RangeError` for a time before the last flow. */
 export function pnlFigures(history: PnlLedger, holding: Valuation): PnlFigures {
   const { prices, principal, fees } = holding
-  const ledger = settled(advanceTo(history, holding.timeSec), holding)
+  const ledger = settle(advanceTo(history, holding.timeSec), holding)
   const cost = addRational(ledger.cost, ledger.pendingCost)
   const value = worth(addAmounts(principal, ledger.pending), prices)
   const feesLeft = worth(fees, prices)
@@ -97,8 +97,8 @@ export function pnlFigures(history: PnlLedger, holding: Valuation): PnlFigures {
   return { ...sums(exact, averageCapital), ...ratios(exact, averageCapital) }
 }
 
-/** A withdrawal that paid nothing is never collected: it ends when nothing at all is left. */
-function settled(ledger: PnlLedger, { principal, fees, prices }: Valuation): PnlLedger {
+/** Releases pending cost when nothing is left: a withdrawal that paid nothing is never collected. */
+function settle(ledger: PnlLedger, { principal, fees, prices }: Valuation): PnlLedger {
   const isOver = ledger.liquidity === 0n && [principal, fees, ledger.pending].every(isZero)
   return isOver ? releasePending(ledger, ONE, prices) : ledger
 }

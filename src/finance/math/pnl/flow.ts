@@ -1,13 +1,13 @@
 import { minBigint } from '../../../lib/number/fixed_point.ts'
 import type { Rational } from '../../../lib/number/rational.ts'
 
-/** One thing of each of a pool's two tokens. */
+/** One value for each of a pool's two tokens. */
 export type Pair<T> = readonly [T, T]
 
 /** US dollars per raw unit of each token, exact. */
 export type Prices = Pair<Rational>
 
-/** Liquidity and tokens go into the pool. */
+/** A flow of liquidity and tokens into the pool. */
 export interface Increase {
   readonly kind: 'increase'
   /** Block time, Unix seconds. */
@@ -18,7 +18,7 @@ export interface Increase {
   readonly prices: Prices
 }
 
-/** Liquidity leaves the pool; its tokens wait to be collected. */
+/** A flow of liquidity out of the pool; its tokens wait to be collected. */
 export interface Decrease {
   readonly kind: 'decrease'
   readonly timeSec: bigint
@@ -26,7 +26,7 @@ export interface Decrease {
   readonly amounts: Pair<bigint>
 }
 
-/** Tokens are paid out: what was withdrawn before, and fees. */
+/** A payout of tokens: withdrawn principal, and fees. */
 export interface Collect {
   readonly kind: 'collect'
   readonly timeSec: bigint
@@ -34,18 +34,18 @@ export interface Collect {
   readonly prices: Prices
 }
 
-/** What changes a position. Moving its token to another owner is not a flow. */
+/** A change of a position. A transfer of its token to another owner is not a flow. */
 export type Flow = Increase | Decrease | Collect
 
-/** What of a collect is principal and what is fees. */
+/** Principal and fees of a collect. */
 export interface CollectSplit {
   readonly principal: Pair<bigint>
   readonly fees: Pair<bigint>
 }
 
 /**
- * Splits what a collect pays. One bucket on chain holds both, so principal that was withdrawn before is paid first, and
- * the rest is fees (history.md A.2).
+ * Splits a collect into principal and fees. The chain keeps both in one balance, so withdrawn principal is paid first
+ * and the rest is fees.
  */
 export function splitCollect(amounts: Pair<bigint>, pending: Pair<bigint>): CollectSplit {
   const principal = [minBigint(amounts[0], pending[0]), minBigint(amounts[1], pending[1])] as const
@@ -62,7 +62,7 @@ export function subtractAmounts(a: Pair<bigint>, b: Pair<bigint>): Pair<bigint> 
   return [a[0] - b[0], a[1] - b[1]]
 }
 
-/** True if there is nothing of either token. */
+/** True if both amounts are zero. */
 export function isZero([amount0, amount1]: Pair<bigint>): boolean {
   return amount0 === 0n && amount1 === 0n
 }

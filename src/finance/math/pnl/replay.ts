@@ -22,30 +22,30 @@ import {
 } from './flow.ts'
 
 /**
- * What the flows of a position add up to, exact. The twin holds the tokens of the same deposits
- * instead of pooling them and sells the same share of them whenever liquidity leaves. Money is in US dollars, `cost` is
- * what deposits were worth at their own time, tokens are raw units.
+ * Exact sums of a position's flows. The twin holds the tokens of the same deposits instead of pooling them and sells
+ * the same share of them whenever liquidity leaves. Money is in US dollars, `cost` is the worth of deposits at their
+ * own time, tokens are raw units.
  */
 export interface PnlLedger {
   readonly timeSec: bigint
   readonly liquidity: bigint
-  /** Cost of what is in the pool, and of what was withdrawn and not yet collected. */
+  /** Cost of the tokens in the pool; `pendingCost` is that of withdrawn and uncollected tokens. */
   readonly cost: Rational
   readonly pendingCost: Rational
   readonly twin: Pair<Rational>
   readonly pendingTwin: Pair<Rational>
-  /** Tokens that were withdrawn and not yet collected. */
+  /** Withdrawn and uncollected tokens. */
   readonly pending: Pair<bigint>
-  /** All tokens that were ever deposited. */
+  /** All tokens ever deposited. */
   readonly deposits: Pair<bigint>
-  /** Worth of all deposits, of collected principal, and of collected fees, each at its time. */
+  /** Worth of all deposits (`deposited`), collected principal and collected fees, each at its own time. */
   readonly deposited: Rational
   readonly withdrawn: Rational
   readonly feesCollected: Rational
-  /** Cost of collected principal, and what the twin got when it was collected. */
+  /** Cost of collected principal; `twinSold` is what the twin received at those collects. */
   readonly released: Rational
   readonly twinSold: Rational
-  /** Cost × seconds, and the seconds while there was any. */
+  /** Cost × seconds; `activeSec` counts the seconds with a cost above zero. */
   readonly costSeconds: Rational
   readonly activeSec: bigint
 }
@@ -69,17 +69,17 @@ const EMPTY: PnlLedger = {
   activeSec: 0n,
 }
 
-/** Denominators up to this are exact; hundreds of withdrawals between deposits would make them too long to count with. */
+/** Denominators up to this are exact; hundreds of withdrawals between deposits would make them too long. */
 const DENOMINATOR_MAX = 1n << 4_096n
-/** Flows of one step: a tenth of a millisecond each, once denominators are long. */
+/** Flows of one step: each takes a tenth of a millisecond once denominators are long. */
 const STEP_FLOWS = 16
-/** Scale of longer ones: what is lost is less than 10^-600. */
-const DENOMINATOR_KEPT = 1n << 2_048n
+/** Denominator that longer ones are rounded to: the error is less than 10^-600. */
+const DENOMINATOR_ROUNDED = 1n << 2_048n
 
 /**
- * Replays flows in the order of the chain, in steps; `before` is the ledger of all flows before these, if there are
- * any. Throws `RangeError` if they cannot be the whole history of a position: times that go back, or more liquidity
- * withdrawn than there was.
+ * Replays flows in the order of the chain, in steps; `before` is the ledger of all earlier flows. Throws `RangeError`
+ * if the flows cannot be the whole history of a position: a time goes back, or more liquidity is withdrawn than there
+ * is.
  */
 export function* replayInSteps(flows: Iterable<Flow>, before?: PnlLedger): Steps<PnlLedger> {
   let ledger = before
@@ -91,7 +91,7 @@ export function* replayInSteps(flows: Iterable<Flow>, before?: PnlLedger): Steps
   return ledger ?? EMPTY
 }
 
-/** The ledger as time passes without flows. Throws `RangeError` for an earlier time. */
+/** Advances the ledger to a time without flows. Throws `RangeError` for an earlier time. */
 export function advanceTo(ledger: PnlLedger, timeSec: bigint): PnlLedger {
   if (timeSec < ledger.timeSec) throw new RangeError(`Cannot replay flows: time goes back to ${timeSec}`)
   const cost = addRational(ledger.cost, ledger.pendingCost)
@@ -100,7 +100,7 @@ export function advanceTo(ledger: PnlLedger, timeSec: bigint): PnlLedger {
   return {
     ...ledger,
     timeSec,
-    costSeconds: bounded(addRational(ledger.costSeconds, multiplyRational(cost, rational(seconds, 1n)))),
+    costSeconds: limitDenominator(addRational(ledger.costSeconds, multiplyRational(cost, rational(seconds, 1n)))),
     activeSec: ledger.activeSec + seconds,
   }
 }
@@ -121,18 +121,18 @@ export function worthOfFractions(amounts: Pair<Rational>, prices: Prices): Ratio
   return addRational(multiplyRational(amounts[0], prices[0]), multiplyRational(amounts[1], prices[1]))
 }
 
-/** Pays out a share of what is pending: the ledger without it, and what the twin gets for its own. */
+/** Releases a share of the pending cost, and sells the same share of the twin's pending tokens. */
 export function releasePending(ledger: PnlLedger, share: Rational, prices: Prices): PnlLedger {
   const { pendingCost, pendingTwin, released, twinSold } = ledger
   const cost = multiplyRational(pendingCost, share)
-  const sold = scaled(pendingTwin, share)
+  const sold = scale(pendingTwin, share)
   const isAll = share.numerator === share.denominator
   return {
     ...ledger,
-    pendingCost: isAll ? ZERO : bounded(subtractRational(pendingCost, cost)),
+    pendingCost: isAll ? ZERO : limitDenominator(subtractRational(pendingCost, cost)),
     pendingTwin: isAll ? NOTHING : subtractBoth(pendingTwin, sold),
-    released: bounded(addRational(released, cost)),
-    twinSold: bounded(addRational(twinSold, worthOfFractions(sold, prices))),
+    released: limitDenominator(addRational(released, cost)),
+    twinSold: limitDenominator(addRational(twinSold, worthOfFractions(sold, prices))),
   }
 }
 
@@ -140,28 +140,28 @@ function apply(ledger: PnlLedger, flow: Flow): PnlLedger {
   const now = advanceTo(ledger, flow.timeSec)
   switch (flow.kind) {
     case 'increase':
-      return increased(now, flow)
+      return applyIncrease(now, flow)
     case 'decrease':
-      return decreased(now, flow)
+      return applyDecrease(now, flow)
     case 'collect':
-      return collected(now, flow)
+      return applyCollect(now, flow)
   }
 }
 
-function increased(ledger: PnlLedger, { liquidity, amounts, prices }: Increase): PnlLedger {
+function applyIncrease(ledger: PnlLedger, { liquidity, amounts, prices }: Increase): PnlLedger {
   const value = worth(amounts, prices)
   const [amount0, amount1] = amounts
   return {
     ...ledger,
     liquidity: ledger.liquidity + liquidity,
-    cost: bounded(addRational(ledger.cost, value)),
+    cost: limitDenominator(addRational(ledger.cost, value)),
     deposited: addRational(ledger.deposited, value),
     twin: addBoth(ledger.twin, [rational(amount0, 1n), rational(amount1, 1n)]),
     deposits: addAmounts(ledger.deposits, amounts),
   }
 }
 
-function decreased(ledger: PnlLedger, { liquidity, amounts }: Decrease): PnlLedger {
+function applyDecrease(ledger: PnlLedger, { liquidity, amounts }: Decrease): PnlLedger {
   const { liquidity: before, cost, twin } = ledger
   if (liquidity > before) throw new RangeError(`Cannot replay flows: ${liquidity} of ${before} liquidity is withdrawn`)
   if (liquidity === 0n) return { ...ledger, pending: addAmounts(ledger.pending, amounts) }
@@ -172,16 +172,16 @@ function decreased(ledger: PnlLedger, { liquidity, amounts }: Decrease): PnlLedg
     liquidity: left,
     cost: costLeft,
     twin: twinLeft,
-    pendingCost: bounded(addRational(ledger.pendingCost, subtractRational(cost, costLeft))),
+    pendingCost: limitDenominator(addRational(ledger.pendingCost, subtractRational(cost, costLeft))),
     pendingTwin: addBoth(ledger.pendingTwin, subtractBoth(twin, twinLeft)),
     pending: addAmounts(ledger.pending, amounts),
   }
 }
 
-function collected(ledger: PnlLedger, { amounts, prices }: Collect): PnlLedger {
+function applyCollect(ledger: PnlLedger, { amounts, prices }: Collect): PnlLedger {
   const { principal, fees } = splitCollect(amounts, ledger.pending)
   const pending = subtractAmounts(ledger.pending, principal)
-  const share = isZero(pending) ? ONE : shareOf(worth(principal, prices), worth(ledger.pending, prices))
+  const share = isZero(pending) ? ONE : computeShare(worth(principal, prices), worth(ledger.pending, prices))
   return {
     ...releasePending(ledger, share, prices),
     pending,
@@ -191,35 +191,35 @@ function collected(ledger: PnlLedger, { amounts, prices }: Collect): PnlLedger {
 }
 
 /** part / whole; `whole` is above zero. */
-function shareOf(part: Rational, whole: Rational): Rational {
+function computeShare(part: Rational, whole: Rational): Rational {
   return rational(part.numerator * whole.denominator, part.denominator * whole.numerator)
 }
 
-/** value · left / before. What earlier withdrawals multiplied by cancels out. */
+/** value · left / before. The factor of an earlier withdrawal cancels out. */
 function shareLeft({ numerator, denominator }: Rational, left: bigint, before: bigint): Rational {
   if (left === 0n || numerator === 0n) return ZERO
   if (numerator % before === 0n) return rational((numerator / before) * left, denominator)
-  return bounded(rational(numerator * left, denominator * before))
+  return limitDenominator(rational(numerator * left, denominator * before))
 }
 
 function bothLeft([value0, value1]: Pair<Rational>, left: bigint, before: bigint): Pair<Rational> {
   return [shareLeft(value0, left, before), shareLeft(value1, left, before)]
 }
 
-function scaled([value0, value1]: Pair<Rational>, factor: Rational): Pair<Rational> {
+function scale([value0, value1]: Pair<Rational>, factor: Rational): Pair<Rational> {
   return [multiplyRational(value0, factor), multiplyRational(value1, factor)]
 }
 
 function addBoth(a: Pair<Rational>, b: Pair<Rational>): Pair<Rational> {
-  return [bounded(addRational(a[0], b[0])), bounded(addRational(a[1], b[1]))]
+  return [limitDenominator(addRational(a[0], b[0])), limitDenominator(addRational(a[1], b[1]))]
 }
 
 function subtractBoth(a: Pair<Rational>, b: Pair<Rational>): Pair<Rational> {
-  return [bounded(subtractRational(a[0], b[0])), bounded(subtractRational(a[1], b[1]))]
+  return [limitDenominator(subtractRational(a[0], b[0])), limitDenominator(subtractRational(a[1], b[1]))]
 }
 
-/** The value itself, unless its denominator is too long. */
-function bounded(value: Rational): Rational {
+/** Rounds a value whose denominator is too long. */
+function limitDenominator(value: Rational): Rational {
   if (value.denominator <= DENOMINATOR_MAX) return value
-  return rational((value.numerator * DENOMINATOR_KEPT) / value.denominator, DENOMINATOR_KEPT)
+  return rational((value.numerator * DENOMINATOR_ROUNDED) / value.denominator, DENOMINATOR_ROUNDED)
 }

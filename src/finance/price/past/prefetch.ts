@@ -13,64 +13,64 @@ import {
 import { compareRounds } from './round_check.ts'
 import type { PriceSource } from './sources.ts'
 
-/** Reads prices before they are wanted, and keeps them. What cannot be read is left to who wants it: nothing is thrown. */
+/** Reads and stores prices before they are requested. Never throws: the later request reports failures. */
 export type PricePrefetcher = ReturnType<typeof createPricePrefetcher>
 
-/** What was read of one token at a final block. */
+/** The price outcome of one token at a final block. */
 export interface PrefetchedPrice {
   readonly token: Address
   readonly block: PriceBlock
   readonly outcome: HistoricalPriceOutcome
 }
 
-/** Begins with nothing. */
+/** Creates a prefetcher without pending reads. */
 export function createPricePrefetcher(
   client: FinanceClient,
   options: {
-    readonly asker: PriceSource
+    readonly source: PriceSource
     readonly tokens: readonly Address[]
     readonly clock: Clock
-    /** Keeps prices of final blocks, and remembers which are missing. */
-    readonly learn: (learned: readonly PrefetchedPrice[]) => Promise<void>
+    /** Stores prices of final blocks and caches which ones are missing. */
+    readonly onPrices: (prices: readonly PrefetchedPrice[]) => Promise<void>
   },
 ) {
-  const { asker, tokens, clock, learn } = options
-  const started: Promise<readonly BlockPrices[]>[] = []
+  const { source, tokens, clock, onPrices } = options
+  const pendingReads: Promise<readonly BlockPrices[]>[] = []
 
   async function read(block: PriceBlock, signal: AbortSignal): Promise<readonly BlockPrices[]> {
     try {
-      return [{ block, found: await readStatePrices(client, { asker, tokens, block, clock }, signal) }]
+      return [{ block, prices: await readStatePrices(client, { source, tokens, block, clock }, signal) }]
     } catch {
       return []
     }
   }
 
-  /** What one endpoint alone says of several blocks is compared in one request. */
-  async function keep(group: readonly BlockPrices[], signal: AbortSignal): Promise<void> {
-    const claims = group.flatMap(({ found }) => listUnconfirmedClaims(found))
-    const claimant = group[0]?.found.endpoints[0]
-    const agreed = await compareRounds(client, { claims, claimant, areAll: true, clock }, signal)
-    const learned = group.flatMap(({ block, found }) =>
-      [...toPriceOutcomes(found, agreed)].map(([token, outcome]) => ({ token, block, outcome })),
+  /** Stores prices of several blocks; compares the unconfirmed claims of one endpoint in one request. */
+  async function store(group: readonly BlockPrices[], signal: AbortSignal): Promise<void> {
+    const claims = group.flatMap(({ prices }) => listUnconfirmedClaims(prices))
+    const claimantIndex = group[0]?.prices.endpoints[0]
+    const confirmed = await compareRounds(client, { claims, claimantIndex, isOnlyComparison: true, clock }, signal)
+    const prefetched = group.flatMap(({ block, prices }) =>
+      [...toPriceOutcomes(prices, confirmed)].map(([token, outcome]) => ({ token, block, outcome })),
     )
-    await learn(learned)
+    await onPrices(prefetched)
   }
 
   return {
-    /** Starts to read those of a final block, in one request with what is begun about the block in the same turn. */
+    /** Starts reading the prices at a final block, in one request with other reads of the block in the same turn. */
     start(block: PriceBlock, signal: AbortSignal): void {
-      started.push(read(block, signal))
+      pendingReads.push(read(block, signal))
     },
-    /** Resolves when all that was started is kept, or cannot be read. */
+    /** Resolves when every started read is stored or has failed. */
     async finish(signal: AbortSignal): Promise<void> {
-      const read = (await Promise.all(started.splice(0))).flat()
-      const groups = groupBy(read, ({ found }) => found.endpoints.join())
-      await Promise.allSettled([...groups.values()].map((group) => keep(group, signal)))
+      const blockPrices = (await Promise.all(pendingReads.splice(0))).flat()
+      const groups = groupBy(blockPrices, ({ prices }) => prices.endpoints.join())
+      await Promise.allSettled([...groups.values()].map((group) => store(group, signal)))
     },
   }
 }
 
 interface BlockPrices {
   readonly block: PriceBlock
-  readonly found: StatePrices
+  readonly prices: StatePrices
 }

@@ -15,17 +15,17 @@ import { createPricePrefetcher, type PrefetchedPrice, type PricePrefetcher } fro
 import { type HistoricalPriceOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
 import type { PriceSource } from './sources.ts'
 
-/** Blocks whose prices one request reads again because one endpoint alone gave them. */
+/** Most blocks per request whose prices are read again because they came from a single endpoint. */
 const RECHECKED_MAX = 24
-/** Prices that are remembered to be missing, and for how long if one endpoint alone says so though there are others. */
-const ABSENT_MAX = 50_000
+/** Most cached missing prices. */
+const MISSING_MAX = 50_000
 
-/** One price that is wanted. */
+/** One requested price. */
 interface PriceToRead {
   /** Checksummed. */
   readonly token: Address
   readonly block: PriceBlock
-  /** True if the block can never be replaced: only then the price is kept. */
+  /** True if the block can never be replaced: only then the price is stored. */
   readonly isFinal: boolean
 }
 
@@ -33,163 +33,175 @@ const UNKNOWN: HistoricalPriceOutcome = { kind: 'missing', because: 'no source a
 
 type FoundPrice = Extract<HistoricalPriceOutcome, { kind: 'price' }>
 
-/** Prices at the newest block or a past one; those at a block that is final are kept and read from the chain once. */
+/** Reads prices at the newest block or a past one; prices at final blocks are stored and read from the chain once. */
 export type PriceReader = ReturnType<typeof createPriceReader>
 
-/** Makes it over a database. */
+/** Creates a price reader over a database. */
 export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const recheck = createRecheck(clock)
-  /** That final blocks have no price. It is only remembered: another configuration may know one. */
-  const absent = createLru<{ readonly outcome: HistoricalPriceOutcome; readonly untilMs: number }>({
-    entriesMax: ABSENT_MAX,
+  /** Missing prices at final blocks. Cached but not stored, because another configuration may have a source. */
+  const missingPrices = createLru<{ readonly outcome: HistoricalPriceOutcome; readonly untilMs: number }>({
+    entriesMax: MISSING_MAX,
   })
 
-  function absentOf(name: string): HistoricalPriceOutcome | undefined {
-    const found = absent.get(name)
-    return found !== undefined && found.untilMs > clock.monotonicMs() ? found.outcome : undefined
+  function getMissing(key: string): HistoricalPriceOutcome | undefined {
+    const entry = missingPrices.get(key)
+    return entry !== undefined && entry.untilMs > clock.monotonicMs() ? entry.outcome : undefined
   }
 
-  function noteAbsent(client: FinanceClient, name: string, outcome: HistoricalPriceOutcome): void {
+  function recordMissing(client: FinanceClient, key: string, outcome: HistoricalPriceOutcome): void {
     if (outcome.witnesses === 0) return
-    absent.set(name, { outcome, untilMs: clock.monotonicMs() + getCacheTtlMs(client, outcome.witnesses) })
+    missingPrices.set(key, { outcome, untilMs: clock.monotonicMs() + getCacheTtlMs(client, outcome.witnesses) })
   }
 
-  async function learn(client: FinanceClient, asker: PriceSource, learned: readonly PrefetchedPrice[]): Promise<void> {
-    const found: (PriceToRead & FoundPrice)[] = []
-    for (const { token, block, outcome } of learned) {
-      if (outcome.kind === 'price') found.push({ token, block, isFinal: true, ...outcome })
-      else noteAbsent(client, nameOf(client, asker, { token, block }), outcome)
+  async function storePrefetched(
+    client: FinanceClient,
+    source: PriceSource,
+    prefetched: readonly PrefetchedPrice[],
+  ): Promise<void> {
+    const prices: (PriceToRead & FoundPrice)[] = []
+    for (const { token, block, outcome } of prefetched) {
+      if (outcome.kind === 'price') prices.push({ token, block, isFinal: true, ...outcome })
+      else recordMissing(client, toCacheKey(client, source, { token, block }), outcome)
     }
-    recheck.answered(client, Math.min(...learned.map(({ outcome }) => outcome.witnesses)))
-    await keep(db, client, { asker, found })
+    recheck.recordAnswer(client, Math.min(...prefetched.map(({ outcome }) => outcome.witnesses)))
+    await store(db, client, { source, foundPrices: prices })
   }
 
-  /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */
+  /** Reads the prices of one block again; undefined if all of them are stored and the chain cannot be read now. */
   async function readBlock(
     client: FinanceClient,
-    asker: PriceSource,
-    { group, kept }: { readonly group: readonly PriceToRead[]; readonly kept: ReadonlyMap<string, FoundPrice> },
+    source: PriceSource,
+    { group, stored }: { readonly group: readonly PriceToRead[]; readonly stored: ReadonlyMap<string, FoundPrice> },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome> | undefined> {
     const [first] = group
     if (first === undefined) return undefined
     const tokens = [...new Set(group.map(({ token }) => token))]
     try {
-      const isKept = group.some(({ isFinal }) => isFinal)
-      const outcomes = await readPricesAt(client, { asker, tokens, block: first.block, isKept, clock }, signal)
-      recheck.answered(client, Math.min(...[...outcomes.values()].map(({ witnesses }) => witnesses)))
+      const isStored = group.some(({ isFinal }) => isFinal)
+      const outcomes = await readPricesAt(client, { source, tokens, block: first.block, isStored, clock }, signal)
+      recheck.recordAnswer(client, Math.min(...[...outcomes.values()].map(({ witnesses }) => witnesses)))
       return outcomes
     } catch (error) {
-      const isSpare = group.every((each) => kept.has(keyOf(each)))
-      if (!isSpare || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
-      recheck.answered(client, 0)
+      const isOptional = group.every((each) => stored.has(toPriceKey(each)))
+      if (!isOptional || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+      recheck.recordAnswer(client, 0)
       return undefined
     }
   }
 
   return {
     /**
-     * Prices in the order in which they are wanted. Those that are not kept yet are read, all blocks at the same time,
-     * and some of those that one endpoint alone gave are read again if another one may serve. Throws `UnavailableError`
-     * if the chain or the database cannot be read, and if endpoints contradict each other or what one of them gave
-     * before.
+     * Returns prices in the order of `requests`. Reads the ones not stored yet, all blocks concurrently, and reads some
+     * prices that came from a single endpoint again if another endpoint may confirm them. Throws `UnavailableError` if
+     * the chain or the database cannot be read, and if endpoints contradict each other or an earlier price.
      */
     async pricesAt(
       client: FinanceClient,
-      { asker, wanted }: { readonly asker: PriceSource; readonly wanted: readonly PriceToRead[] },
+      { source, requests }: { readonly source: PriceSource; readonly requests: readonly PriceToRead[] },
       signal: AbortSignal,
     ): Promise<HistoricalPriceOutcome[]> {
-      const kept = new Map<string, FoundPrice>()
-      for (const [name, group] of groupBy(wanted, ({ token }) => askerOf(client, asker, token))) {
-        for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
+      const stored = new Map<string, FoundPrice>()
+      for (const [contract, group] of groupBy(requests, ({ token }) => getSourceContract(client, source, token))) {
+        for (const [key, price] of await readStored(db, client, { contract, requests: group })) stored.set(key, price)
       }
-      const known = new Map<string, HistoricalPriceOutcome>(kept)
-      for (const each of wanted) {
-        const outcome = each.isFinal && !kept.has(keyOf(each)) ? absentOf(nameOf(client, asker, each)) : undefined
-        if (outcome !== undefined) known.set(keyOf(each), outcome)
+      const results = new Map<string, HistoricalPriceOutcome>(stored)
+      for (const each of requests) {
+        const outcome =
+          each.isFinal && !stored.has(toPriceKey(each)) ? getMissing(toCacheKey(client, source, each)) : undefined
+        if (outcome !== undefined) results.set(toPriceKey(each), outcome)
       }
-      const missing = wanted.filter((each) => !known.has(keyOf(each)))
-      const doubtful = wanted.filter((each) => recheck.isDue(client, kept.get(keyOf(each))?.witnesses ?? QUORUM))
+      const missing = requests.filter((each) => !results.has(toPriceKey(each)))
+      const doubtful = requests.filter((each) =>
+        recheck.isDue(client, stored.get(toPriceKey(each))?.witnesses ?? QUORUM),
+      )
       const blocks = [
         ...groupBy(missing, ({ block }) => block.number).values(),
         ...[...groupBy(doubtful, ({ block }) => block.number).values()].slice(0, RECHECKED_MAX),
       ]
       const read = async (group: readonly PriceToRead[]) => {
         if (blocks.length > 1) await yieldToEventLoop()
-        const outcomes = await readBlock(client, asker, { group, kept }, signal)
+        const outcomes = await readBlock(client, source, { group, stored }, signal)
         if (outcomes === undefined) return
-        const found = new Map<string, PriceToRead & FoundPrice>()
-        const denied: PriceToRead[] = []
+        const foundPrices = new Map<string, PriceToRead & FoundPrice>()
+        const refuted: PriceToRead[] = []
         for (const each of group) {
-          const read = outcomes.get(each.token) ?? UNKNOWN
-          const before = kept.get(keyOf(each))
-          const outcome = before === undefined ? read : believed(client, each, { before, outcome: read })
-          known.set(keyOf(each), outcome)
-          if (each.isFinal && outcome.kind === 'price') found.set(keyOf(each), { ...each, ...outcome })
-          else if (before !== undefined) denied.push(each)
-          else if (each.isFinal) noteAbsent(client, nameOf(client, asker, each), outcome)
+          const latest = outcomes.get(each.token) ?? UNKNOWN
+          const storedPrice = stored.get(toPriceKey(each))
+          const outcome =
+            storedPrice === undefined ? latest : resolveDispute(client, each, { stored: storedPrice, outcome: latest })
+          results.set(toPriceKey(each), outcome)
+          if (each.isFinal && outcome.kind === 'price') foundPrices.set(toPriceKey(each), { ...each, ...outcome })
+          else if (storedPrice !== undefined) refuted.push(each)
+          else if (each.isFinal) recordMissing(client, toCacheKey(client, source, each), outcome)
         }
-        // Kept block by block: a caller who leaves before the last one finds the others when they come back.
-        await keep(db, client, { asker, found: [...found.values()] })
-        await forget(db, client, { asker, denied })
+        // Store block by block: a caller that leaves early finds the finished blocks on its retry.
+        await store(db, client, { source, foundPrices: [...foundPrices.values()] })
+        await deleteStored(db, client, { source, refuted })
       }
-      // One that fails takes none of the others with it: what they give is kept.
-      const ends = await Promise.allSettled(blocks.map(read))
-      for (const end of ends) if (end.status === 'rejected') throw end.reason
-      return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
+      // `allSettled`: one failing block must not discard the prices of the others.
+      const settled = await Promise.allSettled(blocks.map(read))
+      for (const result of settled) if (result.status === 'rejected') throw result.reason
+      return requests.map((each) => results.get(toPriceKey(each)) ?? UNKNOWN)
     },
-    /** Prices of tokens, checksummed, that somebody will want at final blocks of which something else is read now. */
-    ahead: (
+    /** Creates a prefetcher for prices of tokens, checksummed, at final blocks that are being read for other data. */
+    createPrefetcher: (
       client: FinanceClient,
-      question: { readonly asker: PriceSource; readonly tokens: readonly Address[] },
+      query: { readonly source: PriceSource; readonly tokens: readonly Address[] },
     ): PricePrefetcher =>
-      createPricePrefetcher(client, { ...question, clock, learn: (learned) => learn(client, question.asker, learned) }),
+      createPricePrefetcher(client, {
+        ...query,
+        clock,
+        onPrices: (prices) => storePrefetched(client, query.source, prices),
+      }),
   }
 }
 
 /**
- * What is believed if one endpoint alone gave a price before: two of them decide against it, one does not, and the rounds
- * that feeds keep say nothing against what was the state. Throws `DisputeError`.
+ * Decides between a price that came from a single endpoint and a new reading: two endpoints override the old price, one
+ * endpoint does not, and the rounds of a feed never override a price from state. Throws `DisputeError`.
  */
-function believed(
+function resolveDispute(
   { chain: { id, name }, log }: FinanceClient,
   { token, block: { number } }: PriceToRead,
-  { before, outcome }: { readonly before: FoundPrice; readonly outcome: HistoricalPriceOutcome },
+  { stored, outcome }: { readonly stored: FoundPrice; readonly outcome: HistoricalPriceOutcome },
 ): HistoricalPriceOutcome {
-  const { units, scale } = before.price
+  const { units, scale } = stored.price
   const isSame = outcome.kind === 'price' && outcome.price.units === units && outcome.price.scale === scale
-  if (outcome.witnesses < QUORUM && isSame) return before
+  if (outcome.witnesses < QUORUM && isSame) return stored
   const isComparable = outcome.kind === 'price' ? outcome.evidence !== 'round' : outcome.witnesses > 0
-  if (!isSame && !isComparable && before.evidence === 'state') return before
+  if (!isSame && !isComparable && stored.evidence === 'state') return stored
   if (!isSame && outcome.witnesses < QUORUM) {
     throw new DisputeError(
-      `Cannot believe the price of ${token} at block ${number} of chain ${id} (${name}): one endpoint gave another one ` +
-        'before (second witness)',
+      `Cannot believe the price of ${token} at block ${number} of chain ${id} (${name}): an endpoint returned ` +
+        'another one before (second witness)',
     )
   }
-  if (!isSame) log.warn({ msg: 'Replaced a price that one RPC endpoint had given', chainId: id, token, block: number })
+  if (!isSame)
+    log.warn({ msg: 'Corrected a price that came from a single RPC endpoint', chainId: id, token, block: number })
   return outcome
 }
 
-/** The contract that configuration names for a token: if that changes, its prices are found anew. */
-function askerOf({ chain: { prices } }: FinanceClient, asker: PriceSource, token: Address): string {
-  if (asker.kind === 'aave_market') return asker.provider.toLowerCase()
+/** Returns the configured price contract of a token, part of the stored key: if it changes, prices are read again. */
+function getSourceContract({ chain: { prices } }: FinanceClient, source: PriceSource, token: Address): string {
+  if (source.kind === 'aave_market') return source.provider.toLowerCase()
   return (prices.usdFeeds[token]?.feed ?? prices.aaveOracle ?? 'stablecoin').toLowerCase()
 }
 
-/** Names a price in memory. */
-function nameOf(client: FinanceClient, asker: PriceSource, price: Pick<PriceToRead, 'token' | 'block'>): string {
-  return `${client.chain.id}:${askerOf(client, asker, price.token)}:${keyOf(price)}`
+/** Cache key of a price. */
+function toCacheKey(client: FinanceClient, source: PriceSource, price: Pick<PriceToRead, 'token' | 'block'>): string {
+  return `${client.chain.id}:${getSourceContract(client, source, price.token)}:${toPriceKey(price)}`
 }
 
-async function readKept(
+async function readStored(
   db: Database,
   client: FinanceClient,
-  { name, wanted }: { readonly name: string; readonly wanted: readonly PriceToRead[] },
+  { contract, requests }: { readonly contract: string; readonly requests: readonly PriceToRead[] },
 ): Promise<[string, FoundPrice][]> {
-  const tokens = wanted.map(({ token }) => toHexDigits(token))
-  const blocks = wanted.map(({ block }) => String(block.number))
-  const rows = await priceAtList(db, { chainId: client.chain.id, asker: name, tokens, blocks })
+  const tokens = requests.map(({ token }) => toHexDigits(token))
+  const blocks = requests.map(({ block }) => String(block.number))
+  const rows = await priceAtList(db, { chainId: client.chain.id, asker: contract, tokens, blocks })
   return rows.map(({ token, block, units, scale, source, evidence, witnesses }) => [
     `${hexFromBytes(token)}:${block}`,
     {
@@ -201,15 +213,18 @@ async function readKept(
   ])
 }
 
-async function keep(
+async function store(
   db: Database,
   client: FinanceClient,
-  { asker, found }: { readonly asker: PriceSource; readonly found: readonly (PriceToRead & FoundPrice)[] },
+  {
+    source,
+    foundPrices,
+  }: { readonly source: PriceSource; readonly foundPrices: readonly (PriceToRead & FoundPrice)[] },
 ): Promise<void> {
-  for (const [name, prices] of groupBy(found, ({ token }) => askerOf(client, asker, token))) {
+  for (const [contract, prices] of groupBy(foundPrices, ({ token }) => getSourceContract(client, source, token))) {
     await priceAtInsert(db, {
       chainId: client.chain.id,
-      asker: name,
+      asker: contract,
       tokens: prices.map(({ token }) => toHexDigits(token)),
       blocks: prices.map(({ block }) => String(block.number)),
       units: prices.map(({ price }) => String(price.units)),
@@ -221,21 +236,21 @@ async function keep(
   }
 }
 
-async function forget(
+async function deleteStored(
   db: Database,
   client: FinanceClient,
-  { asker, denied }: { readonly asker: PriceSource; readonly denied: readonly PriceToRead[] },
+  { source, refuted }: { readonly source: PriceSource; readonly refuted: readonly PriceToRead[] },
 ): Promise<void> {
-  for (const [name, prices] of groupBy(denied, ({ token }) => askerOf(client, asker, token))) {
+  for (const [contract, prices] of groupBy(refuted, ({ token }) => getSourceContract(client, source, token))) {
     await priceAtDelete(db, {
       chainId: client.chain.id,
-      asker: name,
+      asker: contract,
       tokens: prices.map(({ token }) => toHexDigits(token)),
       blocks: prices.map(({ block }) => String(block.number)),
     })
   }
 }
 
-function keyOf({ token, block }: Pick<PriceToRead, 'token' | 'block'>): string {
+function toPriceKey({ token, block }: Pick<PriceToRead, 'token' | 'block'>): string {
   return `${token.toLowerCase() as Hex}:${block.number}`
 }

@@ -22,15 +22,15 @@ import {
   toPriceResult,
 } from './sources.ts'
 
-/** A past or present block. Its hash is needed while it may still be replaced. */
+/** A past or present block; the hash is required while the block may still be replaced. */
 export type PriceBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<PinnedBlock, 'hash'>>
 
-/** A price at a block or the reason why it is missing, and how many endpoints say so: 0 if none of them could tell. */
+/** A price at a block, or why it is missing, and the number of endpoints that agree: 0 if no endpoint could decide. */
 export type HistoricalPriceOutcome = PriceResult & { readonly witnesses: number }
 
 /** Which prices to read in the state of a block. */
-interface StateQuestion {
-  readonly asker: PriceSource
+interface StatePricesQuery {
+  readonly source: PriceSource
   /** Checksummed. */
   readonly tokens: readonly Address[]
   readonly block: PriceBlock
@@ -38,88 +38,89 @@ interface StateQuestion {
 }
 
 /** Which prices to read. */
-interface PricesAtQuestion extends StateQuestion {
+interface PricesAtQuery extends StatePricesQuery {
   /**
-   * True if the prices are kept for ever: what one endpoint alone says is then compared with the rounds of feeds.
+   * True if the prices are stored permanently: claims of a single endpoint are then compared with the rounds of feeds.
    * @default {true}
    */
-  readonly isKept?: boolean
+  readonly isStored?: boolean
 }
 
-/** What the state of a block says about prices, by token, and the endpoints that say so, by their positions. */
+/** Prices by token from the state of a block, and the positions of the endpoints that agree on them. */
 export interface StatePrices {
-  readonly said: ReadonlyMap<Address, EndpointPriceClaim>
+  readonly claims: ReadonlyMap<Address, EndpointPriceClaim>
   readonly endpoints: readonly number[]
 }
 
 const BUDGET_MS = 3_000
 
 /**
- * Prices of tokens at one block, by token: what the live routes would have said then, by the same sources. Two endpoints
- * are asked at the same time. If one alone keeps the state of the block, a feed's round is compared with those that the
- * feed keeps now. If none does, the rounds that Chainlink feeds keep are searched. Throws `DisputeError` if endpoints
- * contradict each other or a feed's rounds, `EndpointsTimedOutError` if endpoints that may keep the state were late and no round
- * tells, `UnavailableError` if the chain cannot be read at all.
+ * Reads prices of tokens at one block, by token, from the sources that live routes use. Reads two endpoints
+ * concurrently. If only one has the state of the block, compares its feed rounds with the rounds that the feeds keep
+ * now. If none has it, searches the rounds that Chainlink feeds keep. Throws `DisputeError` if endpoints contradict
+ * each other or a feed's rounds, `EndpointsTimedOutError` if endpoints that may have the state timed out and no round
+ * decides, `UnavailableError` if the chain cannot be read at all.
  */
 export async function readPricesAt(
   client: FinanceClient,
-  question: PricesAtQuestion,
+  query: PricesAtQuery,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome>> {
-  const { isKept = true, clock } = question
+  const { isStored = true, clock } = query
   try {
-    const found = await readStatePrices(client, question, signal)
-    const claims = isKept ? listUnconfirmedClaims(found) : []
-    const agreed = await compareRounds(client, { claims, claimant: found.endpoints[0], clock }, signal)
-    return toPriceOutcomes(found, agreed)
+    const statePrices = await readStatePrices(client, query, signal)
+    const claims = isStored ? listUnconfirmedClaims(statePrices) : []
+    const confirmed = await compareRounds(client, { claims, claimantIndex: statePrices.endpoints[0], clock }, signal)
+    return toPriceOutcomes(statePrices, confirmed)
   } catch (error) {
     if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
-    if (!(error instanceof EndpointsTimedOutError)) return await readRounds(client, question, signal)
-    const outcomes = await readRounds(client, question, signal).catch((reason: unknown) => {
+    if (!(error instanceof EndpointsTimedOutError)) return await readRounds(client, query, signal)
+    const outcomes = await readRounds(client, query, signal).catch((reason: unknown) => {
       throw reason instanceof UnavailableError && !(reason instanceof DisputeError) ? error : reason
     })
-    // One that keeps the state was late: nothing is known to be missing.
+    // An archive endpoint timed out, so a missing price is not proven.
     if ([...outcomes.values()].some(({ kind, witnesses }) => kind === 'missing' && witnesses === 0)) throw error
     return outcomes
   }
 }
 
 /**
- * The same of state alone, before it is compared with any rounds. Leaves in one request with what is begun about the block
- * in the same turn of the event loop. Throws `DisputeError` if endpoints contradict each other, else as `readByQuorum`.
+ * Reads prices from the state of a block, not yet compared with any rounds. Shares one request with other reads of the
+ * block in the same event-loop turn. Throws `DisputeError` if endpoints contradict each other, else like
+ * `readByQuorum`.
  */
 export async function readStatePrices(
   client: FinanceClient,
-  { asker, tokens, block, clock }: StateQuestion,
+  { source, tokens, block, clock }: StatePricesQuery,
   signal: AbortSignal,
 ): Promise<StatePrices> {
   const { chain } = client
-  const at = { chainId: chain.id, ...block }
+  const blockQuery = { chainId: chain.id, ...block }
   const { value, endpoints } = await readByQuorum(
     client,
     async (endpoint, within) => {
       let timestampSec = block.timestampSec
-      const ask: CallContracts = async (calls) => {
+      const callContracts: CallContracts = async (calls) => {
         const { results, block: seen } = await readMulticall(
           endpoint,
-          { calls, block: at, isLight: true, clock },
+          { calls, block: blockQuery, isLight: true, clock },
           within,
         )
         timestampSec = seen.timestampSec
         return results
       }
-      const said = await (asker.kind === 'aave_market'
-        ? readMarketPrices(asker, tokens, ask)
-        : readSourcePrices(client, { tokens, block }, ask))
-      return { timestampSec, said: new Map(said) }
+      const claims = await (source.kind === 'aave_market'
+        ? readMarketPrices(source, tokens, callContracts)
+        : readSourcePrices(client, { tokens, block }, callContracts))
+      return { timestampSec, claims: new Map(claims) }
     },
     {
       signal,
       budgetMs: BUDGET_MS,
       past: block,
-      together: true,
-      what: whatAt(block),
-      textOf: ({ timestampSec, said }) => `${timestampSec} ${textOf(said)}`,
+      isBundled: true,
+      what: formatSubject(block),
+      toText: ({ timestampSec, claims }) => `${timestampSec} ${toText(claims)}`,
     },
   )
   if (value.timestampSec !== block.timestampSec) {
@@ -128,34 +129,34 @@ export async function readStatePrices(
         `${value.timestampSec} by its state, and ${block.timestampSec} by its header or its logs (block time)`,
     )
   }
-  return { said: value.said, endpoints }
+  return { claims: value.claims, endpoints }
 }
 
-/** Rounds that one endpoint alone gave. */
-export function listUnconfirmedClaims({ said, endpoints }: StatePrices): readonly ClaimedRound[] {
-  return endpoints.length < QUORUM ? [...said.values()].flatMap(({ claim }) => claim ?? []) : []
+/** Lists the feed rounds that came from a single endpoint. */
+export function listUnconfirmedClaims({ claims, endpoints }: StatePrices): readonly ClaimedRound[] {
+  return endpoints.length < QUORUM ? [...claims.values()].flatMap(({ claim }) => claim ?? []) : []
 }
 
-/** The same with how many say so; rounds that the feeds keep are another one's word. */
+/** Adds the witness count; a matching feed round counts as a second witness. */
 export function toPriceOutcomes(
-  { said, endpoints }: StatePrices,
-  agreed: ReadonlySet<ClaimedRound>,
+  { claims, endpoints }: StatePrices,
+  confirmed: ReadonlySet<ClaimedRound>,
 ): ReadonlyMap<Address, HistoricalPriceOutcome> {
   return new Map(
-    [...said].map(([token, { outcome, claim }]) => {
-      const isAgreed = claim !== undefined && agreed.has(claim)
-      return [token, { ...outcome, witnesses: isAgreed ? endpoints.length + 1 : endpoints.length }]
+    [...claims].map(([token, { outcome, claim }]) => {
+      const isConfirmed = claim !== undefined && confirmed.has(claim)
+      return [token, { ...outcome, witnesses: isConfirmed ? endpoints.length + 1 : endpoints.length }]
     }),
   )
 }
 
-function whatAt({ number }: PriceBlock): string {
+function formatSubject({ number }: PriceBlock): string {
   return `the prices at block ${number}`
 }
 
-/** The same text for the same prices. */
-function textOf(said: ReadonlyMap<Address, EndpointPriceClaim>): string {
-  const texts = [...said.values()].map(({ outcome }) => {
+/** Formats prices for comparison: equal prices give equal text. */
+function toText(claims: ReadonlyMap<Address, EndpointPriceClaim>): string {
+  const texts = [...claims.values()].map(({ outcome }) => {
     if (outcome.kind === 'missing') return outcome.because
     const { units, scale, source } = outcome.price
     return `${units} ${scale} ${source}`
@@ -163,10 +164,10 @@ function textOf(said: ReadonlyMap<Address, EndpointPriceClaim>): string {
   return texts.join()
 }
 
-/** Prices by the rounds that feeds keep, read at the newest block. */
+/** Reads prices from the rounds that feeds keep, at the newest block. */
 async function readRounds(
   client: FinanceClient,
-  { asker, tokens, block, clock }: PricesAtQuestion,
+  { source, tokens, block, clock }: PricesAtQuery,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome>> {
   const { chain } = client
@@ -174,45 +175,46 @@ async function readRounds(
     client,
     async (endpoint, within) => {
       const newest = await readLatestBlock(endpoint, chain.id, within)
-      const ask: CallContracts = async (calls) =>
+      const callContracts: CallContracts = async (calls) =>
         (await readMulticall(endpoint, { calls, block: newest, clock }, within)).results
-      const said = tokens.map(async (token): Promise<[Address, EndpointPriceClaim]> => {
-        for (const feed of await feedsOf(client, { asker, token }, ask)) {
-          const round = await readRoundAt(feed, block.timestampSec, ask)
-          if (round !== undefined) return [token, { outcome: roundOutcome(client, { token, feed, round, block }) }]
+      const claims = tokens.map(async (token): Promise<[Address, EndpointPriceClaim]> => {
+        for (const feed of await listFeeds(client, { source, token }, callContracts)) {
+          const round = await readRoundAt(feed, block.timestampSec, callContracts)
+          if (round !== undefined) return [token, { outcome: toRoundResult(client, { token, feed, round, block }) }]
         }
-        const outcome = withoutRounds(client, { asker, token, block })
+        const outcome = toResultWithoutRounds(client, { source, token, block })
         return [token, { outcome, isUnknown: outcome.kind === 'missing' }]
       })
-      return new Map(await Promise.all(said))
+      return new Map(await Promise.all(claims))
     },
-    { signal, budgetMs: BUDGET_MS, what: whatAt(block), textOf },
+    { signal, budgetMs: BUDGET_MS, what: formatSubject(block), toText },
   )
   const witnesses = endpoints.length
   return new Map(
-    [...value].map(([token, said]) => [token, { ...said.outcome, witnesses: said.isUnknown ? 0 : witnesses }]),
+    [...value].map(([token, result]) => [token, { ...result.outcome, witnesses: result.isUnknown ? 0 : witnesses }]),
   )
 }
 
-/** The feeds whose rounds may tell a token's price: the one that its oracle asks today, or that is configured. */
-async function feedsOf(
+/** Lists the feeds whose rounds may price a token: the one that its oracle reads today, and the configured one. */
+async function listFeeds(
   { chain: { prices } }: FinanceClient,
-  { asker, token }: { readonly asker: PriceSource; readonly token: Address },
-  ask: CallContracts,
+  { source, token }: { readonly source: PriceSource; readonly token: Address },
+  callContracts: CallContracts,
 ): Promise<Address[]> {
   const own = prices.usdFeeds[token]?.feed
-  if (asker.kind === 'chain' && own !== undefined) return [own]
-  const oracle = asker.kind === 'chain' ? prices.aaveOracle : asker.oracle
-  const asked = oracle === undefined ? undefined : tryDecodeAddress((await ask([createSourceCall(oracle, token)]))[0])
-  return [asked, own].filter((feed) => feed !== undefined)
+  if (source.kind === 'chain' && own !== undefined) return [own]
+  const oracle = source.kind === 'chain' ? prices.aaveOracle : source.oracle
+  const oracleFeed =
+    oracle === undefined ? undefined : tryDecodeAddress((await callContracts([createSourceCall(oracle, token)]))[0])
+  return [oracleFeed, own].filter((feed) => feed !== undefined)
 }
 
-/** A feed that configuration names must have been fresh; an oracle takes whatever its feed says. */
-function roundOutcome(
+/** Converts a round to a result. A configured feed must have been fresh; an oracle accepts any answer of its feed. */
+function toRoundResult(
   client: FinanceClient,
-  found: { readonly token: Address; readonly feed: Address; readonly round: FeedRound; readonly block: PriceBlock },
+  input: { readonly token: Address; readonly feed: Address; readonly round: FeedRound; readonly block: PriceBlock },
 ): PriceResult {
-  const { token, feed, round, block } = found
+  const { token, feed, round, block } = input
   if (client.chain.prices.usdFeeds[token]?.feed === feed) {
     const answers = { round, aave: undefined }
     return toPriceResult(client, token, { answers, blockTimestampSec: block.timestampSec }, 'round')
@@ -221,13 +223,13 @@ function roundOutcome(
   return { kind: 'price', price: { units: round.answer, scale: round.decimals, source: 'feed' }, evidence: 'round' }
 }
 
-/** The dollar of a stablecoin that has no feed and no oracle needs no past. */
-function withoutRounds(
+/** Returns the result without any round: one dollar for a stablecoin without feed and oracle, else a missing price. */
+function toResultWithoutRounds(
   client: FinanceClient,
-  { asker, token, block }: { readonly asker: PriceSource; readonly token: Address; readonly block: PriceBlock },
+  { source, token, block }: { readonly source: PriceSource; readonly token: Address; readonly block: PriceBlock },
 ): PriceResult {
   const { usdFeeds, aaveOracle, stablecoins } = client.chain.prices
-  const hasNoSource = asker.kind === 'chain' && usdFeeds[token] === undefined && aaveOracle === undefined
+  const hasNoSource = source.kind === 'chain' && usdFeeds[token] === undefined && aaveOracle === undefined
   if (hasNoSource && stablecoins.includes(token)) {
     const answers = { round: undefined, aave: undefined }
     return toPriceResult(client, token, { answers, blockTimestampSec: block.timestampSec }, 'state')

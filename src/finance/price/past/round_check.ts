@@ -17,64 +17,68 @@ import {
   type NamedRound,
 } from './rounds.ts'
 
-/** A round that was the latest one of a feed in the state of a block, as one endpoint says. */
+/** A feed's latest round in the state of a block, as claimed by one endpoint. */
 export interface ClaimedRound {
   readonly feed: Address
   readonly round: NamedRound
   readonly block: Pick<Block, 'number' | 'timestampSec'>
 }
 
-/** What the feed's rounds, as they are kept now, say about the claim: nothing if it keeps none. */
+/** How the rounds that a feed keeps now compare with a claim; `silent` if it keeps none. */
 type RoundVerdict = 'agrees' | 'contradicts' | 'silent'
 
-/** Questions of one claim, and as many answers. */
-const QUESTIONS = 4
+/** Calls, and results, per claim. */
+const CALLS_PER_CLAIM = 4
 const BUDGET_MS = 1_500
 
-/** Claims of one endpoint. */
+/** Claims of one endpoint, to be compared. */
 interface Claims {
   readonly claims: readonly ClaimedRound[]
-  /** Its position. */
-  readonly claimant: number | undefined
-  /** True if no others are compared at the same time, which could share a request with these. @default {false} */
-  readonly areAll?: boolean
+  /** Position of the endpoint. */
+  readonly claimantIndex: number | undefined
+  /** True if no concurrent comparison could share a request with this one. @default {false} */
+  readonly isOnlyComparison?: boolean
   readonly clock: Clock
 }
 
 /**
- * Compares such rounds with the rounds that the feeds keep, read at the newest block by an endpoint other than
- * `claimant`, or by the claimant itself if no other one answers. Returns the claims that agree with what another endpoint
- * tells. Throws `DisputeError` if a round contradicts its claim.
+ * Compares claimed rounds with the rounds that the feeds keep, read at the newest block from an endpoint other than
+ * `claimantIndex`, or from the claimant if no other endpoint answers. Returns the claims that another endpoint
+ * confirms. Throws `DisputeError` if a round contradicts its claim.
  */
 export async function compareRounds(
   client: ChainClient,
-  { claims, claimant, areAll = false, clock }: Claims,
+  { claims, claimantIndex, isOnlyComparison = false, clock }: Claims,
   signal: AbortSignal,
 ): Promise<ReadonlySet<ClaimedRound>> {
   if (claims.length === 0) return new Set()
   const { chain, log } = client
 
-  const attempt =
+  const createAttempt =
     (mayBeClaimant: boolean) =>
     async (endpoint: Endpoint, within: AbortSignal): Promise<readonly RoundVerdict[]> => {
-      if (!mayBeClaimant && endpoint.index === claimant) throw new EndpointPrunedError('The endpoint said it itself')
-      const asked = areAll
+      if (!mayBeClaimant && endpoint.index === claimantIndex)
+        throw new EndpointPrunedError('The endpoint made the claim itself')
+      const blockQuery = isOnlyComparison
         ? { chainId: chain.id }
-        : await newestOf(client, clock).get({ key: String(endpoint.index), read: readNewest(endpoint) }, within)
+        : await getLatestBlockCache(client, clock).get(
+            { key: String(endpoint.index), read: readNewest(endpoint) },
+            within,
+          )
       const calls = claims.flatMap(({ feed, round: { id } }) => [
         ...createLatestRoundCalls(feed),
         ...[createRoundCall(feed, id), createRoundCall(feed, id + 1n)],
       ])
       const { results, block: newest } = await readMulticall(
         endpoint,
-        { calls, block: asked, isLight: true, clock },
+        { calls, block: blockQuery, isLight: true, clock },
         within,
       )
       if (claims.some(({ block }) => newest.number < block.number)) {
         throw new EndpointPrunedError('The endpoint has not reached the block')
       }
       return claims.map(({ round, block: { timestampSec: timeSec } }, index) =>
-        classifyRound({ round, timeSec }, results.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),
+        classifyRound({ round, timeSec }, results.slice(index * CALLS_PER_CLAIM, (index + 1) * CALLS_PER_CLAIM)),
       )
     }
 
@@ -84,41 +88,45 @@ export async function compareRounds(
 
   const read = async (mayBeClaimant: boolean): Promise<readonly RoundVerdict[] | undefined> => {
     try {
-      // Claims about several blocks are compared at the same newest one, and leave in one request.
-      return await client.read(attempt(mayBeClaimant), { signal, budgetMs: BUDGET_MS, together: true })
+      // Compare claims about several blocks at the same newest block, so that they share one request.
+      return await client.read(createAttempt(mayBeClaimant), { signal, budgetMs: BUDGET_MS, isBundled: true })
     } catch (error) {
       if (error instanceof UnavailableError) return undefined
       throw error
     }
   }
 
-  const others = chain.rpcUrls.length > 1 ? await read(false) : undefined
-  const verdicts = others ?? (await read(true)) ?? []
-  const wrong = claims.find((_, index) => verdicts[index] === 'contradicts')
-  if (wrong !== undefined) {
-    log.warn({ msg: 'Rounds of a feed contradicted an RPC endpoint', chainId: chain.id, endpoint: (claimant ?? 0) + 1 })
+  const otherVerdicts = chain.rpcUrls.length > 1 ? await read(false) : undefined
+  const verdicts = otherVerdicts ?? (await read(true)) ?? []
+  const contradicted = claims.find((_, index) => verdicts[index] === 'contradicts')
+  if (contradicted !== undefined) {
+    log.warn({
+      msg: "A price feed's rounds contradict an RPC endpoint",
+      chainId: chain.id,
+      endpoint: (claimantIndex ?? 0) + 1,
+    })
     throw new DisputeError(
-      `Cannot believe feed ${wrong.feed} at block ${wrong.block.number} of chain ${chain.id} (${chain.name}): the rounds that ` +
-        `it keeps contradict endpoint ${(claimant ?? 0) + 1} (second witness)`,
+      `Cannot believe feed ${contradicted.feed} at block ${contradicted.block.number} of chain ${chain.id} (${chain.name}): the rounds that ` +
+        `it keeps contradict endpoint ${(claimantIndex ?? 0) + 1} (second witness)`,
     )
   }
-  return new Set(claims.filter((_, index) => others?.[index] === 'agrees'))
+  return new Set(claims.filter((_, index) => otherVerdicts?.[index] === 'agrees'))
 }
 
-/** Newest blocks that are being read, by client and endpoint: whoever asks meanwhile is given the same one. */
-const newest = new WeakMap<ChainClient, Cache<PinnedBlock>>()
-/** Far more than a chain has endpoints. */
+/** Running reads of newest blocks, by client and endpoint: concurrent callers share one. */
+const latestBlockCaches = new WeakMap<ChainClient, Cache<PinnedBlock>>()
+/** Far above the number of endpoints of a chain. */
 const ENDPOINTS_MAX = 100
 
-function newestOf(client: ChainClient, clock: Clock): Cache<PinnedBlock> {
-  const known = newest.get(client) ?? createCache<PinnedBlock>({ clock, entriesMax: ENDPOINTS_MAX })
-  newest.set(client, known)
-  return known
+function getLatestBlockCache(client: ChainClient, clock: Clock): Cache<PinnedBlock> {
+  const cache = latestBlockCaches.get(client) ?? createCache<PinnedBlock>({ clock, entriesMax: ENDPOINTS_MAX })
+  latestBlockCaches.set(client, cache)
+  return cache
 }
 
 /**
- * Judges a claim by the feed's newest round, its decimals, the claimed round and the one after it, as they are kept now.
- * A feed with phases keeps all its rounds; others may answer anything for an old one.
+ * Classifies a claim by the feed's newest round, its decimals, the claimed round and the next one, as the feed keeps
+ * them now. A feed with phases keeps all its rounds; other feeds may return anything for an old round.
  */
 export function classifyRound(
   { round, timeSec }: { readonly round: NamedRound; readonly timeSec: bigint },
@@ -127,15 +135,15 @@ export function classifyRound(
   const newest = decodeLatestRound(newestAnswer, digits)
   if (newest === undefined) return 'silent'
   const isPhased = getPhase(newest.id) > 0n
-  // Another phase may count in other decimals.
+  // Decimals may differ between phases.
   const isSamePhase = getPhase(newest.id) === getPhase(round.id)
   if (isSamePhase && newest.decimals !== round.decimals) return 'contradicts'
-  const kept = newest.id === round.id ? newest : decodeRound(sameAnswer)
-  const isKept = kept !== undefined && kept.updatedAtSec > 0n
-  if (!isKept || kept.updatedAtSec > timeSec) return isPhased ? 'contradicts' : 'silent'
-  if (kept.answer !== round.answer || kept.updatedAtSec !== round.updatedAtSec) return 'contradicts'
+  const stored = newest.id === round.id ? newest : decodeRound(sameAnswer)
+  const isStored = stored !== undefined && stored.updatedAtSec > 0n
+  if (!isStored || stored.updatedAtSec > timeSec) return isPhased ? 'contradicts' : 'silent'
+  if (stored.answer !== round.answer || stored.updatedAtSec !== round.updatedAtSec) return 'contradicts'
   const next = newest.id === round.id ? undefined : decodeRound(nextAnswer)
-  // A later block may have the time of this one.
+  // A later block may have the same timestamp.
   const isOver = next !== undefined && next.updatedAtSec > 0n && next.updatedAtSec < timeSec
   return isOver ? 'contradicts' : 'agrees'
 }

@@ -7,35 +7,34 @@ import type { ClaimedRound } from './round_check.ts'
 import { type CallContracts, createLatestRoundCalls, decodeLatestRound } from './rounds.ts'
 
 /**
- * Who is asked for prices: the sources that configuration names for the chain's tokens, or the oracle of one market of
- * Aave.
+ * Where prices are read: the configured sources of the chain's tokens, or the oracle of one Aave market.
  */
-export type PriceSource = { readonly kind: 'chain' } | MarketAsker
+export type PriceSource = { readonly kind: 'chain' } | MarketSource
 
-interface MarketAsker {
+interface MarketSource {
   readonly kind: 'aave_market'
   readonly provider: Address
-  /** The oracle that it has now: if it had the same one before, one call is enough. */
+  /** The market's current oracle: if it was the same at the block, one request is enough. */
   readonly oracle: Address
 }
 
-/** Where a past price was found: in the state of the block, or among the rounds that a feed keeps. */
+/** Origin of a past price: the state of the block, or the rounds that a feed keeps. */
 type PriceEvidence = 'state' | 'round'
 
 /**
- * A price at a block, or the reason why it is missing, in words that follow "because". Wrappers and pools price nothing
- * here: what a flow cost is told by a source of the token itself, or by the position's own pool.
+ * A price at a block, or why it is missing; `because` completes a sentence after "because". Wrappers and pools price
+ * nothing here: the value of a flow comes from a source of the token itself, or from the position's own pool.
  */
 export type PriceResult =
   | { readonly kind: 'price'; readonly price: DirectPrice; readonly evidence: PriceEvidence }
   | { readonly kind: 'missing'; readonly because: string }
 
-/** What one endpoint says about a token. */
+/** One endpoint's result for a token. */
 export interface EndpointPriceClaim {
   readonly outcome: PriceResult
   /** The round of the token's own feed, if it answered. */
   readonly claim?: ClaimedRound | undefined
-  /** True if nothing that it keeps tells the price. */
+  /** True if the endpoint's data cannot decide the price. */
   readonly isUnknown?: boolean
 }
 
@@ -47,20 +46,25 @@ const ABI = parseAbi([
   'function getSourceOfAsset(address asset) view returns (address)',
 ])
 
-/** Prices by a market's oracle, as the market itself takes them. */
+/** Reads prices from a market's oracle, as the market itself uses them. */
 export async function readMarketPrices(
-  { provider, oracle }: MarketAsker,
+  { provider, oracle }: MarketSource,
   tokens: readonly Address[],
-  ask: CallContracts,
+  callContracts: CallContracts,
 ): Promise<[Address, EndpointPriceClaim][]> {
-  const [found, ...answers] = await ask([oracleQuestion(provider), ...oracleQuestions(oracle, tokens)])
-  const then = tryDecodeAddress(found)
-  const none = (because: string) =>
+  const [oracleAnswer, ...answers] = await callContracts([
+    createOracleCall(provider),
+    ...createMarketCalls(oracle, tokens),
+  ])
+  const marketOracle = tryDecodeAddress(oracleAnswer)
+  const toMissing = (because: string) =>
     tokens.map((token): [Address, EndpointPriceClaim] => [token, { outcome: noResultBecause(because) }])
-  if (then === undefined) return none('its market had no oracle')
-  const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
-  const scale = scaleOf(tryDecodeUint(unit))
-  if (tryDecodeUint(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
+  if (marketOracle === undefined) return toMissing('its market had no oracle')
+  const [base, unit, ...prices] =
+    marketOracle === oracle ? answers : await callContracts(createMarketCalls(marketOracle, tokens))
+  const scale = toScale(tryDecodeUint(unit))
+  if (tryDecodeUint(base) !== 0n || scale === undefined)
+    return toMissing("its market's oracle did not count in US dollars")
   return tokens.map((token, index) => {
     const units = tryDecodeUint(prices[index]) ?? 0n
     if (units === 0n) return [token, { outcome: noResultBecause("its market's oracle had no price for it") }]
@@ -69,74 +73,74 @@ export async function readMarketPrices(
   })
 }
 
-/** Prices by the sources that configuration names. */
+/** Reads prices from the configured sources. */
 export async function readSourcePrices(
   client: FinanceClient,
   { tokens, block }: { readonly tokens: readonly Address[]; readonly block: ClaimedRound['block'] },
-  ask: CallContracts,
+  callContracts: CallContracts,
 ): Promise<[Address, EndpointPriceClaim][]> {
   const { prices } = client.chain
   const { aaveOracle } = prices
-  const questions = tokens.map((token): readonly ContractCall[] => {
+  const callsByToken = tokens.map((token): readonly ContractCall[] => {
     const feed = prices.usdFeeds[token]?.feed
     if (feed !== undefined) return createLatestRoundCalls(feed)
-    return aaveOracle === undefined ? [] : [createSourceCall(aaveOracle, token), priceQuestion(aaveOracle, token)]
+    return aaveOracle === undefined ? [] : [createSourceCall(aaveOracle, token), createPriceCall(aaveOracle, token)]
   })
-  const answers = [...(await ask(questions.flat()))]
+  const answers = [...(await callContracts(callsByToken.flat()))]
   return tokens.map((token, index) => {
-    const own = answers.splice(0, questions[index]?.length ?? 0)
+    const ownAnswers = answers.splice(0, callsByToken[index]?.length ?? 0)
     const feed = prices.usdFeeds[token]?.feed
-    const round = feed === undefined ? undefined : decodeLatestRound(own[0], own[1])
-    const aave = feed !== undefined || own.length === 0 ? undefined : aaveAnswer(own[0], own[1])
+    const round = feed === undefined ? undefined : decodeLatestRound(ownAnswers[0], ownAnswers[1])
+    const aave = feed !== undefined || ownAnswers.length === 0 ? undefined : toAaveAnswer(ownAnswers[0], ownAnswers[1])
     const claim = feed === undefined || round === undefined ? undefined : { feed, round, block }
-    const answered = { answers: { round, aave }, blockTimestampSec: block.timestampSec }
-    return [token, { outcome: toPriceResult(client, token, answered, 'state'), claim }]
+    const input = { answers: { round, aave }, blockTimestampSec: block.timestampSec }
+    return [token, { outcome: toPriceResult(client, token, input, 'state'), claim }]
   })
 }
 
-/** What configured sources make of a token's answers. */
+/** Converts the answers of a token's configured sources to a result. */
 export function toPriceResult(
   { chain: { prices } }: FinanceClient,
   token: Address,
-  answered: Pick<Parameters<typeof computeDirectPrice>[1], 'answers' | 'blockTimestampSec'>,
+  input: Pick<Parameters<typeof computeDirectPrice>[1], 'answers' | 'blockTimestampSec'>,
   evidence: PriceEvidence,
 ): PriceResult {
-  const outcome = computeDirectPrice(token, { prices, ...answered })
+  const outcome = computeDirectPrice(token, { prices, ...input })
   return outcome.kind === 'missing' ? noResultBecause(outcome.because) : { ...outcome, evidence }
 }
 
-/** No price, with the reason in words that follow "because". */
+/** Returns a missing price; `because` completes a sentence after "because". */
 export function noResultBecause(because: string): PriceResult {
   return { kind: 'missing', because }
 }
 
-function aaveAnswer(source: ReturnData, price: ReturnData): DirectAnswers['aave'] {
-  const asked = tryDecodeAddress(source)
-  return asked === undefined ? undefined : { price: tryDecodeUint(price) }
+function toAaveAnswer(source: ReturnData, price: ReturnData): DirectAnswers['aave'] {
+  const sourceAddress = tryDecodeAddress(source)
+  return sourceAddress === undefined ? undefined : { price: tryDecodeUint(price) }
 }
 
-function oracleQuestion(provider: Address): ContractCall {
+function createOracleCall(provider: Address): ContractCall {
   return { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) }
 }
 
-function oracleQuestions(oracle: Address, tokens: readonly Address[]): ContractCall[] {
+function createMarketCalls(oracle: Address, tokens: readonly Address[]): ContractCall[] {
   return [
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
-    ...tokens.map((token) => priceQuestion(oracle, token)),
+    ...tokens.map((token) => createPriceCall(oracle, token)),
   ]
 }
 
-/** Asks an oracle of Aave which contract it asks about a token. */
+/** Creates the call that returns the contract from which an Aave oracle prices a token. */
 export function createSourceCall(to: Address, token: Address): ContractCall {
   return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getSourceOfAsset', args: [token] }) }
 }
 
-function priceQuestion(to: Address, token: Address): ContractCall {
+function createPriceCall(to: Address, token: Address): ContractCall {
   return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [token] }) }
 }
 
-/** Decimals of a unit that is a power of ten. */
-function scaleOf(unit: bigint | undefined): number | undefined {
+/** Decimals of a unit that is a power of ten; undefined for other units. */
+function toScale(unit: bigint | undefined): number | undefined {
   return unit !== undefined && /^10*$/.test(String(unit)) ? String(unit).length - 1 : undefined
 }

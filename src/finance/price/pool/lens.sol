@@ -114,8 +114,8 @@ contract Lens is LensPage, Prices {
     }
 
     /// The pool with most quote tokens in it, by what they are worth, in millionths of a dollar. Where addresses of pools
-    /// can be calculated, the factory is asked about the best one alone, and about all if it has no such pool: anybody can
-    /// send tokens to where there is none.
+    /// can be calculated, the factory is asked about the best one alone, and about all if it has no such pool: tokens
+    /// can be sent to an address without a pool.
     function findBest(
         Page memory page,
         Best memory best,

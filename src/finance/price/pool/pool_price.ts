@@ -5,19 +5,19 @@ import { divideSignificant, sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
 import { type NoPrice, noPriceBecause, type UsdPrice, usdValue } from '../price.ts'
 import type { RawQuotePool } from './abi.ts'
 
-/** A price that a pool makes. */
+/** A price derived from a pool. */
 export interface PoolPrice {
   readonly kind: 'price'
   readonly price: UsdPrice
   readonly pool: Address
   /**
-   * What the quote tokens in the pool are worth, US dollars. Rows of the token that together are worth more must not be
-   * counted: nobody could have that much for them.
+   * Value of the quote tokens in the pool, US dollars. Rows of the token with a larger total value must not be counted,
+   * because the pool could not pay that much.
    */
   readonly liquidityUsd: Decimal
 }
 
-/** What a pool makes of a token's price. */
+/** The price of a token by a pool, or why there is none. */
 export type PoolPriceOutcome = PoolPrice | NoPrice
 
 /** A quote token with its price. */
@@ -27,11 +27,11 @@ export interface PricedQuote {
   readonly price: UsdPrice
 }
 
-/** Seconds of the mean. */
+/** Length of the averaging window, seconds. */
 export const WINDOW_SEC = 1_800
-/** US dollars of quote tokens below which a pool tells no price. */
+/** US dollars of quote tokens below which a pool yields no price. */
 const LIQUIDITY_USD_MIN = 50_000n
-/** Ticks between the pool's price and its mean, about 5 %. */
+/** Largest distance in ticks between the pool's price and its mean, about 5 %. */
 const TICKS_APART_MAX = 500
 
 /**
@@ -42,7 +42,7 @@ const TICKS_APART_MAX = 500
  * @source v3-periphery `OracleLibrary.consult`, `getQuoteAtTick`
  * @proof test/finance/price/pool/pool_price_test.ts
  */
-export function poolPriceFrom(
+export function computePoolPrice(
   token: Pick<PricedQuote, 'address' | 'decimals'>,
   { pool, quoteRaw, tick, cumulative }: RawQuotePool,
   quote: PricedQuote,
@@ -54,29 +54,29 @@ export function poolPriceFrom(
   if (cumulative === undefined) {
     return noPriceBecause(`its pool ${pool} does not remember the last ${WINDOW_SEC / 60} minutes`, 'young')
   }
-  const mean = meanTick(cumulative)
+  const mean = computeMeanTick(cumulative)
   if (Math.abs(tick - mean) > TICKS_APART_MAX) {
     return noPriceBecause(`the price in its pool ${pool} has just moved by more than 5 %`, 'moved')
   }
   const sqrt = sqrtPriceAtTickX96(mean)
   const [square, unit] = [sqrt * sqrt, 1n << 192n]
   const isToken0 = BigInt(token.address) < BigInt(quote.address)
-  const [more, less] = isToken0 ? [square, unit] : [unit, square]
+  const [numerator, denominator] = isToken0 ? [square, unit] : [unit, square]
   const price = divideSignificant(
-    more * pow10(token.decimals) * quote.price.units,
-    less * pow10(quote.decimals + quote.price.scale),
+    numerator * pow10(token.decimals) * quote.price.units,
+    denominator * pow10(quote.decimals + quote.price.scale),
   )
   return { kind: 'price', price: { ...price, source: 'pool' }, pool, liquidityUsd }
 }
 
-/** Whether so much would be worth more than the pool holds. */
+/** True if a value exceeds the value of the quote tokens in the pool. */
 export function exceedsLiquidity(valueUsd: Decimal, { liquidityUsd }: Pick<PoolPrice, 'liquidityUsd'>): boolean {
   return valueUsd.units * pow10(liquidityUsd.scale) > liquidityUsd.units * pow10(valueUsd.scale)
 }
 
-/** Rounded down, as `OracleLibrary` does. Sums wrap around at 56 bits. */
-function meanTick({ first, last }: NonNullable<RawQuotePool['cumulative']>): number {
+/** Computes the mean tick, rounded down as in `OracleLibrary`. Sums wrap around at 56 bits. */
+function computeMeanTick({ first, last }: NonNullable<RawQuotePool['cumulative']>): number {
   const [sum, seconds] = [BigInt.asIntN(56, last - first), BigInt(WINDOW_SEC)]
-  const rest = ((sum % seconds) + seconds) % seconds
-  return Number((sum - rest) / seconds)
+  const remainder = ((sum % seconds) + seconds) % seconds
+  return Number((sum - remainder) / seconds)
 }

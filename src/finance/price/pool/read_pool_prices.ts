@@ -9,18 +9,18 @@ import { computeUsdPrice, getMaxFeedAgeSec, noPriceBecause } from '../price.ts'
 import { getPriceSources } from '../price_sources.ts'
 import { decodePools, encodePools, type PoolLensQuery, type RawPools } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
-import { type PoolPriceOutcome, type PricedQuote, poolPriceFrom, WINDOW_SEC } from './pool_price.ts'
+import { computePoolPrice, type PoolPriceOutcome, type PricedQuote, WINDOW_SEC } from './pool_price.ts'
 
-/** Tokens in one call: one takes 70,000 gas as a rule, and in an `eth_call` with others all take 20 million. */
+/** Tokens per call: one usually takes 70,000 gas, and a shared `eth_call` has 20 million for all. */
 const PAGE_SIZES = { override: 250, deployless: 40 } as const
 const LIGHT_TOKENS_MAX = 100
-/** Quote tokens of a chain that are tried. */
+/** Most quote tokens of a chain to try. */
 const QUOTES_MAX = 4
 
-/** Which prices are asked for. */
+/** Which prices to read. */
 export interface PoolPricesQuery {
   readonly chain: FinanceChain
-  /** Those without any other source: `NoPrice.hasSource` is false. Checksummed. */
+  /** Tokens without any other source: `NoPrice.hasSource` is false. Checksummed. */
   readonly tokens: readonly QuotedToken[]
   readonly clock: Clock
 }
@@ -29,8 +29,8 @@ export interface PoolPricesQuery {
 export type QuotedToken = Pick<PricedQuote, 'address' | 'decimals'>
 
 /**
- * Asks one endpoint what tokens cost by their pools of Uniswap V3, at a block that was read before; in the order of the
- * question. One `eth_call` if there are 250 tokens at most, none if the chain has no pools to ask. Throws as `readByLens`,
+ * Reads prices of tokens by their Uniswap V3 pools from one endpoint, at a block that was read before; in the order of
+ * the tokens. Takes one `eth_call` for at most 250 tokens, none if the chain has no pools. Throws like `readByLens`,
  * and `UpstreamError` if the endpoint answers from another block.
  */
 export async function readPoolPrices(
@@ -38,38 +38,41 @@ export async function readPoolPrices(
   { chain, tokens, clock }: PoolPricesQuery,
   signal: AbortSignal,
 ): Promise<PoolPriceOutcome[]> {
-  const { subject } = subjectOf(chain)
-  if (subject === undefined || tokens.length === 0) return tokens.map(() => NO_POOL)
-  const read = (lens: LensAccess) => readAll(lens, { subject, tokens, block })
+  const { query } = createPoolLensQuery(chain)
+  if (query === undefined || tokens.length === 0) return tokens.map(() => NO_POOL)
+  const read = (access: LensAccess) => readAll(access, { query, tokens, block })
   const reading = { topic: 'pool_prices', runtime: LENS_RUNTIME, chainId: chain.id, clock, read } as const
   const pages = await readByLens(endpoint, reading, signal)
-  const asked = [...tokens]
-  return pages.flatMap((page) => pricesOf(page, { chain, subject, tokens: asked.splice(0, page.taken) }))
+  const remainingTokens = [...tokens]
+  return pages.flatMap((page) => computePrices(page, { chain, query, tokens: remainingTokens.splice(0, page.taken) }))
 }
 
 const NO_POOL = noPriceBecause('nobody prices it, and no pool of it with a token that has a feed is known')
 const SILENT_QUOTE = noPriceBecause('the other token of its pool has no price')
 
 interface PoolPriceContext {
-  readonly subject: PoolLensQuery
+  readonly query: PoolLensQuery
   readonly tokens: readonly QuotedToken[]
   readonly block: Block
 }
 
-async function readAll({ way, call }: LensAccess, { subject, tokens, block }: PoolPriceContext): Promise<RawPools[]> {
-  const at = block.hash === undefined ? block.number : { hash: block.hash }
+async function readAll(
+  { mode: way, call }: LensAccess,
+  { query, tokens, block }: PoolPriceContext,
+): Promise<RawPools[]> {
+  const blockParameter = block.hash === undefined ? block.number : { hash: block.hash }
   const pages: RawPools[] = []
   for (let start = 0; start < tokens.length; ) {
-    const asked = tokens.slice(start, start + PAGE_SIZES[way])
+    const pageTokens = tokens.slice(start, start + PAGE_SIZES[way])
     const data = encodePools(
-      subject,
-      asked.map(({ address }) => address),
+      query,
+      pageTokens.map(({ address }) => address),
     )
     const page = decodePools(
-      await call({ data, block: at, isLight: asked.length <= LIGHT_TOKENS_MAX }),
-      subject.quotes.length,
+      await call({ data, block: blockParameter, isLight: pageTokens.length <= LIGHT_TOKENS_MAX }),
+      query.quotes.length,
     )
-    if (!isSameBlock(page.block, block)) throw new UpstreamError('The chain changed before pools were asked')
+    if (!isSameBlock(page.block, block)) throw new UpstreamError('The chain changed before pools were read')
     if (page.taken === 0) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one pool', 'size')
     pages.push(page)
     start += page.taken
@@ -77,12 +80,12 @@ async function readAll({ way, call }: LensAccess, { subject, tokens, block }: Po
   return pages
 }
 
-function pricesOf(
+function computePrices(
   { quotes, pools, block: { timestampSec } }: RawPools,
-  { chain, subject, tokens }: Omit<PoolPriceContext, 'block'> & { readonly chain: FinanceChain },
+  { chain, query, tokens }: Omit<PoolPriceContext, 'block'> & { readonly chain: FinanceChain },
 ): PoolPriceOutcome[] {
   const priced = quotes.map(({ decimals, usd }, index): PricedQuote | undefined => {
-    const address = subject.quotes[index]?.token
+    const address = query.quotes[index]?.token
     if (address === undefined || decimals === undefined) return undefined
     const outcome = computeUsdPrice(address, { chain, answers: usd, blockTimestampSec: timestampSec })
     return outcome.kind === 'missing' ? undefined : { address, decimals, price: outcome.price }
@@ -91,18 +94,18 @@ function pricesOf(
     const pool = pools[index]
     if (pool === undefined) return NO_POOL
     const quote = priced[pool.quote]
-    return quote === undefined ? SILENT_QUOTE : poolPriceFrom(token, pool, quote)
+    return quote === undefined ? SILENT_QUOTE : computePoolPrice(token, pool, quote)
   })
 }
 
-/** What the lens is asked about; undefined if the chain has no factory or no quote token with a feed. */
-const subjectOf = memoize((chain: FinanceChain): { readonly subject: PoolLensQuery | undefined } => {
+/** Creates the lens query of a chain; undefined without a factory or without a quote token with a feed. */
+const createPoolLensQuery = memoize((chain: FinanceChain): { readonly query: PoolLensQuery | undefined } => {
   const { uniswapV3Factory: factory, quotes = [], usdFeeds } = chain.prices
-  const fed = quotes.flatMap((token) => {
+  const quoteRows = quotes.flatMap((token) => {
     const feed = usdFeeds[token]
     return feed === undefined ? [] : [{ token, ageSecMax: getMaxFeedAgeSec(feed) }]
   })
-  if (factory === undefined || fed.length === 0) return { subject: undefined }
+  if (factory === undefined || quoteRows.length === 0) return { query: undefined }
   const prices = getPriceSources(chain)
-  return { subject: { factory, quotes: fed.slice(0, QUOTES_MAX), windowSec: WINDOW_SEC, prices } }
+  return { query: { factory, quotes: quoteRows.slice(0, QUOTES_MAX), windowSec: WINDOW_SEC, prices } }
 })

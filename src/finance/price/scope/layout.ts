@@ -4,30 +4,30 @@ import { type AccountKind, createByteReader, matchesAccountKind } from '../../..
 import type { KaminoProgram } from '../table/kamino.ts'
 
 /*
- * The bytes of Kamino Lend's reserves and of Scope's feeds that say what a token is worth; offsets are those of the
+ * The bytes of Kamino Lend's reserves and of Scope's feeds that determine a token's price; offsets are those of the
  * programs' published interface descriptions (IDL). "Sf" is an unsigned fixed-point number with 60 fractional bits.
  */
 
 export const RESERVE_KIND: AccountKind = { size: 8624, discriminator: '2bf2ccca1af73b7f' }
 export const SCOPE_PRICES_KIND: AccountKind = { size: 28_712, discriminator: '598076dd0648b492' }
 
-/** What a reserve says about its token and the token's price. */
+/** A reserve's token and the facts of its price. */
 export interface PricedReserve {
   readonly market: string
   readonly mint: string
   readonly decimals: number
   readonly emergencyMode: boolean
-  /** US dollars a whole token, as the program last used it. */
+  /** US dollars per whole token, as last used by the program. */
   readonly priceSf: bigint
   readonly priceTimestampSec: bigint
-  /** Checks that this price has passed, as bits. */
+  /** Checks that the price has passed, as bits. */
   readonly priceStatus: number
   readonly maxPriceAgeSec: bigint
-  /** Lowest and highest price that its market accepts, `value / 10^exponent` US dollars; 0 means without a bound. */
+  /** Lowest and highest accepted price, `value / 10^exponent` US dollars; 0 means no bound. */
   readonly priceBounds: { readonly lower: bigint; readonly upper: bigint; readonly exponent: bigint }
   readonly priceBlocked: boolean
   readonly scopeFeed: string
-  /** Entries of the Scope feed whose product is the price, as stored; see `scopeEntriesOf`. */
+  /** Entries of the Scope feed whose product is the price, as stored; see `listEntryIndexes`. */
   readonly scopeChain: readonly number[]
 }
 
@@ -40,10 +40,10 @@ export interface ScopeEntry {
 
 const SCOPE = { count: 512, at: 40, size: 56 }
 const KEY_NONE = base58.encode(new Uint8Array(32))
-/** What a configuration holds if it names no account: "nu" and ones. */
+/** The key that stands for no account: "nu" and ones. */
 const KEY_NULL = 'nu11111111111111111111111111111111111111111'
 
-/** Reads the bytes of a reserve that passed `matchesAccountKind`. */
+/** Decodes the bytes of a reserve that passed `matchesAccountKind`. */
 export function decodePricedReserve(data: Uint8Array): PricedReserve {
   const bytes = createByteReader(data)
   return {
@@ -62,13 +62,13 @@ export function decodePricedReserve(data: Uint8Array): PricedReserve {
   }
 }
 
-/** The entries of the feed whose product is a reserve's price: all before the first index that no feed has. */
-function scopeEntriesOf({ scopeChain }: Pick<PricedReserve, 'scopeChain'>): readonly number[] {
+/** Lists the entries whose product is a reserve's price: all before the first index out of range. */
+function listEntryIndexes({ scopeChain }: Pick<PricedReserve, 'scopeChain'>): readonly number[] {
   const end = scopeChain.findIndex((index) => index >= SCOPE.count)
   return scopeChain.slice(0, end < 0 ? undefined : end)
 }
 
-/** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
+/** Reads the entries whose product is a reserve's price; empty if its feed is unusable or not Scope's. */
 export function readScopeEntries(
   accounts: ReadonlyMap<string, SolanaAccount | null>,
   reserve: PricedReserve,
@@ -77,10 +77,10 @@ export function readScopeEntries(
   const feed = findScopeFeed(reserve)
   const account = feed === undefined ? undefined : accounts.get(feed)
   if (account?.owner !== scopeProgramId || !matchesAccountKind(SCOPE_PRICES_KIND, account.data)) return []
-  return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(account.data, index))
+  return listEntryIndexes(reserve).map((index) => decodeScopeEntry(account.data, index))
 }
 
-/** Reads one entry of a Scope feed whose bytes passed `matchesAccountKind`; undefined past its end. */
+/** Decodes one entry of a Scope feed whose bytes passed `matchesAccountKind`; undefined past its end. */
 export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | undefined {
   if (index >= SCOPE.count) return undefined
   const bytes = createByteReader(data)
@@ -88,7 +88,7 @@ export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | 
   return { value: bytes.u64(at), exponent: bytes.u64(at + 8), timestampSec: bytes.u64(at + 24) }
 }
 
-/** The feed that prices a reserve; undefined if the reserve has no feed or its chain of entries was never set. */
+/** Finds the feed that prices a reserve; undefined if it has no feed or its chain of entries was never set. */
 export function findScopeFeed({
   scopeFeed,
   scopeChain,

@@ -2,29 +2,29 @@ import { minBigint, pow10, Q60 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
 import type { PricedReserve, ScopeEntry } from './layout.ts'
 
-/** Most decimals of one Scope entry or of a bound: the program itself stops at more. */
+/** Most decimals of one Scope entry or of a bound: the program itself rejects more. */
 const EXPONENT_MAX = 36n
 /** How far the cluster's clock may lag the clock of a feed's publisher, seconds. */
 const FUTURE_SEC_MAX = 60n
 
-/** Checks of a cached price, as the bits that the program keeps. */
+/** Checks of a cached price, as bits stored by the program. */
 const PRICE_LOADED = 1
 const AGE_CHECKED = 2
 const WITHIN_BOUNDS = 16
 const USAGE_ALLOWED = 32
 /**
- * The checks that a price must have passed. The two checks against the average (4 and 8) are not needed: if they fail,
- * the program lets nobody borrow or withdraw, but still values obligations at this price and liquidates them. Callers
- * want health figures most when prices move fast.
+ * The checks that a price must have passed. The two checks against the average (4 and 8) are not required: if they
+ * fail, the program blocks borrowing and withdrawals, but still values obligations at this price and liquidates them.
+ * Callers need health figures most when prices move fast.
  */
 const CHECKS_NEEDED = PRICE_LOADED | AGE_CHECKED | WITHIN_BOUNDS | USAGE_ALLOWED
 
-/** A reserve's price and its source, or why it has no price. Prices are US dollars a whole token, above zero. */
+/** A reserve's price and its source, or why it has none. Prices are US dollars per whole token, above zero. */
 type ReservePrice =
   | { readonly kind: 'live' | 'cached'; readonly price: Rational }
   | { readonly kind: 'none'; readonly problem: string }
 
-/** A price and when it was written. */
+/** A price and the time of its update. */
 interface DatedPrice {
   readonly price: Rational
   /** Unix seconds. */
@@ -32,33 +32,40 @@ interface DatedPrice {
 }
 
 /**
- * The price at which the program would value a reserve's token: that of the live feed or, if it is missing or too old,
- * the one kept in the reserve. A price does not count if the program would refuse it: older than the reserve allows by
- * the cluster's clock, outside the reserve's bounds, blocked, or in a reserve in emergency. Source: klend
- * `utils/prices/checks.rs` and `refresh_reserve`.
+ * Computes the price at which the program would value a reserve's token: from the live feed or, if that is missing or
+ * too old, the price stored in the reserve. A price does not count if the program would reject it: older than the
+ * reserve allows by the cluster's clock, outside the reserve's bounds, blocked, or in a reserve in emergency mode.
+ * Source: klend `utils/prices/checks.rs` and `refresh_reserve`.
  */
 export function computeReservePrice(
   reserve: PricedReserve,
   { entries, nowSec }: { readonly entries: readonly (ScopeEntry | undefined)[]; readonly nowSec: bigint },
 ): ReservePrice {
-  if (reserve.priceBlocked || reserve.emergencyMode) return none('is blocked by its market')
-  const live = scopePrice(entries, nowSec)
-  // The program's own two comparisons: a live price may be as old as the limit, a cached one must be younger.
-  if (live !== undefined && nowSec - live.timestampSec <= reserve.maxPriceAgeSec) {
-    return isWithinBounds(live.price, reserve) ? { kind: 'live', price: live.price } : none('is out of its bounds')
+  if (reserve.priceBlocked || reserve.emergencyMode) return noPrice('is blocked by its market')
+  const livePrice = computeScopePrice(entries, nowSec)
+  // As in the program: a live price may be as old as the limit, a cached one must be younger.
+  if (livePrice !== undefined && nowSec - livePrice.timestampSec <= reserve.maxPriceAgeSec) {
+    return isWithinBounds(livePrice.price, reserve)
+      ? { kind: 'live', price: livePrice.price }
+      : noPrice('is out of its bounds')
   }
-  const cached = cachedPrice(reserve, nowSec)
-  if (cached === undefined || nowSec - cached.timestampSec >= reserve.maxPriceAgeSec) {
-    return none('is missing or too old')
+  const reservePrice = readCachedPrice(reserve, nowSec)
+  if (reservePrice === undefined || nowSec - reservePrice.timestampSec >= reserve.maxPriceAgeSec) {
+    return noPrice('is missing or too old')
   }
-  return isWithinBounds(cached.price, reserve) ? { kind: 'cached', price: cached.price } : none('is out of its bounds')
+  return isWithinBounds(reservePrice.price, reserve)
+    ? { kind: 'cached', price: reservePrice.price }
+    : noPrice('is out of its bounds')
 }
 
 /**
- * The product of the entries of a price's chain, as old as the oldest of them. Undefined if an entry is missing, zero,
- * in the future or has too many decimals.
+ * Computes the product of a chain of entries, as old as the oldest of them. Undefined if an entry is missing, zero, in
+ * the future or has too many decimals.
  */
-export function scopePrice(entries: readonly (ScopeEntry | undefined)[], nowSec: bigint): DatedPrice | undefined {
+export function computeScopePrice(
+  entries: readonly (ScopeEntry | undefined)[],
+  nowSec: bigint,
+): DatedPrice | undefined {
   let [numerator, denominator, oldestSec]: [bigint, bigint, bigint | undefined] = [1n, 1n, undefined]
   for (const entry of entries) {
     if (entry === undefined || entry.value === 0n || entry.exponent > EXPONENT_MAX) return undefined
@@ -70,8 +77,8 @@ export function scopePrice(entries: readonly (ScopeEntry | undefined)[], nowSec:
   return oldestSec === undefined ? undefined : { price: rational(numerator, denominator), timestampSec: oldestSec }
 }
 
-/** The price that the program used last, kept in the reserve; undefined if it had none or the price failed a check. */
-export function cachedPrice(
+/** Reads the price that the program last stored in the reserve; undefined without one or if it failed a check. */
+export function readCachedPrice(
   { priceSf, priceStatus, priceTimestampSec }: PricedReserve,
   nowSec: bigint,
 ): DatedPrice | undefined {
@@ -80,16 +87,16 @@ export function cachedPrice(
   return { price: rational(priceSf, Q60), timestampSec: priceTimestampSec }
 }
 
-/** True if a price is within the bounds of the reserve, compared in the program's fixed point. */
+/** True if a price is within the reserve's bounds, compared in the program's fixed point. */
 function isWithinBounds({ numerator, denominator }: Rational, { priceBounds }: PricedReserve): boolean {
   const { lower, upper, exponent } = priceBounds
   if (lower === 0n && upper === 0n) return true
   if (exponent > EXPONENT_MAX) return false
   const priceSf = (numerator * Q60) / denominator
-  const boundSf = (value: bigint) => (value * Q60) / pow10(Number(exponent))
-  return (lower === 0n || priceSf >= boundSf(lower)) && (upper === 0n || priceSf <= boundSf(upper))
+  const toBoundSf = (value: bigint) => (value * Q60) / pow10(Number(exponent))
+  return (lower === 0n || priceSf >= toBoundSf(lower)) && (upper === 0n || priceSf <= toBoundSf(upper))
 }
 
-function none(problem: string): ReservePrice {
+function noPrice(problem: string): ReservePrice {
   return { kind: 'none', problem }
 }

@@ -1,15 +1,15 @@
 import type { Address } from 'viem'
 
-/** Symbol, by which `pools.ts` names it, token, its USD feed, and the longest normal time between its updates. */
+/** Symbol (as used in `pools.ts`), token, USD feed, and the longest normal time between its updates. */
 type FeedRow = readonly [symbol: string, token: Address, feed: Address, heartbeatSec: number]
 
 const HOUR_SEC = 3_600
 const DAY_SEC = 86_400
-/** The longest heartbeat that Chainlink uses, for feeds whose heartbeat no source gives. */
+/** The longest heartbeat that Chainlink uses, for feeds without a published heartbeat. */
 const UNKNOWN_SEC = DAY_SEC
 
 /**
- * Chainlink's USD feeds by chain id. WBTC, BTCB and BTC.b have bitcoin's, as at Aave.
+ * Chainlink's USD feeds by chain id. WBTC, BTCB and BTC.b use bitcoin's feed, as at Aave.
  *
  * Sources. Feeds: Chainlink's directory and `@aave-dao/aave-address-book` 4.68.1, which
  * `test/finance/price/table_test.ts` compares. Tokens: at least two of Aave's markets and the lists of Optimism, Sushi and

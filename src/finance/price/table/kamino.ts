@@ -12,15 +12,15 @@ export const KAMINO_MAINNET: KaminoProgram = {
   scopeProgramId: 'HFn8GnPADiny6XqUoWE8uRPPxb29ikn4yTuPa9MF2fWJ',
 }
 
-/** A market and the reserves that it is known to have. Each row is a hint: it is believed after its account was read. */
+/** A market and its known reserves. Each row is a hint: it is used only once its account was read. */
 export interface KaminoMarket {
   readonly market: string
-  /** Names further accounts of the market. */
+  /** Address lookup table with more accounts of the market. */
   readonly lookupTable?: string | undefined
   readonly reserves: readonly string[]
 }
 
-/** The market whose reserves' prices are believed: the one where most is borrowed against them. */
+/** The market whose reserves' prices are trusted: the one with the most borrowed against them. */
 export const KAMINO_MAIN: KaminoMarket = {
   market: '7u3HeHxYDLhnCoErrtycNokbQYbWGzLs6JSDqGAv5PfF',
   lookupTable: '284iwGtA9X9aLy3KsyV8uT2pXLARhYbiSi5SiM2g47M2',
@@ -33,20 +33,20 @@ export const KAMINO_MAIN: KaminoMarket = {
   ],
 }
 
-/** Where prices come from: a market's reserves, and the programs that keep them. */
+/** Source of prices: a market's reserves, and the programs that own them. */
 export interface PriceMarket {
   readonly market: KaminoMarket
   readonly kamino: KaminoProgram
 }
 
-/** What a `CHAINS_FILE` may say about it. */
+/** Settings of the price market in a `CHAINS_FILE`. */
 export interface PriceMarketRow {
   readonly klendProgram?: string | undefined
   readonly scopeProgram?: string | undefined
   readonly kaminoMarkets?: readonly KaminoMarket[] | undefined
 }
 
-/** The market whose prices are believed, with the reserves that the row adds to it. */
+/** Creates the market whose prices are trusted, with the reserves that the row adds to it. */
 export function createPriceMarket({
   kaminoMarkets = [],
   klendProgram,

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 
 /**
- * Tokens by chain id that are taken as one dollar if neither a feed nor Aave's oracle knows them. Source of those on
- * chains without feeds: the USDC that `@morpho-org/morpho-ts` 2.8.0 names there.
+ * Tokens by chain id that count as one dollar if neither a feed nor Aave's oracle prices them. Source on chains without
+ * feeds: USDC in `@morpho-org/morpho-ts` 2.8.0.
  */
 export const STABLECOIN_ROWS: Readonly<Record<number, readonly Address[]>> = {
   // Ethereum

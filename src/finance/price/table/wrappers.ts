@@ -1,24 +1,24 @@
 import type { Address } from 'viem'
 
 /**
- * How a wrapper says what it is worth: `convertToAssets`; `stEthPerToken`; `getExchangeRate` or `exchangeRate`, scaled by
+ * How a wrapper returns its rate: `convertToAssets`; `stEthPerToken`; `getExchangeRate` or `exchangeRate`, scaled by
  * 1e18.
  */
 export const WRAPPER_KINDS = ['erc4626', 'stETHPerToken', 'exchangeRate'] as const
 
 export type WrapperKind = (typeof WRAPPER_KINDS)[number]
 
-/** Symbol (for readers of this table only), token, the token inside, and how it tells its rate; absent: `erc4626`. */
+/** Symbol (for readers of this table only), token, the token inside, and how it returns its rate; absent: `erc4626`. */
 type WrapperRow = readonly [symbol: string, token: Address, of: Address, kind?: WrapperKind]
 
 /**
- * Tokens by chain id that are worth an amount of another one, which their contract tells. Only contracts that are named
- * here count: anybody can write a vault that says anything, or lend what is in it to himself.
+ * Tokens by chain id that are worth an amount of another token, at a rate that their contract returns. Only contracts
+ * listed here count: anyone could deploy a vault that returns any rate, or borrow its assets from it.
  *
  * Sources. Aave's wrapped aTokens (stata): `@aave-dao/aave-address-book` 4.68.1 and Balancer's registry of ERC-4626
  * vaults (balancer/code-review, July 2026), both with what is inside. The others: `test/finance/price/table_test.ts` has
- * the lists that name them, and sUSDS and Gnosis' sDAI their protocols' own repositories. How they tell their rate: Lido's
- * `WstETH`, Rocket Pool's `RocketTokenRETH`, Coinbase's `StakedTokenV1`, Sky's `SavingsDai` and `SUsds`, Gnosis'
+ * the lists that name them, and sUSDS and Gnosis' sDAI their protocols' own repositories. How they return a rate:
+ * Lido's `WstETH`, Rocket Pool's `RocketTokenRETH`, Coinbase's `StakedTokenV1`, Sky's `SavingsDai` and `SUsds`, Gnosis'
  * `SavingsXDai`, Aave's `StataTokenV2`.
  */
 export const WRAPPER_ROWS: Readonly<Record<number, readonly WrapperRow[]>> = {

@@ -14,15 +14,15 @@ import { type RawToken, readToken } from '../token.ts'
 
 const READ = toFunctionSelector(`read(address wallet, bytes tokens, ${PRICE_SOURCES_ARGUMENT})`)
 
-/** What every page of a question has in common. */
+/** The part of a query that all its pages share. */
 export interface BalanceLensQuery {
   readonly wallet: Address
   readonly prices: PriceSources
 }
 
-/** A token that the wallet has. */
+/** A token held by the wallet. */
 export interface RawTokenBalance {
-  /** Its place in the page's question. */
+  /** Index in the page's tokens. */
   readonly index: number
   readonly balance: bigint
   readonly token: RawToken
@@ -31,45 +31,45 @@ export interface RawTokenBalance {
 
 /** One page of an answer; `taken` counts tokens. */
 export interface RawBalances extends LensPage {
-  /** A price only if there is a balance. */
+  /** The native balance; its price is undefined without a balance. */
   readonly native: { readonly balance: bigint; readonly price: UsdAnswers | undefined }
   readonly held: readonly RawTokenBalance[]
-  /** Places of tokens that have code but do not answer. */
+  /** Indexes of tokens that have code but do not answer. */
   readonly silent: readonly number[]
 }
 
-/** Bytes of a token in the call data. */
+/** Bytes per token in the call data. */
 export const TOKEN_BYTES = 20
 
-/** Call data; `packed` are the tokens as `packedTokens` gives them. */
+/** Encodes the call data; `packed` are tokens as `packTokens` returns them. */
 export function encodeBalances({ wallet, prices }: BalanceLensQuery, packed: string): Hex {
   return encodeCall(READ, wallet, encodeBytes(packed), encodePriceSources(prices))
 }
 
-/** Bytes of call data beside the tokens, padding included. */
-export function fixedBytes(subject: BalanceLensQuery): number {
-  return size(encodeBalances(subject, '')) + 32
+/** Counts the bytes of call data besides the tokens, padding included. */
+export function countFixedBytes(query: BalanceLensQuery): number {
+  return size(encodeBalances(query, '')) + 32
 }
 
 /** Decodes one page. Throws `UpstreamError` if the stream is cut short or has an unknown layout. */
 export function decodeBalances(answer: Hex): RawBalances {
-  const { from, block, taken } = decodeLensPage(answer)
-  const balance = from.uint(32)
-  const native = { balance, price: balance === 0n ? undefined : readUsdAnswers(from) }
+  const { from: cursor, block, taken } = decodeLensPage(answer)
+  const balance = cursor.uint(32)
+  const native = { balance, price: balance === 0n ? undefined : readUsdAnswers(cursor) }
   const held: RawTokenBalance[] = []
   const silent: number[] = []
-  while (!from.atEnd()) {
-    const tag = from.number(1)
-    if (tag === 1) held.push(readHeld(from))
-    else if (tag === 2) silent.push(from.number(2))
+  while (!cursor.isAtEnd()) {
+    const tag = cursor.number(1)
+    if (tag === 1) held.push(readHeld(cursor))
+    else if (tag === 2) silent.push(cursor.number(2))
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
   if (held.some(({ index }) => index >= taken) || silent.some((index) => index >= taken)) {
-    throw new UpstreamError('Cannot decode the lens: it answers about a token that it did not take')
+    throw new UpstreamError('Cannot decode the lens: a record has an index beyond the tokens taken')
   }
   return { block, taken, native, held, silent }
 }
 
-function readHeld(from: LensCursor): RawTokenBalance {
-  return { index: from.number(2), balance: from.uint(32), token: readToken(from), price: readUsdAnswers(from) }
+function readHeld(cursor: LensCursor): RawTokenBalance {
+  return { index: cursor.number(2), balance: cursor.uint(32), token: readToken(cursor), price: readUsdAnswers(cursor) }
 }

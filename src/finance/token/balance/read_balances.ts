@@ -9,27 +9,27 @@ import { UpstreamError } from '../../../lib/error.ts'
 import type { FinanceChain } from '../../chain.ts'
 import { computeUsdPrice, type UsdAnswers, type UsdPriceOutcome } from '../../price/price.ts'
 import { getPriceSources } from '../../price/price_sources.ts'
-import { packedTokens, toTokenSet } from '../list/list.ts'
+import { packTokens, toTokenSet } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
-import { nativeToken } from '../native_token.ts'
+import { toNativeToken } from '../native_token.ts'
 import type { SpamFilter } from '../spam_filter.ts'
 import type { Token } from '../token.ts'
 import {
   type BalanceLensQuery,
+  countFixedBytes,
   decodeBalances,
   encodeBalances,
-  fixedBytes,
   type RawBalances,
   TOKEN_BYTES,
 } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
-/** So many tokens take some ten million gas, as a rule; if they take more, the page ends early. */
+/** This many tokens usually take some ten million gas; if they take more, the page ends early. */
 const LIGHT_TOKENS_MAX = 1_500
-/** A page says which token it means in two bytes. */
+/** Most tokens of a page: its records name a token by an index of two bytes. */
 const PAGE_TOKENS_MAX = 65_535
 
-/** A token that a wallet has some of. */
+/** A wallet's balance of one token. */
 export interface Balance {
   /** The native token is the zero address. */
   readonly token: Token
@@ -37,70 +37,70 @@ export interface Balance {
   readonly spam: string | undefined
   /** Smallest units, above zero. */
   readonly raw: bigint
-  /** True for the native token, and for those on the chain's list. */
+  /** True for the native token, and for tokens on the chain's list. */
   readonly isListed: boolean
   readonly price: UsdPriceOutcome
 }
 
-/** What a wallet has of a chain's native token and of others, all at one block. */
+/** A wallet's balances of a chain's native token and of other tokens, all at one block. */
 export interface Balances {
   readonly block: Block
-  /** The native token, those of the list in its order, then the others. */
+  /** The native token, listed tokens in the order of the list, then the additional ones. */
   readonly rows: readonly Balance[]
-  /** Contracts that do not say what the wallet has of them. */
+  /** Token contracts that return no balance for the wallet. */
   readonly silent: readonly Address[]
-  /** How many tokens were asked, the native one counted. */
-  readonly asked: number
+  /** Number of tokens whose balance was read, including the native one. */
+  readonly tokensAsked: number
 }
 
-/** Whose balances are asked for. */
+/** Which balances to read. */
 export interface BalanceQuery {
-  /** The tokens of its list are asked, and the native one. */
+  /** The chain; its native token and the tokens of its list are read. */
   readonly chain: FinanceChain
   readonly wallet: Address
-  /** Further tokens, checksummed. One that is on the list, or the native token under another name, is asked once. */
-  readonly others: readonly Address[]
-  /** Interprets the tokens that the wallet has. */
-  readonly judge: SpamFilter['judge']
+  /** Additional tokens, checksummed. Listed tokens, and the native token under another name, are read once. */
+  readonly additional: readonly Address[]
+  /** Decodes and classifies the tokens that the wallet holds. */
+  readonly classifyToken: SpamFilter['classify']
   readonly clock: Clock
 }
 
 /**
- * Asks one endpoint what a wallet has, in one `eth_call` if that holds all tokens; `block` is absent for the newest. An
- * address without code has no row. The first call leaves before anything is awaited that takes a turn of the event loop,
- * so that it can share its `eth_call` with others. Throws as `readByLens`.
+ * Reads a wallet's balances from one endpoint, in one `eth_call` if that holds all tokens; `block` is absent for the
+ * newest. An address without code has no row. Sends the first call in the same event-loop turn, so that it can share
+ * its `eth_call` with other reads. Throws like `readByLens`.
  */
 export async function readBalances(
   { endpoint, block: at }: { readonly endpoint: Endpoint; readonly block?: PinnedBlock | undefined },
-  { chain, wallet, others, judge, clock }: BalanceQuery,
+  { chain, wallet, additional, classifyToken, clock }: BalanceQuery,
   signal: AbortSignal,
 ): Promise<Balances> {
   const { id, tokens } = chain
   const listed = toTokenSet(tokens.addresses)
-  const further = [...new Set(others)].filter((token) => !listed.has(token) && !isNativeToken(id, token))
-  const question: Asked = {
+  const unlisted = [...new Set(additional)].filter((token) => !listed.has(token) && !isNativeToken(id, token))
+  const query: BalancePages = {
     subject: { wallet, prices: getPriceSources(chain) },
-    packed: packedTokens(tokens.addresses) + packedTokens(further),
-    count: tokens.addresses.length + further.length,
+    packed: packTokens(tokens.addresses) + packTokens(unlisted),
+    count: tokens.addresses.length + unlisted.length,
   }
-  const read = (lens: LensAccess) => readAll(lens, question)
-  const reading = { topic: 'balances', runtime: LENS_RUNTIME, chainId: id, at, clock, read } as const
-  const pages = await readByLens(endpoint, reading, signal)
-  return interpret(pages, { chain, judge, asked: [...tokens.addresses, ...further] })
+  const read = (access: LensAccess) => readAll(access, query)
+  const lensQuery = { topic: 'balances', runtime: LENS_RUNTIME, chainId: id, at, clock, read } as const
+  const pages = await readByLens(endpoint, lensQuery, signal)
+  return interpret(pages, { chain, classifyToken, tokens: [...tokens.addresses, ...unlisted] })
 }
 
-interface Asked {
+interface BalancePages {
   readonly subject: BalanceLensQuery
   readonly packed: string
   readonly count: number
 }
 
 function readAll(
-  { way, call, ...paging }: LensAccess,
-  { subject, packed, count }: Asked,
+  { mode: way, call, ...paging }: LensAccess,
+  { subject, packed, count }: BalancePages,
 ): Promise<LensPages<RawBalances>> {
   const room =
-    way === 'override' ? Number.POSITIVE_INFINITY : getDeploylessCalldataMax(LENS_RUNTIME) - fixedBytes(subject)
+    way === 'override' ? Number.POSITIVE_INFINITY : getDeploylessCalldataMax(LENS_RUNTIME) - countFixedBytes(subject)
   return readPages<RawBalances>({
     ...paging,
     pageSize: Math.min(PAGE_TOKENS_MAX, Math.floor(room / TOKEN_BYTES)),
@@ -115,29 +115,34 @@ function readAll(
 
 function interpret(
   pages: LensPages<RawBalances>,
-  { chain, judge, asked }: Pick<BalanceQuery, 'chain' | 'judge'> & { readonly asked: readonly Address[] },
+  {
+    chain,
+    classifyToken,
+    tokens,
+  }: Pick<BalanceQuery, 'chain' | 'classifyToken'> & { readonly tokens: readonly Address[] },
 ): Balances {
   const [{ page: first }] = pages
   const { block, native } = first
-  const at = (index: number): Address => asked[index] ?? zeroAddress
-  const priceOf = (token: Address, answers: UsdAnswers) =>
+  const getAddress = (index: number): Address => tokens[index] ?? zeroAddress
+  const getPrice = (token: Address, answers: UsdAnswers) =>
     computeUsdPrice(token, { chain, answers, blockTimestampSec: block.timestampSec })
   const rows: Balance[] = []
   if (native.price !== undefined) {
-    const price = priceOf(zeroAddress, native.price)
-    rows.push({ token: nativeToken(chain), spam: undefined, raw: native.balance, isListed: true, price })
+    const price = getPrice(zeroAddress, native.price)
+    rows.push({ token: toNativeToken(chain), spam: undefined, raw: native.balance, isListed: true, price })
   }
   for (const { start, page } of pages) {
     for (const { index, balance, token, price } of page.held) {
-      if (token.address !== at(start + index)) throw new UpstreamError('Cannot decode the lens: it names another token')
+      if (token.address !== getAddress(start + index))
+        throw new UpstreamError('Cannot decode the lens: it names another token')
       rows.push({
-        ...judge(token, chain),
+        ...classifyToken(token, chain),
         raw: balance,
         isListed: start + index < chain.tokens.addresses.length,
-        price: priceOf(token.address, price),
+        price: getPrice(token.address, price),
       })
     }
   }
-  const silent = pages.flatMap(({ start, page }) => page.silent.map((index) => at(start + index)))
-  return { block, rows, silent, asked: asked.length + 1 }
+  const silent = pages.flatMap(({ start, page }) => page.silent.map((index) => getAddress(start + index)))
+  return { block, rows, silent, tokensAsked: tokens.length + 1 }
 }

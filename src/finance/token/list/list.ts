@@ -1,28 +1,28 @@
 import type { Address } from 'viem'
-import { packedAddress } from '../../../chain/call/words.ts'
+import { packAddress } from '../../../chain/call/words.ts'
 import type { Chain } from '../../../chain/chain.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import builtIn from './built_in.json' with { type: 'json' }
 import { isNativeToken } from './native.ts'
 
-/** Tokens of one chain that every wallet is asked about. */
+/** Tokens of one chain that are read for every wallet. */
 export interface TokenList {
-  /** Checksummed, each once. What is native under another name is left out. */
+  /** Checksummed, each once, without the native token under another name. */
   readonly addresses: readonly Address[]
-  /** Which lists they are from, as answers name them: `built-in 2026-09-16`. */
+  /** Names of the source lists in answers: `built-in 2026-09-16`. */
   readonly names: readonly string[]
-  /** What the operator added to the built-in tokens. */
+  /** Tokens that the operator added to the built-in ones. */
   readonly added: readonly NamedTokens[]
 }
 
-/** Addresses under the name of the list that they are from. */
+/** Addresses and the name of their list. */
 export interface NamedTokens {
   readonly name: string
   /** Checksummed. */
   readonly addresses: readonly Address[]
 }
 
-/** What is known about the tokens of a chain without a list. */
+/** A chain without its token list. */
 interface ListedChain extends Pick<Chain, 'id' | 'nativeCurrency'> {
   readonly prices: {
     readonly usdFeeds: Readonly<Record<Address, unknown>>
@@ -31,15 +31,15 @@ interface ListedChain extends Pick<Chain, 'id' | 'nativeCurrency'> {
   }
 }
 
-/** Most tokens on the list of a chain: as many as one call takes with the gas that nodes allow by default. */
+/** Most tokens on the list of a chain: one call reads this many with the gas that nodes allow by default. */
 export const LISTED_MAX = 5_000
 
 const BUILT_IN = `built-in ${builtIn.date}`
 const BUILT_IN_CHAINS: Readonly<Record<string, readonly string[]>> = builtIn.chains
 
 /**
- * The built-in list of a chain with the tokens whose prices are known, and what the operator adds. It may be longer than
- * `LISTED_MAX`.
+ * Creates a chain's list: the built-in tokens, the tokens with a configured price, and the operator's. It may be longer
+ * than `LISTED_MAX`.
  */
 export function createTokenList(
   { id, nativeCurrency, prices }: ListedChain,
@@ -61,8 +61,8 @@ export function createTokenList(
   }
 }
 
-/** The addresses one after the other, 20 bytes each, as hexadecimal digits. */
-export const packedTokens = memoize((addresses: readonly Address[]) => addresses.map(packedAddress).join(''))
+/** Concatenates addresses, 20 bytes each, as hexadecimal digits. */
+export const packTokens = memoize((addresses: readonly Address[]) => addresses.map(packAddress).join(''))
 
-/** The same as a set. */
+/** Converts addresses to a set. */
 export const toTokenSet = memoize((addresses: readonly Address[]): ReadonlySet<Address> => new Set(addresses))

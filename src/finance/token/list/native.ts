@@ -1,20 +1,20 @@
 import { type Address, zeroAddress } from 'viem'
 
 /**
- * How lists and programs write the native token, as if it were a contract; and the ether contract that the OP Stack had
- * once, whose `balanceOf` still answers the native balance.
+ * Addresses by which lists and programs denote the native token, and the former ether contract of the OP Stack, whose
+ * `balanceOf` still returns the native balance.
  */
-const EVERYWHERE: readonly Address[] = [
+const COMMON_ADDRESSES: readonly Address[] = [
   zeroAddress,
   '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE',
   '0xDeadDeAddeAddEAddeadDEaDDEAdDeaDDeAD0000',
 ]
 
 /**
- * Contracts by chain id whose `balanceOf` is the native balance under another name: an asset that is counted already.
+ * Contracts by chain id whose `balanceOf` returns the native balance, an asset that is counted already.
  * Sources: each chain's own documentation of its system contracts.
  */
-const DOUBLES: Readonly<Record<number, Address>> = {
+const DUPLICATES: Readonly<Record<number, Address>> = {
   // Polygon: POL
   137: '0x0000000000000000000000000000000000001010',
   // Stable Mainnet: USDT0
@@ -27,10 +27,10 @@ const DOUBLES: Readonly<Record<number, Address>> = {
   42220: '0x471EcE3750Da237f93B8E339c536989b8978a438',
 }
 
-const NAMES = new Set(EVERYWHERE.map((each) => each.toLowerCase()))
+const COMMON_KEYS = new Set(COMMON_ADDRESSES.map((each) => each.toLowerCase()))
 
-/** True if a wallet's balance of this token is its native balance, so that both together would count it twice. */
+/** True if a wallet's balance of this token is its native balance, so that counting both would count it twice. */
 export function isNativeToken(chainId: number, token: Address): boolean {
-  const name = token.toLowerCase()
-  return NAMES.has(name) || DOUBLES[chainId]?.toLowerCase() === name
+  const key = token.toLowerCase()
+  return COMMON_KEYS.has(key) || DUPLICATES[chainId]?.toLowerCase() === key
 }

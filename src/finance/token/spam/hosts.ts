@@ -1,4 +1,4 @@
-/** Endings of addresses that no protocol uses as its own name, unlike "finance", "fi" or "network". */
+/** Endings of addresses that protocols do not use in their names, unlike "finance", "fi" or "network". */
 const COMMON_ENDINGS: ReadonlySet<string> = new Set(
   (
     'com net org io info xyz site online top app live club vip pro gift gifts claims events event click website space ' +
@@ -7,60 +7,60 @@ const COMMON_ENDINGS: ReadonlySet<string> = new Set(
 )
 /** Words that make a host a lure, with any ending. */
 const LURES = ['claim', 'airdrop', 'giveaway']
-/** What points at a host from before it: words with a space between, marks with or without. */
+/** Words (followed by a space) and marks (with or without one) that point at the host after them. */
 const POINTING_WORDS: ReadonlySet<string> = new Set('at on via see from go to join check visit'.split(' '))
 const POINTING_MARKS = ':@>→⇒➜'
 
-/** Letters and digits, and what may stand between them in an address. */
+/** A run of letters and digits, with the characters allowed between them in an address. */
 const RUN = /[\p{L}\p{N}][\p{L}\p{N}_.-]*/gu
 const LABEL = /^[a-z0-9-]{1,63}$/
 const ENDING = /^[a-z]{2,24}$/
 
-/** The hosts in a text: a word, a dot and a word, which a browser would try to open. */
-interface HostsFound {
+/** The hosts in a text. A host is a word, a dot and a word, which a browser would try to open. */
+interface HostMatches {
   readonly hasHost: boolean
-  /** A host has an ending that is hardly ever a protocol's own name. */
+  /** True if a host has an ending that is rarely part of a protocol's name. */
   readonly hasCommonHost: boolean
-  /** A host is a link: it has a path or "www.", something points at it, it contains a lure, or it is the whole text. */
+  /** True if a host is a link: it has a path, "www.", a pointer before it or a lure in it, or it is the whole text. */
   readonly hasLink: boolean
   /** The text without its hosts. */
-  readonly rest: string
+  readonly textWithoutHosts: string
 }
 
 /** Finds hosts in a text in lower case with single spaces. */
-export function findHosts(text: string): HostsFound {
-  const found = { hasHost: false, hasCommonHost: false, hasLink: false }
-  if (!text.includes('.')) return { ...found, rest: text }
+export function findHosts(text: string): HostMatches {
+  const flags = { hasHost: false, hasCommonHost: false, hasLink: false }
+  if (!text.includes('.')) return { ...flags, textWithoutHosts: text }
   const runs = [...text.matchAll(RUN)]
-  const rest: string[] = []
-  let restFrom = 0
-  let before = { word: '', end: -1 }
+  const parts: string[] = []
+  let copiedTo = 0
+  let previous = { word: '', end: -1 }
   for (const { 0: run, index: start } of runs) {
-    const word = withoutTail(run)
-    const parts = word.split('.')
-    const { hostEnd, hasCommonHost, endsCommon, isLuring } = hostIn(parts)
+    const word = trimTail(run)
+    const labels = word.split('.')
+    const { hostEnd, hasCommonHost, endsCommon, isLuring } = findHostEnd(labels)
     const [end, hasHost] = [start + word.length, hostEnd > 0]
-    const isPointedAt = hasMarkBefore(text, start) || (POINTING_WORDS.has(before.word) && before.end + 1 === start)
+    const isPointedAt = hasMarkBefore(text, start) || (POINTING_WORDS.has(previous.word) && previous.end + 1 === start)
     const isAlone = endsCommon && runs.length === 1
     const hasPath = endsCommon && text[end] === '/'
-    found.hasHost ||= hasHost
-    found.hasCommonHost ||= hasCommonHost
-    found.hasLink ||= isLuring || isAlone || hasPath || (hasCommonHost && isPointedAt)
+    flags.hasHost ||= hasHost
+    flags.hasCommonHost ||= hasCommonHost
+    flags.hasLink ||= isLuring || isAlone || hasPath || (hasCommonHost && isPointedAt)
     if (hasHost) {
-      rest.push(text.slice(restFrom, start), ...parts.slice(hostEnd))
-      restFrom = end
+      parts.push(text.slice(copiedTo, start), ...labels.slice(hostEnd))
+      copiedTo = end
     }
-    before = { word: parts.at(-1) ?? '', end }
+    previous = { word: labels.at(-1) ?? '', end }
   }
-  return { ...found, rest: [...rest, text.slice(restFrom)].join(' ') }
+  return { ...flags, textWithoutHosts: [...parts, text.slice(copiedTo)].join(' ') }
 }
 
-/** Finds hosts in the parts of a run between its dots, and the end of the last host, 0 without a host. */
-function hostIn(parts: readonly string[]) {
+/** Finds hosts among the labels of a run, and the end of the last host, 0 without one. */
+function findHostEnd(labels: readonly string[]) {
   let hostEnd = 0
   let [hasCommonHost, endsCommon, isLuring, sawLure] = [false, false, false, false]
-  for (const [index, part] of parts.entries()) {
-    const next = parts[index + 1]
+  for (const [index, part] of labels.entries()) {
+    const next = labels[index + 1]
     if (next === undefined) break
     sawLure ||= LURES.some((lure) => part.includes(lure))
     const isHost = isLabel(part) && ENDING.test(next)
@@ -76,14 +76,14 @@ function isLabel(part: string): boolean {
   return LABEL.test(part) && !part.startsWith('-') && !part.endsWith('-')
 }
 
-/** Dots and the like at the end of a run belong to the sentence. */
-function withoutTail(run: string): string {
+/** Removes dots, dashes and underscores at the end of a run: they belong to the sentence. */
+function trimTail(run: string): string {
   let end = run.length
   while ('_.-'.includes(run.charAt(end - 1))) end--
   return run.slice(0, end)
 }
 
-/** Whether a pointing mark stands before `start`, with or without a space between. */
+/** True if a pointing mark precedes `start`, with or without a space between. */
 function hasMarkBefore(text: string, start: number): boolean {
   const mark = text.charAt(text.charAt(start - 1) === ' ' ? start - 2 : start - 1)
   return mark !== '' && POINTING_MARKS.includes(mark)

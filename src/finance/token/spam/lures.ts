@@ -1,4 +1,4 @@
-/** Amounts of money among the words of a text: "$5,000" and "1000 USDC". */
+/** Keys of amounts of money among the words of a text: "$5,000" and "1000 USDC". */
 const SUM = '$'
 const COINS = '#'
 
@@ -9,7 +9,7 @@ const COIN_NAMES: ReadonlySet<string> = new Set(words('usd usdc usdt dai eth btc
 /** Words that turn any host beside them into a lure. */
 const CALLS: ReadonlySet<string> = new Set([...REWARDS, ...words('claim visit redeem winner free eligible presale')])
 
-/** Two words, the second at most `gap` characters after the first, that together promise something. */
+/** Pairs of words, the second at most `gap` characters after the first, that together promise something. */
 const PAIRS = [
   pair([...TAKING, ...words('receiving getting')], REWARDS, 24),
   pair(words('claim redeem'), [...words('your now here free'), SUM, COINS], 12),
@@ -24,11 +24,11 @@ const PAIRS = [
 const CONGRATULATION = /\byou(?:['’]ve| have| are)? (?:won|been selected|eligible)\b|\bcongratulations\b/
 const WORD = /[$€£]|\d[\d,.]*|[a-z_][a-z0-9_]*/g
 
-/** Whether a text in lower case with single spaces promises something in return for doing something. */
+/** True if a text in lower case with single spaces promises something in return for an action. */
 export function hasLure(text: string): boolean {
   if (CONGRATULATION.test(text)) return true
   const ends = new Map<object, number>()
-  for (const { key, start, end } of itemsOf(text)) {
+  for (const { key, start, end } of listItems(text)) {
     for (const each of PAIRS) {
       // The last occurrence of the first word is the nearest one.
       const from = ends.get(each)
@@ -39,9 +39,9 @@ export function hasLure(text: string): boolean {
   return false
 }
 
-/** Whether a text in lower case has a word that asks to do something. */
+/** True if a text in lower case has a word that asks for an action. */
 export function hasCallToAction(text: string): boolean {
-  return itemsOf(text).some(({ key }) => CALLS.has(key))
+  return listItems(text).some(({ key }) => CALLS.has(key))
 }
 
 interface Item {
@@ -51,8 +51,8 @@ interface Item {
   readonly end: number
 }
 
-/** Words and amounts of money, in order. */
-function itemsOf(text: string): Item[] {
+/** Lists words and amounts of money, in order. */
+function listItems(text: string): Item[] {
   const items: Item[] = []
   let last = { word: '', start: 0, end: -1 }
   for (const { 0: word, index: start } of text.matchAll(WORD)) {
@@ -60,7 +60,7 @@ function itemsOf(text: string): Item[] {
     const isNear = start === last.end || (start === last.end + 1 && text[last.end] === ' ')
     if (isNear && isNumber(word) && isSign(last.word)) items.push({ key: SUM, start: last.start, end })
     else if (isNear && isNumber(last.word) && COIN_NAMES.has(word)) items.push({ key: COINS, start: last.start, end })
-    // Letters right behind a digit are part of something else, as in "1st", and not a word.
+    // Letters right after a digit, as in "1st", are not a word.
     else if (!isNumber(word) && !isSign(word) && !isDigit(text[start - 1])) items.push({ key: word, start, end })
     last = { word, start, end }
   }

@@ -4,52 +4,55 @@ import { findImitation } from './lookalikes.ts'
 import { hasCallToAction, hasLure } from './lures.ts'
 
 /*
- * A token is spam if it lures its holder somewhere or hides what it says. A dot alone does not make a name a link
+ * A token is spam if its text lures the holder somewhere or hides characters. A dot alone does not make a name a link
  * ("yearn.finance", "Curve.fi yDAI", "USDC.e"). A reward alone does not make it a lure ("Aave Reward").
  *
- * Strangers choose these texts, so the time for a verdict must not grow faster than their length. A text is split into
- * words once, and the rules look words up. No pattern here repeats anything that another part of it could also match.
+ * The texts are untrusted, so the time for a verdict must be linear in their length. A text is split into words once,
+ * and the rules look words up. No pattern here repeats anything that another part of it could also match.
  */
 
-/** Most characters of a name that are read and checked. */
+/** Most characters of a name or symbol to check. */
 const WRITTEN_LENGTH_MAX = 256
 /**
- * Longest text that is checked after normalization. 256 bytes cannot become more (one letter of three bytes, U+FDFA,
+ * Longest text to check after normalization. 256 bytes cannot expand beyond it (one letter of three bytes, U+FDFA,
  * becomes 18), so nothing can hide behind this limit.
  */
 const FOLDED_LENGTH_MAX = 1_536
 
 /** Any scheme before an address, such as "https://". */
 const SCHEME = /[a-z0-9+-]:\/\//
-/** Symbols that are a lure as soon as the name has a host in it. */
+/** Symbols that are a lure if the name contains a host. */
 const LURING_SYMBOLS: ReadonlySet<string> = new Set(
   ['claim', 'airdrop', 'voucher', 'reward'].flatMap((word) => [word, `${word}s`]),
 )
 
-/** Characters that fonts leave out or that reverse text, but for those that join emoji or vary their look. */
+/** Characters that fonts omit or that reverse text, except those that join emoji or vary their look. */
 const INVISIBLE = /(?!\u200c|\u200d|\p{Variation_Selector})[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
 /**
- * Those have a meaning after emoji and in some scripts, but not next to the characters below, which keys of phones
- * excepted.
+ * Joiners and variation selectors where they have no meaning: next to the characters below, except on keycaps (U+20E3).
+ * They are legitimate after emoji and in some scripts.
  */
 const STRAY =
   /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}](?:\u200c|\u200d|\p{Variation_Selector})(?!\u20e3)|[\u200c\u200d][\p{Script=Latin}\p{Nd}]|\p{Variation_Selector}{2}/u
 /** A braille cell without dots, outside of braille. */
 const BLANK = /(?<![\u2801-\u28ff])\u2800(?![\u2801-\u28ff])/u
 const STACKED = new RegExp(`(?:(?=\\p{M})\\p{Script=Inherited}){${ACCENTS_MAX + 1}}`, 'u')
-/** One word in two alphabets that look alike. Greek has its place in names (αETH), but for letters that look Latin. */
+/**
+ * Letters of alphabets that look like Latin. Of Greek only the letters that look Latin, because names use others
+ * (αETH).
+ */
 const ALIKE =
   '[\\p{Script=Cyrillic}\\p{Script=Armenian}\\p{Script=Cherokee}\\p{Script=Lisu}\\p{Script=Coptic}ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]'
 const MIXED_WORD = new RegExp(`\\p{Script=Latin}${ALIKE}|${ALIKE}\\p{Script=Latin}`, 'u')
 
-/** What a token says about itself, and where it is on its chain. */
+/** A token's address and its own texts. */
 export interface RawTokenText {
   readonly address: string
   /** Before any characters are removed. */
   readonly asWritten: { readonly symbol: string; readonly name: string }
 }
 
-/** Why a token is spam, as a sentence that names token and rule; undefined if it is not. */
+/** Returns why a token is spam, as a sentence that names token and rule; undefined if it is not. */
 export function spamReason(token: RawTokenText, listed: ReadonlySet<string>): string | undefined {
   if (listed.has(token.address)) return `Token ${token.address} is on the operator's list`
   const symbol = token.asWritten.symbol.slice(0, WRITTEN_LENGTH_MAX)
@@ -57,40 +60,41 @@ export function spamReason(token: RawTokenText, listed: ReadonlySet<string>): st
   const texts = [['symbol', symbol] as const, ['name', name] as const]
   for (const [field, text] of texts) {
     const trimmed = text.trim()
-    if ([INVISIBLE, STRAY, BLANK].some((rule) => rule.test(trimmed))) return reason(token, field, 'hides characters')
-    if (STACKED.test(trimmed)) return reason(token, field, 'buries letters under accents')
-    if (MIXED_WORD.test(trimmed)) return reason(token, field, 'mixes alphabets that look alike')
+    if ([INVISIBLE, STRAY, BLANK].some((rule) => rule.test(trimmed)))
+      return formatReason(token, field, 'hides characters')
+    if (STACKED.test(trimmed)) return formatReason(token, field, 'buries letters under accents')
+    if (MIXED_WORD.test(trimmed)) return formatReason(token, field, 'mixes alphabets that look alike')
     const original = findImitation(trimmed)
-    if (original !== undefined) return reason(token, field, `imitates "${original}"`)
+    if (original !== undefined) return formatReason(token, field, `imitates "${original}"`)
   }
-  const isLureItself = LURING_SYMBOLS.has(folded(symbol))
+  const isLuringSymbol = LURING_SYMBOLS.has(fold(symbol))
   for (const [field, text] of texts) {
-    const rule = ruleOf(folded(text), { isSymbol: field === 'symbol', isLureItself })
-    if (rule !== undefined) return reason(token, field, rule)
+    const brokenRule = findBrokenRule(fold(text), { isSymbol: field === 'symbol', isLuringSymbol })
+    if (brokenRule !== undefined) return formatReason(token, field, brokenRule)
   }
   return undefined
 }
 
-function ruleOf(
+function findBrokenRule(
   text: string,
-  { isSymbol, isLureItself }: { readonly isSymbol: boolean; readonly isLureItself: boolean },
+  { isSymbol, isLuringSymbol }: { readonly isSymbol: boolean; readonly isLuringSymbol: boolean },
 ): string | undefined {
-  const { hasHost, hasCommonHost, hasLink, rest } = findHosts(text)
+  const { hasHost, hasCommonHost, hasLink, textWithoutHosts } = findHosts(text)
   if (SCHEME.test(text) || hasLink) return 'contains a link'
-  if (hasHost && (isLureItself || hasCallToAction(rest))) return 'calls to a link'
+  if (hasHost && (isLuringSymbol || hasCallToAction(textWithoutHosts))) return 'calls to a link'
   if (isSymbol && hasCommonHost) return 'is a link'
   return hasLure(text) ? 'promises a reward to claim' : undefined
 }
 
-function reason(token: RawTokenText, field: string, rule: string): string {
+function formatReason(token: RawTokenText, field: string, rule: string): string {
   return `Token ${token.address}: its ${field} ${rule}`
 }
 
 /**
- * Letters in one form and case, with single spaces, so that full-width and mathematical letters, dots of other scripts
- * and wide gaps do not hide a lure.
+ * Converts letters to one form and case, with single spaces, so that full-width and mathematical letters, dots of other
+ * scripts and wide gaps do not hide a lure.
  */
-function folded(text: string): string {
+function fold(text: string): string {
   return text
     .normalize('NFKC')
     .slice(0, FOLDED_LENGTH_MAX)

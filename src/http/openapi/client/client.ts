@@ -37,8 +37,8 @@ interface Media {
 }
 
 /**
- * A typed client of the document's operations that need a key: one TypeScript file without imports. Its `paths` have
- * the form of openapi-typescript, so that libraries made for that form take them.
+ * Writes a typed client of the document's operations that require a key: one TypeScript file without imports. Its
+ * `paths` have the form of openapi-typescript, so that its libraries accept them.
  */
 export function clientText(document: string): string {
   const { info, paths, components } = JSON.parse(document) as Document
@@ -71,16 +71,16 @@ function operationText(
   { summary, 'x-credits': price = '', parameters = [], requestBody, responses }: Operation,
   shared: Readonly<Record<string, ResponseObject>>,
 ): string {
-  const parts = ['path', 'query'].flatMap((place) => {
-    // The client reads JSON.
-    const own = parameters.filter(({ name, in: where }) => where === place && name !== 'format')
+  const parts = ['path', 'query'].flatMap((location) => {
+    // The client reads only JSON.
+    const own = parameters.filter(({ name, in: where }) => where === location && name !== 'format')
     if (own.length === 0) return []
     const optional = own.every(({ required }) => !required)
     const fields = own.map(({ description, ...each }) => {
       const schema = description === undefined ? each.schema : { ...each.schema, description }
       return fieldText({ ...each, schema }, 4)
     })
-    return [`        ${place}${optional ? '?' : ''}: ${blockText(fields, 4)}`]
+    return [`        ${location}${optional ? '?' : ''}: ${blockText(fields, 4)}`]
   })
   const answers = Object.entries(responses).map(([status, answer]) => {
     const { content } = answer.$ref === undefined ? answer : (shared[answer.$ref.split('/').at(-1) ?? ''] ?? answer)
@@ -94,7 +94,7 @@ function operationText(
   return `    /** ${[summary, price].join(' ').trim()} */\n    ${method}: ${blockText(fields, 2)}`
 }
 
-/** Media types and their bodies; nothing for an answer without a body. */
+/** Writes media types and their bodies; `never` for an answer without a body. */
 function contentText(content: Media['content'] = {}): string {
   const fields = Object.entries(content).map(
     ([type, { schema }]) => `          ${nameText(type)}: ${typeText(schema, 5)}`,

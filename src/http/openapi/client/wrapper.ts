@@ -1,17 +1,16 @@
-/** The part of the client that is the same for every document. It stands below its types, in one file. */
+/** The part of the client that is the same for every document. It follows the types, in one file. */
 export const WRAPPER_TEXT = String.raw`
-/** Where the service is, and the key of the organization that pays. */
+/** Address of the service, and the key of the organization that pays. */
 interface ClientOptions {
   readonly baseUrl: string
   readonly key: string
   /**
-   * How often a call is tried again: after 429 and 503 as the answer says, after 502 and 504 a little later. 3 if
-   * absent.
+   * Most retries of a call: after 429 and 503 as Retry-After says, after 502 and 504 after a short wait. 3 if absent.
    */
   readonly retries?: number
-  /** Longest wait that an answer may ask for, seconds; after a longer one the failure is the result. 60 if absent. */
+  /** Longest Retry-After that is obeyed, seconds; with a longer one the failure is the result. 60 if absent. */
   readonly retryAfterMax?: number
-  /** In place of the global one. */
+  /** Replaces the global fetch. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
 
@@ -35,15 +34,17 @@ type Field<Name extends string, Value> = [Value] extends [never]
     : { readonly [N in Name]: Value }
 type Parameters<Op> = Op extends { parameters: infer P } ? Field<'params', P> : unknown
 type Body<Op> = Op extends { requestBody: { content: { 'application/json': infer B } } } ? { readonly body: B } : unknown
-/** What an operation takes. */
+/** Input of an operation. */
 export type Init<M extends Method, P extends PathsWith<M>> = Parameters<Operation<P, M>> &
   Body<Operation<P, M>> & {
     readonly signal?: AbortSignal
-    /** New for each call, such as crypto.randomUUID(): then it is tried again without an answer too, and charged once. */
+    /**
+     * New for each call, such as crypto.randomUUID(): then a call without an answer is retried too, and charged once.
+     */
     readonly idempotencyKey?: string
   }
 
-/** What came back. Headers tell the price, what is left, the block, and how long to wait. */
+/** Result of a call. Headers have the price, the balance, the block and the wait before a retry. */
 export type Result<M extends Method, P extends PathsWith<M>> =
   | { readonly data: Success<M, P>; readonly error?: undefined; readonly response: Response }
   | { readonly data?: undefined; readonly error: Failure<M, P>; readonly response: Response }
@@ -60,11 +61,11 @@ export type ListPath = {
 /** An entry of such a list. */
 export type ListEntry<P extends ListPath> = Success<'get', P> extends { data: readonly (infer Entry)[] } ? Entry : never
 
-/** Calls the service. Rejects only if there is no answer at all: a failure of the service is a result. */
+/** Calls the service. Rejects only without an answer: a failure of the service is a result. */
 export interface Client {
   readonly GET: Call<'get'>
   readonly POST: Call<'post'>
-  /** Every entry of a list, page by page, from the page that is asked for on. Throws ApiError if a page fails. */
+  /** Yields every entry of a list, page by page, from the requested page on. Throws ApiError if a page fails. */
   each<P extends ListPath>(
     path: P,
     ...init: {} extends Init<'get', P> ? [init?: Init<'get', P>] : [init: Init<'get', P>]
@@ -101,10 +102,10 @@ interface AnyList {
 
 const RETRIES = 3
 const RETRY_AFTER_MAX = 60
-/** First wait after an answer that does not say how long; each further one is twice as long. */
+/** First wait after an answer without Retry-After; each further wait is twice as long. */
 const RETRY_MS = 500
 
-/** Makes a client of one service and one key. */
+/** Creates a client of one service and one key. */
 export function createClient(options: ClientOptions): Client {
   const call = async (method: string, template: string, init: AnyInit = {}): Promise<unknown> => {
     const path = Object.entries(init.params?.path ?? {}).reduce(
@@ -134,7 +135,7 @@ export function createClient(options: ClientOptions): Client {
           return { error: failureOf(text, response), response }
         }
       } catch (error) {
-        // Without a key nobody can tell whether it was charged.
+        // Without an idempotency key a retry could be charged again.
         if (left <= 0 || init.idempotencyKey === undefined || init.signal?.aborted) throw error
       }
       await wait((seconds ?? waitMs / 1000) * 1000, init.signal)
@@ -159,7 +160,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /**
- * Seconds after which a call is tried again; undefined for a failure that stays until the request or the account
+ * Seconds after which a call is retried; undefined for a failure that persists until the request or the account
  * changes.
  */
 function retryAfter(response: Response, waitMs: number, { idempotencyKey }: AnyInit): number | undefined {
@@ -167,7 +168,7 @@ function retryAfter(response: Response, waitMs: number, { idempotencyKey }: AnyI
   if (!isPassing) return undefined
   const asked = Number(response.headers.get('retry-after') ?? Number.NaN)
   if (Number.isFinite(asked)) return asked
-  // Spread, so that callers who failed together do not come back together.
+  // Random, so that clients that failed together do not retry together.
   const [chance = 0] = crypto.getRandomValues(new Uint8Array(1))
   return (waitMs / 1000) * (0.75 + chance / 512)
 }
@@ -188,7 +189,7 @@ function wait(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** The service's own error, or one in its form if something between here and there has answered. */
+/** The service's own error, or one in its form if a proxy has answered. */
 function failureOf(text: string, response: Response): unknown {
   try {
     const body = JSON.parse(text)

@@ -77,7 +77,7 @@ async function listAndDrop(scene: Scene): Promise<boolean> {
     return false
   await aave.warp(DAY_SEC)
   const amount = rawUsd(asset, 10_000)
-  const aToken = await aTokenOf(scene, address)
+  const aToken = await readAToken(scene, address)
   return attempt(scene, [
     repayCall({ market, wallet: stable, asset, amount, mode: isOld ? 'stable' : 'variable' }),
     repayCall({ market, wallet: variable, asset, amount }),
@@ -108,7 +108,7 @@ export async function listPassing(scene: Scene): Promise<void> {
   await send(configureCalls(release, plan))
 }
 
-async function aTokenOf({ rpc, market }: Scene, asset: Hex): Promise<Hex> {
+async function readAToken({ rpc, market }: Scene, asset: Hex): Promise<Hex> {
   const data: Hex = `${GET_RESERVE_DATA}${asset.slice(2).padStart(64, '0')}`
   const answer = await rpc.call<Hex>('eth_call', { to: MARKETS[market].pool, data }, 'latest')
   return `0x${answer.slice(2 + 64 * 8).slice(24, 64)}`

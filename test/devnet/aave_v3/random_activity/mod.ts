@@ -97,7 +97,7 @@ export async function runRandomActivity(
   return done
 }
 
-/** Everybody has something, each reserve has debt, and governance allows all that it can. */
+/** All wallets have tokens, each reserve has debt, and governance enables every feature. */
 async function begin(scene: Scene): Promise<void> {
   const { send, aave, market, wallets, traded, second } = scene
   const addresses = traded.map((asset) => ASSETS[asset].address)

@@ -82,7 +82,7 @@ export interface Scene extends LifeSetup {
   readonly wallets: readonly Address[]
   /** Takes flash loans. */
   readonly actor: Address
-  /** A wallet that nobody knew before. */
+  /** A new wallet. */
   stranger(): Address
 }
 

@@ -78,7 +78,7 @@ contract AdaptiveCurve {
     }
 }
 
-/// A model without memory: a base rate and a slope over utilization. It can be told to fall silent.
+/// A model without memory: a base rate and a slope over utilization. It can be made to stop answering.
 contract LinearIrm {
     uint256 public base;
     uint256 public slope;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.19;
 
-/// Loan token per collateral token, 36 decimals beyond the difference of theirs, as anybody sets it.
+/// Loan token per collateral token, 36 decimals beyond the difference of theirs; any account may set it.
 contract Oracle {
     enum Mood { Answers, Reverts, BurnsGas, AnswersTooLittle, AnswersTooMuch }
 

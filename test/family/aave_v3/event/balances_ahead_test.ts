@@ -10,14 +10,14 @@ import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { waitFor } from '../../../support/wait_for.ts'
-import { logsOf, placeOf } from './support.ts'
+import { readLogs, toTarget } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const never = new AbortController().signal
 
 let upstream: FaultyRpc
 let client: EvmClient
-let place: LendingTarget
+let target: LendingTarget
 let wallet: Hex
 /** A block that changes what the wallet has. */
 let changed = 0
@@ -30,8 +30,8 @@ beforeAll(async () => {
     clock: systemClock,
     log: silentLog,
   })
-  place = placeOf(aave, 'main')
-  const [supply] = await logsOf(devnet, [{ addresses: [place.contract], topics: [[TOPICS.supply]] }])
+  target = toTarget(aave, 'main')
+  const [supply] = await readLogs(devnet, [{ addresses: [target.contract], topics: [[TOPICS.supply]] }])
   if (supply === undefined) throw new Error('Expected a supply')
   wallet = `0x${supply.topics[2]?.slice(26) ?? ''}`
   changed = supply.blockNumber
@@ -41,21 +41,21 @@ afterAll(async () => {
   await upstream?.stop()
 })
 
-/** What a new reader says, after it was told that another block will probably be final. */
+/** Balances of a new reader that has prefetched another block as probably final. */
 async function readAt(block: number, foreseen?: number) {
   const reader = createBalanceReader(systemClock)
   upstream.reset()
   if (foreseen !== undefined) {
     const finalized = { number: BigInt(foreseen), timestampSec: 0n }
-    reader.foresee(client, { place, wallet, block: finalized }, never)
+    reader.prefetch(client, { target, wallet, block: finalized }, never)
     await waitFor('a question', () => upstream.seen.length > 0 && upstream.waiting() === 0)
   }
   const begun = upstream.seen.length
-  const balances = await reader.read(client, { place, wallet, block }, never)
+  const balances = await reader.read(client, { target, wallet, block }, never)
   return { balances, asked: upstream.seen.length - begun }
 }
 
-test('balances that were begun for a block are those of that block alone: at the next one they are read', async () => {
+test('balances prefetched for a block are used for that block alone: those of the next one are read', async () => {
   const [before, after] = [await readAt(changed - 1), await readAt(changed)]
   expect(before.balances).not.toEqual(after.balances)
   expect(await readAt(changed, changed - 1)).toEqual(after)

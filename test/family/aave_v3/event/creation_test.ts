@@ -7,14 +7,14 @@ import type { ReserveToken, TokenSide } from '../../../../src/family/aave_v3/eve
 const CONFIGURATOR = `0x${'c0'.repeat(20)}` as Hex
 const [USDC, WETH] = [`0x${'01'.repeat(20)}`, `0x${'02'.repeat(20)}`] as [Hex, Hex]
 
-const createdAt = (nonce: number) =>
+const getCreatedAddress = (nonce: number) =>
   getContractAddress({ from: CONFIGURATOR, nonce: BigInt(nonce) }).toLowerCase() as Hex
 
-function tokensOf(...created: readonly (readonly [nonce: number, asset: Hex, side: TokenSide])[]) {
-  return new Map<Hex, ReserveToken>(created.map(([nonce, asset, side]) => [createdAt(nonce), { asset, side }]))
+function createTokens(...created: readonly (readonly [nonce: number, asset: Hex, side: TokenSide])[]) {
+  return new Map<Hex, ReserveToken>(created.map(([nonce, asset, side]) => [getCreatedAddress(nonce), { asset, side }]))
 }
 
-const BOTH = tokensOf(
+const BOTH = createTokens(
   ...([1, 2, 3].map((nonce, index) => [nonce, USDC, (['supply', 'stable_debt', 'variable_debt'] as const)[index]]) as [
     number,
     Hex,
@@ -37,8 +37,8 @@ const MARKETS = Object.entries(book as Readonly<Record<string, object>>).filter(
     entry[0].startsWith('AaveV3') && 'POOL_CONFIGURATOR' in entry[1] && !OTHERWISE.includes(entry[0]),
 )
 
-describe('areAllTokens()', () => {
-  test('true of every market of the address book: none of them ever dropped a reserve', () => {
+describe('hasAllTokens()', () => {
+  test('is true for every market of the address book: none ever dropped a reserve', () => {
     expect(MARKETS.length).toBeGreaterThan(20)
     for (const [name, { POOL_CONFIGURATOR: configurator, ASSETS }] of MARKETS) {
       const tokens = new Map<Hex, ReserveToken>()
@@ -54,13 +54,13 @@ describe('areAllTokens()', () => {
     }
   }, 30_000)
 
-  test('true if the configurator created nothing else, with tokens for stable debt or without', () => {
+  test('is true if the configurator created nothing else, with stable debt tokens or without', () => {
     expect(hasAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
     const withoutStable = new Map([...BOTH].filter(([, { side }]) => side !== 'stable_debt'))
     expect(hasAllTokens(withoutStable, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
   })
 
-  test('false if a reserve was dropped, at whatever place', () => {
+  test('is false if a reserve was dropped, at any index', () => {
     for (const [asset, nonce] of [
       [USDC, 6],
       [WETH, 6],
@@ -71,7 +71,7 @@ describe('areAllTokens()', () => {
     expect(hasAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 8 })).toBe(false)
   })
 
-  test('false if a token is from elsewhere', () => {
+  test('is false if another contract created a token', () => {
     const more = new Map([...BOTH, [USDC, { asset: USDC, side: 'supply' }] as const])
     expect(hasAllTokens(more, { configurator: CONFIGURATOR, nonce: 6 })).toBe(false)
     expect(hasAllTokens(BOTH, { configurator: WETH, nonce: 6 })).toBe(false)

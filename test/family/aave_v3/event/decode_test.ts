@@ -10,13 +10,13 @@ import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { rawUsd, SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { logsOf, placeOf, poolLogsOf, receiptsOf, shown, textOf, truthOf } from './support.ts'
+import { formatEvent, readLogs, readPoolLogs, readReceipts, readTruth, shown, toTarget } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 let devnet: Devnet
 let aave: AaveDevnet
 let history: AaveHistory
-let place: LendingTarget
+let target: LendingTarget
 let everything: HistoryLog[]
 
 beforeAll(async () => {
@@ -27,24 +27,24 @@ beforeAll(async () => {
     await aave.supply({ market: 'v3_0', wallet: aave.wallets.oldSupplier, asset: 'usdc', amount })
     await aave.warp(100_000)
   }
-  place = placeOf(aave, 'main')
-  everything = await logsOf(devnet, createFilters(place, null))
+  target = toTarget(aave, 'main')
+  everything = await readLogs(devnet, createFilters(target, null))
 }, BUILD_LIMIT_MS)
 afterAll(() => devnet.stop())
 
-/** Rows of logs, with the receipts that decoding asks for; also how many it asked for. */
+/** Rows of logs, with the receipts that decoding needs; also their number. */
 async function settled(of: LendingTarget, logs: readonly HistoryLog[], subjects: readonly Hex[] | null) {
   const first = decodeLogs(of, logs, { subjects, receipts: new Map() })
-  const receipts = await receiptsOf(devnet, first.unsettled)
+  const receipts = await readReceipts(devnet, first.unsettled)
   const { rows, unsettled } = decodeLogs(of, logs, { subjects, receipts })
   expect(unsettled).toEqual([])
   return { rows, receipts: receipts.size }
 }
 
-test('everybody has exactly the events of the receipts, through gateways and contracts too, and costs hardly a receipt', async () => {
-  const { rows, receipts } = await settled(place, everything, null)
-  const truth = await truthOf(devnet, place.contract, history)
-  expect(shown(rows).map(textOf).sort()).toEqual(truth.sort())
+test('all wallets have exactly the events of the receipts, through gateways and contracts too, with few receipts read', async () => {
+  const { rows, receipts } = await settled(target, everything, null)
+  const truth = await readTruth(devnet, target.contract, history)
+  expect(shown(rows).map(formatEvent).sort()).toEqual(truth.sort())
   expect(receipts).toBe(0)
 
   for (const kind of ['supply', 'borrow', 'withdraw', 'repay', 'liquidation', 'send', 'receive'] as const) {
@@ -53,8 +53,8 @@ test('everybody has exactly the events of the receipts, through gateways and con
   expect(history.owners.size).toBeGreaterThan(10)
 })
 
-test('among them is every way in which an event is made or hidden', async () => {
-  const logs = await poolLogsOf(devnet, place.contract)
+test('the events include every way in which an event is made or hidden', async () => {
+  const logs = await readPoolLogs(devnet, target.contract)
   const count = (name: string, holds: (args: Record<string, unknown>) => boolean = () => true) =>
     logs.filter(({ eventName, args }) => eventName === name && holds(args)).length
   const ways = {
@@ -80,37 +80,37 @@ test('among them is every way in which an event is made or hidden', async () => 
   expect(Object.entries(ways).filter(([, times]) => times === 0)).toEqual([])
 })
 
-test('each wallet alone has exactly its part of that', async () => {
-  const { rows } = await settled(place, everything, null)
+test('each wallet alone has exactly its own events', async () => {
+  const { rows } = await settled(target, everything, null)
   const wallets = [...new Set(rows.map(({ wallet }) => wallet))]
   expect(wallets.length).toBeGreaterThan(20)
   for (const wallet of wallets) {
-    const logs = await logsOf(devnet, createFilters(place, [wallet]))
-    const own = await settled(place, logs, [wallet])
-    expect(own.rows.map(textOf)).toEqual(rows.filter((row) => row.wallet === wallet).map(textOf))
+    const logs = await readLogs(devnet, createFilters(target, [wallet]))
+    const own = await settled(target, logs, [wallet])
+    expect(own.rows.map(formatEvent)).toEqual(rows.filter((row) => row.wallet === wallet).map(formatEvent))
   }
 })
 
-test('many wallets asked for at once have the same rows as everybody', async () => {
-  const { rows } = await settled(place, everything, null)
+test('many wallets decoded together have the same rows as all wallets', async () => {
+  const { rows } = await settled(target, everything, null)
   const wallets = [...new Set(rows.map(({ wallet }) => wallet))]
-  const logs = await logsOf(devnet, createFilters(place, wallets))
-  const own = await settled(place, logs, wallets)
-  expect(own.rows.map(textOf)).toEqual(rows.map(textOf))
+  const logs = await readLogs(devnet, createFilters(target, wallets))
+  const own = await settled(target, logs, wallets)
+  expect(own.rows.map(formatEvent)).toEqual(rows.map(formatEvent))
 })
 
 test('a market of 3.0 with stable debt has exactly the events of the receipts', async () => {
-  const old = placeOf(aave, 'v3_0')
-  const { rows } = await settled(old, await logsOf(devnet, createFilters(old, null)), null)
-  const truth = await truthOf(devnet, MARKETS.v3_0.pool)
+  const old = toTarget(aave, 'v3_0')
+  const { rows } = await settled(old, await readLogs(devnet, createFilters(old, null)), null)
+  const truth = await readTruth(devnet, MARKETS.v3_0.pool)
   expect(truth.length).toBeGreaterThan(5)
-  expect(shown(rows).map(textOf).sort()).toEqual(truth.sort())
+  expect(shown(rows).map(formatEvent).sort()).toEqual(truth.sort())
 })
 
 test('the index chain holds on both versions, also over ranges that come newest first', async () => {
   for (const market of ['main', 'v3_0'] as const) {
-    const of = placeOf(aave, market)
-    const logs = await logsOf(devnet, createFilters(of, null))
+    const of = toTarget(aave, market)
+    const logs = await readLogs(devnet, createFilters(of, null))
     expect(checkContinuity(of, logs, undefined).size).toBeGreaterThan(2)
     let later: unknown
     for (let end = logs.length; end > 0; end -= 40)
@@ -120,8 +120,8 @@ test('the index chain holds on both versions, also over ranges that come newest 
 
 test('a lost update of a reserve that has debt breaks its index chain', async () => {
   for (const market of ['main', 'v3_0'] as const) {
-    const of = placeOf(aave, market)
-    const logs = await logsOf(devnet, createFilters(of, null))
+    const of = toTarget(aave, market)
+    const logs = await readLogs(devnet, createFilters(of, null))
     const usdc = ASSETS.usdc.address.slice(2).toLowerCase()
     const updates = logs.filter(({ topics }) => topics[0] === TOPICS.update && topics[1]?.endsWith(usdc))
     const time = (index: number) => updates[index]?.timestampSec ?? 0

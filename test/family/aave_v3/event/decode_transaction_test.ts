@@ -32,7 +32,7 @@ const PLACE: LendingTarget = {
 type Part = readonly [contract: Hex, name: string, ...args: readonly unknown[]]
 
 /** Logs of transactions, each a list of events; one block a day each. */
-function logsOf(...transactions: readonly (readonly Part[])[]): HistoryLog[] {
+function createLogs(...transactions: readonly (readonly Part[])[]): HistoryLog[] {
   return transactions.flatMap((parts, block) =>
     parts.map(([contract, eventName, ...args], logIndex): HistoryLog => {
       const event = ABI.find(({ name }) => name === eventName)
@@ -54,7 +54,7 @@ function logsOf(...transactions: readonly (readonly Part[])[]): HistoryLog[] {
   )
 }
 
-const everybody = (logs: readonly HistoryLog[]) => decodeLogs(PLACE, logs, { subjects: null, receipts: new Map() })
+const decodeAll = (logs: readonly HistoryLog[]) => decodeLogs(PLACE, logs, { subjects: null, receipts: new Map() })
 
 const moved = (from: Hex, to: Hex, value: bigint, index = RAY): Part => [
   A_TOKEN,
@@ -74,29 +74,29 @@ const supplied = (wallet: Hex, amount: bigint, { index = RAY, interest = 0n } = 
 ]
 
 function owners(...parts: readonly Part[]): string[] {
-  return shown(everybody(logsOf(parts)).rows).map(
+  return shown(decodeAll(createLogs(parts)).rows).map(
     ({ wallet, kind, amount }) => `${kind} ${wallet.slice(2, 3)} ${amount}`,
   )
 }
 
-test('one withdrawal of what two wallets sent is divided between them', () => {
+test("one withdrawal of two wallets' aTokens is divided between them", () => {
   expect(owners(moved(ALICE, ADAPTER, 70n), moved(BOB, ADAPTER, 30n), ...withdrawn(ADAPTER, 100n))).toEqual([
     'withdraw a 70',
     'withdraw b 30',
   ])
 })
 
-test('what passes through a second contract still belongs to the wallet', () => {
+test('aTokens that pass through a second contract still belong to the wallet', () => {
   expect(owners(moved(ALICE, ROUTER, 500n), moved(ROUTER, ADAPTER, 500n), ...withdrawn(ADAPTER, 500n))).toEqual([
     'withdraw a 500',
   ])
 })
 
-test('a contract that withdraws another amount than it was sent withdraws its own', () => {
+test('a contract that withdraws another amount than it received withdraws its own supply', () => {
   expect(owners(moved(ALICE, ADAPTER, 500n), ...withdrawn(ADAPTER, 9_000n))).toEqual(['withdraw c 9000'])
 })
 
-test('what came back before is the own supply again', () => {
+test("aTokens returned earlier are the wallet's own supply again", () => {
   const there = [moved(ALICE, ADAPTER, 500n), moved(ADAPTER, ALICE, 500n)]
   expect(owners(...there, ...withdrawn(ALICE, 500n), ...withdrawn(ADAPTER, 500n))).toEqual([
     'withdraw a 500',
@@ -104,10 +104,10 @@ test('what came back before is the own supply again', () => {
   ])
 })
 
-test('what came back in the same transaction leaves the own withdrawal whole, with the index of its token', () => {
+test('aTokens returned in the same transaction leave the own withdrawal whole, with the index of its token', () => {
   const there = [moved(ALICE, ADAPTER, 500n), moved(ADAPTER, ALICE, 500n), moved(BOB, ALICE, 30n)]
   expect(owners(...there, ...withdrawn(ALICE, 530n))).toEqual(['withdraw a 530'])
-  const { rows } = everybody(logsOf([...there.slice(0, 2), ...withdrawn(ALICE, 500n)]))
+  const { rows } = decodeAll(createLogs([...there.slice(0, 2), ...withdrawn(ALICE, 500n)]))
   expect(shown(rows).map(({ indexRay }) => indexRay)).toEqual([RAY])
 })
 
@@ -138,17 +138,17 @@ test('transfers of the contracts before 3.0.1, whose value is not scaled, are ma
 
 test('supply tokens that a bridge made without a supply need a receipt, and then make no event', () => {
   const minted: Part = [A_TOKEN, 'Mint', ALICE, ALICE, 800n, 0n, RAY]
-  const logs = logsOf([minted, [POOL, 'MintUnbacked', ASSET, ALICE, ALICE, 800n, 0]])
+  const logs = createLogs([minted, [POOL, 'MintUnbacked', ASSET, ALICE, ALICE, 800n, 0]])
   const [first] = logs as [HistoryLog]
-  expect(everybody(logs)).toEqual({ rows: [], unsettled: [first.transactionHash] })
+  expect(decodeAll(logs)).toEqual({ rows: [], unsettled: [first.transactionHash] })
   const receipts = new Map([[first.transactionHash, logs]])
   const { rows, unsettled } = decodeLogs(PLACE, logs, { subjects: null, receipts })
   expect([shown(rows), unsettled, rows.map(({ kind }) => kind)]).toEqual([[], [], ['raise_supply']])
 })
 
 test('a log with the topic of an event but not its shape is refused', () => {
-  const [mint, supply] = logsOf(supplied(ALICE, 5n)) as [HistoryLog, HistoryLog]
-  expect(() => everybody([mint, { ...supply, data: '0x' }])).toThrow('does not have the shape of supply')
+  const [mint, supply] = createLogs(supplied(ALICE, 5n)) as [HistoryLog, HistoryLog]
+  expect(() => decodeAll([mint, { ...supply, data: '0x' }])).toThrow('does not have the shape of supply')
 })
 
 const TENTH = RAY / 10n
@@ -159,14 +159,14 @@ const DAYS = [
 ]
 
 test('interest that the balance before cannot have earned shows that a log is missing between', () => {
-  expect(everybody(logsOf(...DAYS)).rows).toHaveLength(3)
-  const lost = logsOf(...DAYS).filter(({ blockNumber }) => blockNumber !== 2)
+  expect(decodeAll(createLogs(...DAYS)).rows).toHaveLength(3)
+  const lost = createLogs(...DAYS).filter(({ blockNumber }) => blockNumber !== 2)
   // 145,454 over two tenths is what 727,270 scaled units earn, and there were a million.
-  expect(() => everybody(lost)).toThrow('The check "state" found that logs are missing in blocks 1 to 3')
+  expect(() => decodeAll(lost)).toThrow('The check "state" found that logs are missing in blocks 1 to 3')
 })
 
 test('movements that do not add up to the balance, or end at another index, show that a log is missing', () => {
-  const { rows } = everybody(logsOf(...DAYS))
+  const { rows } = decodeAll(createLogs(...DAYS))
   const check = (scaled: bigint, indexRay: bigint, of = rows) =>
     checkBalances(PLACE, of, { balances: [{ token: A_TOKEN, scaled, indexRay }], toBlock: 9 })
   const last = RAY + 2n * TENTH
@@ -178,6 +178,6 @@ test('movements that do not add up to the balance, or end at another index, show
   check(0n, 0n, [])
 })
 
-test('nobody is the owner of what is minted or burned', () => {
-  expect(everybody(logsOf(supplied(ALICE, 9n))).rows.some(({ wallet }) => wallet === zeroAddress)).toBe(false)
+test('minted and burned amounts do not become rows of the zero address', () => {
+  expect(decodeAll(createLogs(supplied(ALICE, 9n))).rows.some(({ wallet }) => wallet === zeroAddress)).toBe(false)
 })

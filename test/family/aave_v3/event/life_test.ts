@@ -24,7 +24,7 @@ import { capped } from '../../../history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../history/simulation/endpoint.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { logsOf, shown, textOf, truthOf } from './support.ts'
+import { formatEvent, readLogs, readTruth, shown } from './support.ts'
 
 /** `LIFE_SEED=7 LIFE_STEPS=2000 bun test …` for a longer life. */
 const { LIFE_SEED = '1', LIFE_STEPS = '80' } = process.env
@@ -61,7 +61,7 @@ beforeAll(async () => {
   const reader = createMarketReader(systemClock)
   for (const market of MARKETS_ALIVE) {
     const deployment = { market, poolAddressesProvider: MARKETS[market].provider, startBlock: 0 }
-    places.set(market, (await reader.read(client, deployment, AbortSignal.timeout(10_000))).place)
+    places.set(market, (await reader.read(client, deployment, AbortSignal.timeout(10_000))).target)
   }
   const clients = new Map([[1, client]])
   history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'test' })
@@ -71,37 +71,37 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close()
 }, BUILD_LIMIT_MS)
 
-function placeOf(market: RandomMarket): LendingTarget {
+function toTarget(market: RandomMarket): LendingTarget {
   const place = places.get(market)
   if (place === undefined) throw new Error(`There is no ${market}`)
   return place
 }
 
 describe.each([...MARKETS_ALIVE])('%s', (market) => {
-  test('everything that moves an index or a balance has happened', () => {
+  test('the random market has every operation that moves an index or a balance', () => {
     expect([...(lives.get(market) ?? [])].filter(([, times]) => times === 0)).toEqual([])
   })
 
   test('its whole history is stored without any check failing, and every wallet has the events of the receipts', async () => {
-    const place = placeOf(market)
+    const target = toTarget(market)
     const signal = AbortSignal.timeout(BUILD_LIMIT_MS)
-    await history.complete({ stream, place }, signal)
-    const truth = await truthOf(devnet, place.contract)
+    await history.complete({ stream, target }, signal)
+    const truth = await readTruth(devnet, target.contract)
     const wallets = [...new Set(truth.map((text) => text.split(' ')[4] as Hex))]
     expect(wallets.length).toBeGreaterThan(20)
     for (const wallet of wallets) {
       // The rows are also compared with what the tokens say of the wallet.
-      const { storedTo, tail } = await history.ensure({ stream, place, subject: wallet }, signal)
-      const asked = { place, stream: 'aave_v3_lending', wallet, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
+      const { storedTo, tail } = await history.ensure({ stream, target, subject: wallet }, signal)
+      const asked = { target, stream: 'aave_v3_lending', wallet, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
       const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 5_000 })
       const wanted = truth.filter((text) => text.split(' ')[4] === wallet)
-      expect([...(page?.events ?? []), ...shown(tail)].map(textOf).sort()).toEqual(wanted.sort())
+      expect([...(page?.events ?? []), ...shown(tail)].map(formatEvent).sort()).toEqual(wanted.sort())
     }
   })
 
   test('its indexes follow from each other wherever its logs are divided', async () => {
-    const place = placeOf(market)
-    const logs = await indexLogsOf(place)
+    const place = toTarget(market)
+    const logs = await readIndexLogs(place)
     for (const length of [1, 2, 7, logs.length]) {
       let later: unknown = null
       for (let end = logs.length; end > 0; end -= length) {
@@ -111,8 +111,8 @@ describe.each([...MARKETS_ALIVE])('%s', (market) => {
   })
 
   test('every lost update that had set a new rate is found, also beside liquidations for aTokens', async () => {
-    const place = placeOf(market)
-    const logs = await indexLogsOf(place)
+    const place = toTarget(market)
+    const logs = await readIndexLogs(place)
     let found = 0
     let besideSilent = 0
     for (const lost of losses(place, logs)) {
@@ -128,8 +128,8 @@ describe.each([...MARKETS_ALIVE])('%s', (market) => {
 
 test('a liquidation for aTokens that is lost is found where it accrued the collateral: since 3.5', async () => {
   for (const market of MARKETS_ALIVE) {
-    const place = placeOf(market)
-    const logs = await indexLogsOf(place)
+    const place = toTarget(market)
+    const logs = await readIndexLogs(place)
     const silent = logs.filter((log) => isSilent(readLog(place, log)))
     const isFound = (lost: HistoryLog): boolean => {
       try {
@@ -149,8 +149,8 @@ test('a liquidation for aTokens that is lost is found where it accrued the colla
 })
 
 /** Logs of a market that tell of its indexes. */
-function indexLogsOf({ contract }: LendingTarget): Promise<HistoryLog[]> {
-  return logsOf(devnet, [{ addresses: [contract], topics: [[TOPICS.update, TOPICS.liquidation]] }])
+function readIndexLogs({ contract }: LendingTarget): Promise<HistoryLog[]> {
+  return readLogs(devnet, [{ addresses: [contract], topics: [[TOPICS.update, TOPICS.liquidation]] }])
 }
 
 function isSilent(log: ReturnType<typeof readLog>): log is Liquidation {

@@ -2,7 +2,7 @@ import type { HistoryLog } from '../../../../src/history/stream.ts'
 import type { RpcLog } from '../../../support/rpc_log.ts'
 import { historyLog } from './support.ts'
 
-/** A real endpoint that keeps some logs to itself. */
+/** A real endpoint that leaves out some logs. */
 export interface LogProxy {
   readonly url: string
   /** Which logs `eth_getLogs` leaves out from now on; receipts stay whole. */
@@ -10,7 +10,7 @@ export interface LogProxy {
   stop(): Promise<void>
 }
 
-/** Starts a proxy before `upstream` that at first gives everything. */
+/** Starts a proxy before `upstream` that at first leaves out nothing. */
 export function startLogProxy(upstream: string): LogProxy {
   let lost: (log: HistoryLog) => boolean = () => false
   const server = Bun.serve({

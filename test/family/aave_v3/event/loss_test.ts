@@ -19,7 +19,7 @@ import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type LogProxy, startLogProxy } from './log_proxy.ts'
-import { logsOf, placeOf, textOf, truthOf } from './support.ts'
+import { formatEvent, readLogs, readTruth, toTarget } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const DEPTH = 3
@@ -27,12 +27,12 @@ const DEPTH = 3
 let devnet: Devnet
 let aave: AaveDevnet
 let past: AaveHistory
-let place: LendingTarget
+let target: LendingTarget
 let truth: string[]
 let database: TestDatabase
 let liar: LogProxy
 let honest: LogProxy
-/** Supplied and withdrew again in a reserve that earns nothing. */
+/** A wallet that supplied and withdrew in a reserve without interest. */
 const passer = toWalletAddress('aave passer-by')
 let passing: Hex[]
 
@@ -46,8 +46,8 @@ beforeAll(async () => {
   const receipts = [...(await devnet.send([supplyCall(movement)])), ...(await devnet.send([withdrawCall(movement)]))]
   passing = receipts.map(({ transactionHash }) => transactionHash)
   await devnet.rpc.call('anvil_mine', '0x8')
-  place = placeOf(aave, 'main')
-  truth = await truthOf(devnet, place.contract, past)
+  target = toTarget(aave, 'main')
+  truth = await readTruth(devnet, target.contract, past)
   database = await testDatabase()
   liar = startLogProxy(devnet.rpcUrl)
   honest = startLogProxy(devnet.rpcUrl)
@@ -59,7 +59,7 @@ afterAll(async () => {
   await devnet?.stop()
 }, BUILD_LIMIT_MS)
 
-/** What a new process says about a wallet's stored events: right, wrong, or what refuses them. */
+/** Verdict of a new process on a wallet's stored events: right, wrong, or the check that refuses them. */
 async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<string> {
   await database.db.run('truncate history_chain, history_coverage, lending_event', [])
   const rpcUrls = proxies.map(({ url }) => url)
@@ -73,11 +73,11 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
   try {
     const subject = wallet.toLowerCase() as Hex
     const stream = createLendingStream({ clock: systemClock })
-    const { storedTo } = await history.ensure({ stream, place, subject }, AbortSignal.timeout(20_000))
-    const asked = { place, stream: 'aave_v3_lending', wallet: subject, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
+    const { storedTo } = await history.ensure({ stream, target, subject }, AbortSignal.timeout(20_000))
+    const asked = { target, stream: 'aave_v3_lending', wallet: subject, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
     const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })
     const wanted = truth.filter((text) => text.split(' ')[4] === subject).sort()
-    return Bun.deepEquals(page?.events.map(textOf).sort(), wanted) ? 'right' : 'wrong'
+    return Bun.deepEquals(page?.events.map(formatEvent).sort(), wanted) ? 'right' : 'wrong'
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
     return /check "(\w+)"/.exec(error.message)?.[1] ?? error.message
@@ -88,8 +88,8 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
 }
 
 /** A wallet's logs, and its transactions in order. */
-async function lifeOf(wallet: Address): Promise<{ logs: HistoryLog[]; transactions: Hex[] }> {
-  const logs = await logsOf(devnet, createFilters(place, [wallet.toLowerCase() as Hex]))
+async function readWalletHistory(wallet: Address): Promise<{ logs: HistoryLog[]; transactions: Hex[] }> {
+  const logs = await readLogs(devnet, createFilters(target, [wallet.toLowerCase() as Hex]))
   return { logs, transactions: [...new Set(logs.map(({ transactionHash }) => transactionHash))] }
 }
 
@@ -111,7 +111,7 @@ async function tally(
 test('one log that the only endpoint never gives is healed by the receipt of its transaction, or found by the state', async () => {
   const [wallet] = past.wallets as [Address]
   expect(await outcome(wallet, [liar])).toBe('right')
-  const { logs } = await lifeOf(wallet)
+  const { logs } = await readWalletHistory(wallet)
   const counts = await tally(
     wallet,
     logs.map((lost) => (log: HistoryLog) => log.blockNumber === lost.blockNumber && log.logIndex === lost.logIndex),
@@ -123,7 +123,7 @@ test('one log that the only endpoint never gives is healed by the receipt of its
 
 test('a whole transaction that the only endpoint never gives is found by the state', async () => {
   const [, wallet] = past.wallets as [Address, Address]
-  const { transactions } = await lifeOf(wallet)
+  const { transactions } = await readWalletHistory(wallet)
   const counts = await tally(
     wallet,
     transactions.map((hash) => (log: HistoryLog) => log.transactionHash === hash),
@@ -134,7 +134,7 @@ test('a whole transaction that the only endpoint never gives is found by the sta
 
 test('with an honest endpoint beside it, every loss is healed', async () => {
   const [, , wallet] = past.wallets as [Address, Address, Address]
-  const { transactions } = await lifeOf(wallet)
+  const { transactions } = await readWalletHistory(wallet)
   for (const hash of transactions) {
     liar.drop((log) => log.transactionHash === hash)
     expect(await outcome(wallet, [liar, honest])).toBe('right')

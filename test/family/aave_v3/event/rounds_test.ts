@@ -151,7 +151,7 @@ test.each([
   60_000,
 )
 
-test('where calls do not tell hashes, the end takes one request more, and says the same', async () => {
+test('without block hashes in calls the end takes one more request and gives the same rows', async () => {
   const service = start({ finality: { depth: 12 }, rpcUrls: two() })
   await service.ask()
   await mine(3)
@@ -167,7 +167,7 @@ test('where calls do not tell hashes, the end takes one request more, and says t
   expect(misled).toMatchObject({ events: TOTAL, end: await newest() })
 }, 60_000)
 
-test('what was read for a final block that the others then lack is dropped', async () => {
+test('a read for a final block that the other endpoints lack is dropped', async () => {
   const silent = await startFaultyRpc(devnet.rpcUrl)
   closers.push(silent.stop)
   const created = await freshDatabase()

@@ -27,7 +27,7 @@ import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { waitFor } from '../../../support/wait_for.ts'
-import { truthOf } from './support.ts'
+import { readTruth } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const PATH = '/v1/lending/aave-v3/position/:chain_id/events'
@@ -82,10 +82,10 @@ beforeAll(async () => {
   for (let young = 1; young <= YOUNG; young++) {
     await aave.supply({ market: 'main', wallet, asset: 'usdc', amount: rawUsd('usdc', young) })
   }
-  truth = await truthOf(devnet, MARKETS.main.pool, past)
+  truth = await readTruth(devnet, MARKETS.main.pool, past)
   faulty = await startFaultyRpc(devnet.rpcUrl)
   database = await testDatabase()
-  client = clientOf()
+  client = createClient()
   history = createHistory({
     clients: new Map([[1, client]]),
     db: database.db,
@@ -108,7 +108,7 @@ afterAll(async () => {
   await devnet?.stop()
 }, BUILD_LIMIT_MS)
 
-function clientOf(): EvmClient<FinanceChain> {
+function createClient(): EvmClient<FinanceChain> {
   const chain = createDevnetChain(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } })
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
@@ -167,8 +167,8 @@ async function allEvents(
   }
 }
 
-/** An event in the form of `truthOf`. */
-function textsOf(wallet: string, events: readonly WireEvent[]): string[] {
+/** An event in the form of `readTruth`. */
+function formatEvents(wallet: string, events: readonly WireEvent[]): string[] {
   return events.map(({ type, blockNumber, logIndex, asset, amount, counterparty }, index) => {
     const before = events[index - 1]
     const leg = before?.blockNumber === blockNumber && before.logIndex === logIndex ? 1 : 0
@@ -197,7 +197,7 @@ test('every wallet has exactly the events of the receipts, newest first, with an
   expect(wallets.length).toBeGreaterThan(15)
   for (const wallet of wallets) {
     const { events, totals } = await allEvents(wallet)
-    expect(textsOf(wallet, events)).toEqual(truthAbout(wallet))
+    expect(formatEvents(wallet, events)).toEqual(truthAbout(wallet))
     expect([...totals]).toEqual([events.length])
   }
 })
@@ -205,11 +205,11 @@ test('every wallet has exactly the events of the receipts, newest first, with an
 test('pages of every size meet without a gap where the stored events end and the young ones begin', async () => {
   const [wallet] = past.wallets as [Address]
   for (const limit of [1, 3, 4, 5, 7]) {
-    expect(textsOf(wallet, (await allEvents(wallet, '', limit)).events)).toEqual(truthAbout(wallet))
+    expect(formatEvents(wallet, (await allEvents(wallet, '', limit)).events)).toEqual(truthAbout(wallet))
   }
 })
 
-test('some of them are stored and some are read live', async () => {
+test('some events are stored and some are read live', async () => {
   const newest = Number(await aave.blockNumber())
   const blocks = truth.map((text) => Number(text.split(' ')[0]))
   expect(blocks.filter((block) => block > newest - DEPTH).length).toBeGreaterThan(2)
@@ -269,7 +269,7 @@ test('the type filter counts and shows one type alone', async () => {
   for (const type of LENDING_EVENT_TYPES) {
     const { events, totals } = await allEvents(wallet, `&type=${type}`)
     const wanted = truthAbout(wallet).filter((text) => text.split(' ')[3] === type)
-    expect(textsOf(wallet, events)).toEqual(wanted)
+    expect(formatEvents(wallet, events)).toEqual(wanted)
     expect([...totals]).toEqual([wanted.length])
   }
 })
@@ -289,7 +289,7 @@ test('an answer whose end would take too many requests names the final block, wh
   const newest = Number(await aave.blockNumber())
   faulty.rule(capped(dialect, 2))
   // What is learned about the endpoint is of no use to the other tests.
-  const fresh = clientOf()
+  const fresh = createClient()
   const young = createHistory({
     clients: new Map([[1, fresh]]),
     db: database.db,
@@ -311,7 +311,7 @@ test('an answer whose end would take too many requests names the final block, wh
   })
   const final = truthAbout(wallet).filter((text) => Number(text.split(' ')[0]) <= newest - DEPTH)
   expect(final.length).toBeLessThan(truthAbout(wallet).length)
-  expect(textsOf(wallet, reply.data as WireEvent[])).toEqual(final.slice(0, 25))
+  expect(formatEvents(wallet, reply.data as WireEvent[])).toEqual(final.slice(0, 25))
   expect(reply.pagination?.total).toBe(final.length)
   expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: BigInt(newest - DEPTH) }])
 })
@@ -333,7 +333,7 @@ test('a wallet without events, in any market, has an empty list', async () => {
   expect((await ask(wallet, '&market_id=lido')).reply).toMatchObject({ data: [], pagination: { total: 0 } })
 })
 
-test('prices that were found are kept while the last one of a page is still awaited', async () => {
+test('prices already read are kept while the last one of a page is pending', async () => {
   const [wallet] = past.wallets as [Address]
   const { events } = await allEvents(wallet)
   const page = events.slice(-5)
@@ -343,8 +343,8 @@ test('prices that were found are kept while the last one of a page is still awai
   faulty.rule(({ method, params }) =>
     method === 'eth_call' && params[1] === toHex(broken.blockNumber) ? { kind: 'hang' } : undefined,
   )
-  // The endpoint is slow to nobody else.
-  const fresh = clientOf()
+  // The endpoint is slow for this request alone.
+  const fresh = createClient()
   const wanted = page.map(({ asset, blockNumber, timestamp }) => ({
     token: asset.address,
     isFinal: true,
@@ -352,7 +352,7 @@ test('prices that were found are kept while the last one of a page is still awai
   }))
   const { provider, oracle } = MARKETS.main
   const prices = createPriceReader({ db: database.db, clock: systemClock })
-  const question = { asker: { kind: 'aave_market', provider, oracle }, wanted } as const
+  const question = { source: { kind: 'aave_market', provider, oracle }, requests: wanted } as const
   const others = page.filter(({ blockNumber }) => blockNumber !== broken.blockNumber)
   const found = new Set(others.map((each) => `${each.blockNumber} ${each.asset.address}`))
   expect(found.size).toBeGreaterThan(1)
@@ -379,7 +379,7 @@ function forgetBefore(newest: number): void {
   })
 }
 
-test('what was shown once needs no archive; what was not answers 503 that names the asset and what helps', async () => {
+test('events shown once need no archive; others are 503 naming the asset and the remedy', async () => {
   const [wallet] = past.wallets as [Address]
   const { events } = await allEvents(wallet)
   const newest = Number(await aave.blockNumber())
@@ -412,7 +412,7 @@ test("without archive state, the rounds that the market's feed keeps give the or
     const prices = await readPricesAt(
       client,
       {
-        asker: { kind: 'aave_market', provider, oracle },
+        source: { kind: 'aave_market', provider, oracle },
         tokens: [DAI],
         clock: systemClock,
         block: { number: BigInt(number), timestampSec: BigInt(header.timestamp) },
@@ -462,7 +462,7 @@ test('a wallet that never moved anything there is answered by its state, no logs
 }, 60_000)
 
 test('with every third request limited, one list of events after the other is answered, and new ones are read', async () => {
-  const limited = clientOf()
+  const limited = createClient()
   const anew = createHistory({
     clients: new Map([[1, limited]]),
     db: database.db,

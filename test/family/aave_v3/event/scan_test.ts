@@ -19,7 +19,7 @@ import { CAP_DIALECTS } from '../../../history/simulation/endpoint.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { type LogProxy, startLogProxy } from './log_proxy.ts'
-import { logsOf, placeOf, textOf, truthOf } from './support.ts'
+import { formatEvent, readLogs, readTruth, toTarget } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const DEPTH = 8
@@ -32,7 +32,7 @@ const stream = createLendingStream({ clock: systemClock })
 let devnet: Devnet
 let aave: AaveDevnet
 let past: AaveHistory
-let place: LendingTarget
+let target: LendingTarget
 let truth: string[]
 let database: TestDatabase
 let forgetful: LogProxy
@@ -45,8 +45,8 @@ beforeAll(async () => {
   devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
   aave = await devnet.aave()
   past = await aave.history(55, 80)
-  place = placeOf(aave, 'main')
-  truth = await truthOf(devnet, place.contract, past)
+  target = toTarget(aave, 'main')
+  truth = await readTruth(devnet, target.contract, past)
   final = Number(await aave.blockNumber()) - DEPTH
   forgetful = startLogProxy(devnet.rpcUrl)
   upstream = await startFaultyRpc(forgetful.url)
@@ -77,39 +77,39 @@ afterAll(async () => {
   await devnet?.stop()
 }, BUILD_LIMIT_MS)
 
-/** Reads everybody's history in many parts: what the endpoint takes is learned with a wallet's own first. */
+/** Reads the global history in many parts; a wallet's history first shows the endpoint's limits. */
 async function scan(): Promise<void> {
   const signal = AbortSignal.timeout(30_000)
-  await history.ensure({ stream, place, subject: `0x${'ab'.repeat(20)}` }, signal)
-  await history.complete({ stream, place }, signal)
+  await history.ensure({ stream, target, subject: `0x${'ab'.repeat(20)}` }, signal)
+  await history.complete({ stream, target }, signal)
 }
 
 /** Which part of a scan a block is read with, counted from the newest. */
-function partOf(block: number): number {
+function getPart(block: number): number {
   return Math.floor((final - block) / (WINDOWS_A_PART * CAP))
 }
 
-async function eventsOf(wallet: string): Promise<readonly string[]> {
-  const asked = { place, stream: 'aave_v3_lending', wallet: wallet as Hex, toBlock: final, kinds: LENDING_EVENT_TYPES }
+async function readEvents(wallet: string): Promise<readonly string[]> {
+  const asked = { target, stream: 'aave_v3_lending', wallet: wallet as Hex, toBlock: final, kinds: LENDING_EVENT_TYPES }
   const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })
-  return (page?.events ?? []).map(textOf).sort()
+  return (page?.events ?? []).map(formatEvent).sort()
 }
 
-test("one scan stores everybody's events: those of the receipts, for every wallet", async () => {
+test('one global scan stores the events of the receipts for every wallet', async () => {
   await scan()
   const wallets = new Set(truth.map((text) => text.split(' ')[4] ?? ''))
   expect(wallets.size).toBeGreaterThan(10)
   for (const wallet of wallets) {
     const wanted = truth.filter((text) => text.split(' ')[4] === wallet && Number(text.split(' ')[0]) <= final)
-    expect(await eventsOf(wallet)).toEqual(wanted.sort())
+    expect(await readEvents(wallet)).toEqual(wanted.sort())
   }
-  expect((await history.progress()).map(({ asked }) => asked?.missing)).toEqual([0])
+  expect((await history.listProgress()).map(({ requested: asked }) => asked?.missing)).toEqual([0])
 })
 
 /** Updates that a reserve's index would show if they were lost: by the blocks of those before and after them. */
 async function updatesThatCount() {
-  const logs = await logsOf(devnet, [{ addresses: [place.contract], topics: [[TOPICS.update]] }], { toBlock: final })
-  const updates = logs.flatMap((log) => readLog(place, log) ?? []).filter((log) => log.kind === 'update')
+  const logs = await readLogs(devnet, [{ addresses: [target.contract], topics: [[TOPICS.update]] }], { toBlock: final })
+  const updates = logs.flatMap((log) => readLog(target, log) ?? []).filter((log) => log.kind === 'update')
   return updates.flatMap((lost) => {
     const same = updates.filter(({ asset }) => asset === lost.asset)
     const at = same.indexOf(lost)
@@ -126,8 +126,8 @@ async function updatesThatCount() {
 }
 
 test.each([
-  ['between two parts of the scan', (from: number, to: number) => partOf(from) !== partOf(to)],
-  ['within one part', (from: number, to: number) => partOf(from) === partOf(to)],
+  ['between two parts of the scan', (from: number, to: number) => getPart(from) !== getPart(to)],
+  ['within one part', (from: number, to: number) => getPart(from) === getPart(to)],
 ] as const)(
   'an update of a reserve that the only endpoint never gives is found by the index, %s',
   async (_, isWanted) => {

@@ -9,8 +9,8 @@ import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import type { RpcLog } from '../../../support/rpc_log.ts'
 
-/** A market of a devnet as history follows it. */
-export function placeOf(aave: AaveDevnet, market: MarketName): LendingTarget {
+/** A market of a devnet as a target of history. */
+export function toTarget(aave: AaveDevnet, market: MarketName): LendingTarget {
   const { pool, reserves } = aave.markets[market]
   const tokens = new Map<Hex, ReserveToken>()
   for (const { asset, aToken, variableDebtToken, stableDebtToken } of reserves) {
@@ -23,8 +23,8 @@ export function placeOf(aave: AaveDevnet, market: MarketName): LendingTarget {
   return { chainId: 1, contract: pool, startBlock: 0, tokens }
 }
 
-/** What a devnet's node answers to filters, each log once, in order. */
-export async function logsOf(
+/** Logs of a devnet's node that match filters, each once, in order. */
+export async function readLogs(
   devnet: Devnet,
   filters: readonly LogFilter[],
   range: { readonly fromBlock?: number; readonly toBlock?: number } = {},
@@ -48,7 +48,7 @@ export async function logsOf(
 }
 
 /** All logs of transactions, by hash. */
-export async function receiptsOf(devnet: Devnet, hashes: readonly Hex[]): Promise<Map<Hex, HistoryLog[]>> {
+export async function readReceipts(devnet: Devnet, hashes: readonly Hex[]): Promise<Map<Hex, HistoryLog[]>> {
   const receipts = await devnet.rpc.batch<{ readonly logs: readonly RpcLog[] }>(
     hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   )
@@ -77,7 +77,7 @@ export function shown(rows: readonly LendingEvent[]): LendingEvent[] {
 }
 
 /** A row as text that is easy to compare. */
-export function textOf({ wallet, block, logIndex, leg, kind, asset, amount, counterparty }: LendingEvent): string {
+export function formatEvent({ wallet, block, logIndex, leg, kind, asset, amount, counterparty }: LendingEvent): string {
   return [block, logIndex, leg, kind, wallet, asset, amount, counterparty].join(' ').toLowerCase()
 }
 
@@ -86,16 +86,16 @@ const STABLE_ABI = parseAbi([
 ])
 
 /** What a market's Pool logged, by Aave's own interface: names and arguments. */
-export async function poolLogsOf(devnet: Devnet, pool: Address) {
+export async function readPoolLogs(devnet: Devnet, pool: Address) {
   const logs = await devnet.rpc.call<RpcLog[]>('eth_getLogs', { address: pool, fromBlock: '0x0', toBlock: 'latest' })
   return logs.map(decoded)
 }
 
 /**
- * The events of a market by Aave's own interface and the receipts alone, in the form of `textOf`; whose supply the
+ * The events of a market by Aave's own interface and the receipts alone, in the form of `formatEvent`; whose supply the
  * withdrawals were that contracts made for others is what the scenario remembers.
  */
-export async function truthOf(devnet: Devnet, pool: Address, history?: AaveHistory): Promise<string[]> {
+export async function readTruth(devnet: Devnet, pool: Address, history?: AaveHistory): Promise<string[]> {
   const latest = Number(await devnet.rpc.call<Hex>('eth_blockNumber'))
   const receipts = await devnet.rpc.batch<
     readonly { readonly transactionHash: Hex; readonly logs: readonly RpcLog[] }[]

@@ -42,7 +42,7 @@ export function askCategory(
   if (!market.features.liquidEModes) {
     const answer = ask(SELECTOR.getEModeCategoryData)
     return {
-      category: () => ({ ...none, ...limitsOf(answer(), { words: 5, first: 1 }) }),
+      category: () => ({ ...none, ...readLimits(answer(), { words: 5, first: 1 }) }),
       priceOf: (next) => {
         const source = hasAnswer(answer(), 5) ? decodeAddress(answer().data, 4) : zeroAddress
         if (source === zeroAddress) return () => 0n
@@ -57,7 +57,7 @@ export function askCategory(
   const isolated = ask(SELECTOR.getIsEModeCategoryIsolated)
   return {
     category: () => {
-      const limits = limitsOf(config(), { words: 3, first: 0 })
+      const limits = readLimits(config(), { words: 3, first: 0 })
       const answered = limits.answered && hasAnswer(bitmap(), 1)
       return {
         ...none,
@@ -78,7 +78,7 @@ function askPrice(round: Round, { oracle }: StagedMarket, asset: Address): () =>
   return () => (hasAnswer(answer(), 1) ? decodeWord(answer().data, 0) : undefined)
 }
 
-function limitsOf(answer: CallResult, { words, first }: { readonly words: number; readonly first: number }) {
+function readLimits(answer: CallResult, { words, first }: { readonly words: number; readonly first: number }) {
   const answered = hasAnswer(answer, words)
   const word = (index: number): bigint => (answered ? decodeWord(answer.data, index) & 0xffffn : 0n)
   return { answered, ltvBps: word(first), liquidationThresholdBps: word(first + 1) }

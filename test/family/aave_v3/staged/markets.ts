@@ -47,14 +47,14 @@ export async function readMarkets(providers: readonly Address[], begin: () => Ro
   const round = begin()
   const asked = contracts.map((each) => (each === undefined ? undefined : askMarket(each, round)))
   await round.run()
-  const markets = asked.map((answers) => (answers === undefined ? undefined : marketOf(answers)))
+  const markets = asked.map((answers) => (answers === undefined ? undefined : toMarket(answers)))
   const last = begin()
   const data = markets.map((each) =>
     each?.assets.map((asset) => last.call(each.pool, encodeCall(SELECTOR.getReserveData, asset))),
   )
   await last.run()
   return markets.map((each, at) => {
-    const reserves = each?.assets.map((asset, index) => reserveOf(asset, data[at]?.[index]?.()))
+    const reserves = each?.assets.map((asset, index) => toReserve(asset, data[at]?.[index]?.()))
     if (each === undefined || reserves === undefined || reserves.includes(undefined)) return SILENT
     const { assets: _, ...market } = each
     return { ...market, reserves: reserves.filter((reserve) => reserve !== undefined) }
@@ -95,7 +95,7 @@ function askMarket({ pool, oracle }: Contracts, round: Round): MarketAnswers {
   }
 }
 
-function marketOf(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { assets: Address[] }) | undefined {
+function toMarket(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { assets: Address[] }) | undefined {
   const [currency, unit, list] = [answers.currency(), answers.unit(), answers.list()]
   if (!hasAnswer(currency, 1) || decodeWord(currency.data, 0) !== 0n || !hasAnswer(unit, 1)) return undefined
   const perUsd = decodeWord(unit.data, 0)
@@ -116,7 +116,7 @@ function marketOf(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { a
   }
 }
 
-function reserveOf(asset: Address, answer: CallResult | undefined): StagedReserve | undefined {
+function toReserve(asset: Address, answer: CallResult | undefined): StagedReserve | undefined {
   if (answer === undefined || !hasAnswer(answer, RESERVE_DATA_WORDS)) return undefined
   const { data } = answer
   return {

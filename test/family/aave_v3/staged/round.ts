@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
 import type { Ask, Call, CallResult } from '../../../support/staged/multicall.ts'
 
-/** What a call of a round came to; to be asked after the round has run. */
+/** Returns the result of a call; must be called after the round has run. */
 export type Answer = () => CallResult
 
-/** Calls that are made together, each with a handle to its answer, so that nobody counts places. */
+/** Calls that are made together, each with a handle to its answer, so that no caller counts indexes. */
 export interface Round {
   call(to: Hex, data: Hex): Answer
   run(): Promise<void>

@@ -44,12 +44,12 @@ export function askWallet(round: Round, place: WalletPlace): StagedWallet {
     scaled: round.call(reserve.supplyToken, encodeCall(SELECTOR.scaledBalanceOf, address)),
   }))
 
-  function pairOf({ id }: StagedReserve): bigint {
+  function getPair({ id }: StagedReserve): bigint {
     return hasAnswer(configuration(), 1) ? (decodeWord(configuration().data, 0) >> BigInt(2 * id)) & 3n : 0n
   }
 
   function mayHold(reserve: StagedReserve, scaled: Answer): boolean {
-    return pairOf(reserve) !== 0n || !hasAnswer(scaled(), 1) || decodeWord(scaled().data, 0) !== 0n
+    return getPair(reserve) !== 0n || !hasAnswer(scaled(), 1) || decodeWord(scaled().data, 0) !== 0n
   }
 
   function category(): number | undefined {
@@ -66,13 +66,13 @@ export function askWallet(round: Round, place: WalletPlace): StagedWallet {
       const holdings = asked
         .filter(({ reserve, scaled }) => mayHold(reserve, scaled))
         .map(({ reserve, scaled }) =>
-          askHolding(details, { address, reserve, scaled: scaled(), pair: pairOf(reserve) }),
+          askHolding(details, { address, reserve, scaled: scaled(), pair: getPair(reserve) }),
         )
       if (holdings.length === 0) return () => () => ({ kind: 'none' })
       const data = details.call(market.pool, encodeCall(SELECTOR.getUserAccountData, address))
       return (last) => {
         const finished = holdings.map((holding) => holding(last))
-        return () => outcomeOf(place, { holdings: finished.map((finish) => finish()), category: category(), data })
+        return () => toOutcome(place, { holdings: finished.map((finish) => finish()), category: category(), data })
       }
     },
   }
@@ -90,20 +90,24 @@ function askHolding(
   details: Round,
   { address, reserve, scaled, pair }: HoldingPlace,
 ): (last: Round) => () => RawHolding | BrokenPart {
-  const balanceIn = (token: Address): Answer => details.call(token, encodeCall(SELECTOR.balanceOf, address))
+  const callBalance = (token: Address): Answer => details.call(token, encodeCall(SELECTOR.balanceOf, address))
   if (!hasAnswer(scaled, 1)) return () => () => 'supplied'
   const borrows = (pair & 1n) === 1n
-  const supplied = decodeWord(scaled.data, 0) === 0n ? undefined : balanceIn(reserve.supplyToken)
-  const variable = borrows ? balanceIn(reserve.variableDebtToken) : undefined
-  const stable = borrows && reserve.stableDebtToken !== zeroAddress ? balanceIn(reserve.stableDebtToken) : undefined
+  const supplied = decodeWord(scaled.data, 0) === 0n ? undefined : callBalance(reserve.supplyToken)
+  const variable = borrows ? callBalance(reserve.variableDebtToken) : undefined
+  const stable = borrows && reserve.stableDebtToken !== zeroAddress ? callBalance(reserve.stableDebtToken) : undefined
   return (last) => {
-    const stableDebt = amountOf(stable)
+    const stableDebt = decodeAmount(stable)
     const rate =
       stableDebt === undefined || stableDebt === 0n
         ? undefined
         : last.call(reserve.stableDebtToken, encodeCall(SELECTOR.getUserStableRate, address))
     return () => {
-      const [suppliedAmount, variableDebt, stableRateRay] = [amountOf(supplied), amountOf(variable), amountOf(rate)]
+      const [suppliedAmount, variableDebt, stableRateRay] = [
+        decodeAmount(supplied),
+        decodeAmount(variable),
+        decodeAmount(rate),
+      ]
       if (suppliedAmount === undefined) return 'supplied'
       if (variableDebt === undefined || stableDebt === undefined || stableRateRay === undefined) return 'debt'
       return {
@@ -119,12 +123,12 @@ function askHolding(
 }
 
 /** The answer to a call; 0 if nothing was asked, undefined if the call failed. */
-function amountOf(answer: Answer | undefined): bigint | undefined {
+function decodeAmount(answer: Answer | undefined): bigint | undefined {
   if (answer === undefined) return 0n
   return hasAnswer(answer(), 1) ? decodeWord(answer().data, 0) : undefined
 }
 
-function outcomeOf(
+function toOutcome(
   place: WalletPlace,
   options: {
     readonly holdings: readonly (RawHolding | BrokenPart)[]

@@ -12,8 +12,8 @@ import { CAP_DIALECTS } from '../../../history/simulation/endpoint.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { type LogProxy, startLogProxy } from '../../aave_v3/event/log_proxy.ts'
-import { logsOf } from '../../aave_v3/event/support.ts'
-import { DEPTH, type Listed, type Lister, startLister, truthOf } from './world.ts'
+import { readLogs } from '../../aave_v3/event/support.ts'
+import { DEPTH, type Listed, type Lister, readTruth, startLister } from './world.ts'
 
 const BUILD_LIMIT_MS = 120_000
 /** That each test of caps reads. */
@@ -51,7 +51,7 @@ async function mine(blocks: number): Promise<void> {
   await devnet.rpc.call('anvil_mine', `0x${blocks.toString(16)}`)
 }
 
-function idsIn({ data, message }: Listed): readonly string[] {
+function listIds({ data, message }: Listed): readonly string[] {
   expect(message).toBeUndefined()
   return (data[0]?.positions ?? []).map(({ marketId }) => marketId)
 }
@@ -60,10 +60,10 @@ function idsIn({ data, message }: Listed): readonly string[] {
 async function truth(wallet: Address): Promise<readonly string[]> {
   const block = Number(await devnet.client.getBlockNumber())
   const markets = Object.values(morpho.markets)
-  return [...(await truthOf(devnet, { markets, wallet, block })).keys()].sort()
+  return [...(await readTruth(devnet, { markets, wallet, block })).keys()].sort()
 }
 
-test('a market that somebody else entered for the wallet, that it left and entered again, comes and goes', async () => {
+test("a market entered on the wallet's behalf, left and entered again is listed only while it has a position", async () => {
   const wallet = toWalletAddress('morpho guest')
   const { wethUsdc, idle } = morpho.markets
   const seen: (readonly string[])[] = []
@@ -75,7 +75,7 @@ test('a market that somebody else entered for the wallet, that it left and enter
     CALLS.supply({ market: idle, wallet, assets: 8n * USDC }),
   ]) {
     await devnet.send([step])
-    const ids = idsIn(await lister.ask({ wallet }))
+    const ids = listIds(await lister.ask({ wallet }))
     expect(ids).toEqual(await truth(wallet))
     seen.push(ids)
     // The next step finds part of it stored.
@@ -93,8 +93,8 @@ test('a borrow that is not final is in the answer, is not stored, and a reorgani
   await devnet.send([CALLS.supplyCollateral({ market: wethUsdc, wallet, assets: ETHER })])
   await devnet.send([CALLS.borrow({ market: wethUsdc, wallet, assets: 1_000n * USDC })])
   const young = await lister.ask({ wallet })
-  expect(idsIn(young)).toEqual(await truth(wallet))
-  expect(idsIn(young)).toHaveLength(2)
+  expect(listIds(young)).toEqual(await truth(wallet))
+  expect(listIds(young)).toHaveLength(2)
   const position = young.data[0]?.positions.find(({ marketId }) => marketId === wethUsdc.id)
   expect(position?.borrowedAssets).toMatchObject([{ symbol: 'USDC', amount: expect.stringMatching(/^1000/) }])
   const stored = await database.db.run<{ count: string }>(
@@ -104,21 +104,21 @@ test('a borrow that is not final is in the answer, is not stored, and a reorgani
   expect(stored[0]?.count).toBe('1')
   await devnet.rpc.call('evm_revert', snapshot)
   await mine(5)
-  expect(idsIn(await lister.ask({ wallet }))).toEqual([morpho.markets.idle.id])
+  expect(listIds(await lister.ask({ wallet }))).toEqual([morpho.markets.idle.id])
 })
 
 test('the recipient of fees has every market that ever paid them, though no event names it; a past one too', async () => {
   const { feeRecipient } = morpho.wallets
   const heir = toWalletAddress('morpho heir')
   await morpho.accrue(morpho.markets.linear)
-  const before = idsIn(await lister.ask({ wallet: feeRecipient }))
+  const before = listIds(await lister.ask({ wallet: feeRecipient }))
   expect(before).toEqual(await truth(feeRecipient))
   expect(before.length).toBeGreaterThan(1)
   await devnet.send([CALLS.setFeeRecipient(heir)])
   await morpho.warp(86_400)
   await morpho.accrue(morpho.markets.linear)
-  expect(idsIn(await lister.ask({ wallet: feeRecipient }))).toEqual(before)
-  expect(idsIn(await lister.ask({ wallet: heir }))).toEqual(await truth(heir))
+  expect(listIds(await lister.ask({ wallet: feeRecipient }))).toEqual(before)
+  expect(listIds(await lister.ask({ wallet: heir }))).toEqual(await truth(heir))
   expect(await truth(heir)).toContain(morpho.markets.linear.id)
 })
 
@@ -156,17 +156,17 @@ async function outcome(wallet: Address, wanted: readonly string[], rpcUrls: read
     }
     if (answer.status !== 200)
       return `${answer.status} ${/check "([^"]+)"/.exec(answer.message ?? '')?.[1] ?? answer.message}`
-    return Bun.deepEquals(idsIn(answer), wanted) ? 'whole' : 'short'
+    return Bun.deepEquals(listIds(answer), wanted) ? 'whole' : 'short'
   } finally {
     await fresh.close()
   }
 }
 
-test('whichever log one of two endpoints never gives, the list is whole', async () => {
+test('the list is complete if one of two endpoints omits any log', async () => {
   const { borrower } = morpho.wallets
   const wanted = await truth(borrower)
   const place = { chainId: 1, contract: MORPHO.toLowerCase() as Hex, startBlock: 0 }
-  const logs = await logsOf(devnet, createFilters(place, [borrower.toLowerCase() as Hex]))
+  const logs = await readLogs(devnet, createFilters(place, [borrower.toLowerCase() as Hex]))
   expect(logs.length).toBeGreaterThan(10)
   const isBorrow = ({ topics }: HistoryLog) => topics[0] === MORPHO_EVENTS.topics.borrow
   expect(logs.filter(isBorrow).length).toBeGreaterThan(5)
@@ -183,7 +183,7 @@ test('whichever log one of two endpoints never gives, the list is whole', async 
   expect(Object.keys(seen)).toEqual(['whole'])
 }, 60_000)
 
-test('if nobody can say which of two endpoints is right, it is 503 that names the check, not a short list', async () => {
+test('an undecidable contradiction of two endpoints is 503 naming the check, not a short list', async () => {
   const { borrower } = morpho.wallets
   const wanted = await truth(borrower)
   const { topics } = MORPHO_EVENTS

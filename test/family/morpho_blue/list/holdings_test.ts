@@ -10,7 +10,7 @@ import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { readHoldings } from '../../../support/holdings.ts'
 import { DEPLOYMENT } from '../support.ts'
-import { type Lister, startLister, truthOf } from './world.ts'
+import { type Lister, readTruth, startLister } from './world.ts'
 
 const BUILD_LIMIT_MS = 180_000
 const FEED = parseAbi(['function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)'])
@@ -36,7 +36,7 @@ afterAll(async () => {
   await devnet?.stop()
 }, BUILD_LIMIT_MS)
 
-function holdingsOf(wallet: Address, positionsMax?: number) {
+function readWalletHoldings(wallet: Address, positionsMax?: number) {
   const { client, history } = lister
   const clients = new Map([[1, client]])
   const reader = createPositionReader({ clients, deployments: new Map([[1, DEPLOYMENT]]), clock: systemClock })
@@ -53,14 +53,14 @@ test('has what was lent, the collateral and the debt of every market that the li
     answers.set(address, answer)
   }
   for (const wallet of wallets) {
-    const [held, { data }] = await Promise.all([holdingsOf(wallet), lister.ask({ wallet })])
+    const [held, { data }] = await Promise.all([readWalletHoldings(wallet), lister.ask({ wallet })])
     const ids = (data[0]?.positions ?? []).map(({ marketId }) => marketId)
     expect(held?.positions).toBe(ids.length)
     const block = Number(held?.block.number)
     const markets = [...new Set(held?.rows.map(({ position }) => position['market_id']))].sort()
     expect(markets).toEqual(ids)
     const all = [...Object.values(morpho.markets)].filter(({ id }) => ids.includes(id))
-    const truth = await truthOf(devnet, { markets: all, wallet, block })
+    const truth = await readTruth(devnet, { markets: all, wallet, block })
     for (const { id, params } of all) {
       const of = (kind: string, part?: string) =>
         held?.rows.find(
@@ -82,7 +82,7 @@ test('has what was lent, the collateral and the debt of every market that the li
       expect(lent?.refused?.reason === 'exceeds_liquidity').toBe(exceeds)
       if (exceeds) seen.exceeds++
     }
-    // Never by an oracle that anybody may have made.
+    // Never by the oracle of a permissionless market.
     for (const { token, price } of held?.rows ?? []) {
       const units = answers.get(token.address)
       expect(price).toMatchObject(
@@ -101,9 +101,12 @@ test('has what was lent, the collateral and the debt of every market that the li
   expect(seen.priced).toContain(TOKENS.usdc.address)
 }, 60_000)
 
-test('says what cannot be withdrawn because interest cannot be accrued, and owes it all the same', async () => {
+test('marks supplies that cannot be withdrawn because interest cannot be accrued, and still counts debts', async () => {
   await morpho.setLinearIrm({ base: 1n, slope: 1n, silent: true })
-  const [lender, debtor] = [await holdingsOf(morpho.wallets.supplier), await holdingsOf(morpho.wallets.borrower)]
+  const [lender, debtor] = [
+    await readWalletHoldings(morpho.wallets.supplier),
+    await readWalletHoldings(morpho.wallets.borrower),
+  ]
   await morpho.setLinearIrm({ base: 634_195_839n, slope: 3_170_979_198n })
   const inLinear = (held: typeof lender) =>
     held?.rows.filter(({ position }) => position['market_id'] === morpho.markets.linear.id) ?? []
@@ -115,6 +118,6 @@ test('says what cannot be withdrawn because interest cannot be accrued, and owes
 })
 
 test('counts only, if there are too many, and has nothing for a wallet without positions', async () => {
-  expect(await holdingsOf(morpho.wallets.supplier, 2)).toMatchObject({ rows: [], positions: 8 })
-  expect(await holdingsOf(morpho.wallets.none)).toMatchObject({ rows: [], positions: 0 })
+  expect(await readWalletHoldings(morpho.wallets.supplier, 2)).toMatchObject({ rows: [], positions: 8 })
+  expect(await readWalletHoldings(morpho.wallets.none)).toMatchObject({ rows: [], positions: 0 })
 })

@@ -7,7 +7,7 @@ import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../../../devnet/random.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { type Lister, startLister, truthOf, type Wire } from './world.ts'
+import { type Lister, readTruth, startLister, type Wire } from './world.ts'
 
 const BUILD_LIMIT_MS = 300_000
 const WALLETS = 300
@@ -42,7 +42,7 @@ afterAll(async () => {
 }, BUILD_LIMIT_MS)
 
 /** Amounts of an entry in raw units, by market and side. */
-function amountsIn([entry]: Wire, of: readonly MorphoMarket[]): Record<string, Record<string, bigint>> {
+function listAmounts([entry]: Wire, of: readonly MorphoMarket[]): Record<string, Record<string, bigint>> {
   const raw = (amount: string | null | undefined, decimals: number | undefined): bigint => {
     if (amount === undefined || amount === null || decimals === undefined) return 0n
     const [whole = '', fraction = ''] = amount.split('.')
@@ -51,7 +51,7 @@ function amountsIn([entry]: Wire, of: readonly MorphoMarket[]): Record<string, R
   return Object.fromEntries(
     (entry?.positions ?? []).map(({ marketId, suppliedAssets, borrowedAssets }) => {
       const market = of.find(({ id }) => id === marketId)
-      const [loan, collateral] = [market?.params.loanToken, market?.params.collateralToken].map(decimalsOf)
+      const [loan, collateral] = [market?.params.loanToken, market?.params.collateralToken].map(getDecimals)
       const amounts = {
         supplied: raw(suppliedAssets.find(({ isCollateral }) => !isCollateral)?.amount, loan),
         owed: raw(borrowedAssets[0]?.amount, loan),
@@ -62,7 +62,7 @@ function amountsIn([entry]: Wire, of: readonly MorphoMarket[]): Record<string, R
   )
 }
 
-function decimalsOf(token: Address | undefined): number | undefined {
+function getDecimals(token: Address | undefined): number | undefined {
   return Object.values(devnet.addresses.tokens).find(({ address }) => address === token)?.decimals
 }
 
@@ -71,19 +71,19 @@ describe('the list', () => {
     const random = createRandom(7)
     const newest = Number(await devnet.client.getBlockNumber())
     const seen = { markets: 0, empty: 0, left: 0, most: 0 }
-    const everybody = [...wallets, ...Object.values(morpho.wallets)]
-    expect(everybody.length).toBeGreaterThan(ASKED)
-    for (const wallet of everybody) {
+    const allWallets = [...wallets, ...Object.values(morpho.wallets)]
+    expect(allWallets.length).toBeGreaterThan(ASKED)
+    for (const wallet of allWallets) {
       const block = begun + random.below(newest - begun + 1)
       const [truth, answer] = await Promise.all([
-        truthOf(devnet, { markets, wallet, block }),
+        readTruth(devnet, { markets, wallet, block }),
         lister.ask({ wallet, at_block: block, chain_id: 1 }),
       ])
       expect(answer.message).toBeUndefined()
       expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: BigInt(block) }])
       // The loan token of one market says nothing of its decimals.
       const { undescribed } = morpho.markets
-      const told = amountsIn(answer.data, markets)
+      const told = listAmounts(answer.data, markets)
       const [unnamed, wanted] = [told[undescribed.id], Object.fromEntries(truth)]
       expect(unnamed === undefined).toBe(wanted[undescribed.id] === undefined)
       delete told[undescribed.id]

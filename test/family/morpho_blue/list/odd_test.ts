@@ -83,7 +83,7 @@ async function makeToken(creationCode: `0x${string}`): Promise<Address> {
 
 const NOTHING_TOLD = { totalCollateralUSD: null, totalDebtUSD: null, netWorthUSD: null }
 
-describe('a market of somebody else', () => {
+describe('a third-party market', () => {
   test('whose oracle reverts has amounts, the reason, and no figure that needs it', async () => {
     const { silentOracle } = morpho.markets
     const borrower = await inMarket(morpho.wallets.borrower, silentOracle)
@@ -102,7 +102,7 @@ describe('a market of somebody else', () => {
     expect(Number(position?.totalDebtUSD)).toBeGreaterThan(300_000)
   })
 
-  test('whose oracle says zero has the health factor zero', async () => {
+  test('whose oracle returns zero has the health factor zero', async () => {
     const { position } = await inMarket(morpho.wallets.borrower, morpho.markets.zeroPrice)
     expect(position).toMatchObject({ ...NOTHING_TOLD, oraclePrice: '0', healthFactor: '0.0000' })
   })
@@ -124,7 +124,7 @@ describe('a market of somebody else', () => {
     expect(calculations).toMatchObject({ safeWithdrawAmountUSD: '25000.000000', safeBorrowAmountUSD: '0.000000' })
   })
 
-  test('whose token says nothing of itself has no amount in whole tokens', async () => {
+  test('whose token has no metadata has no amount in whole tokens', async () => {
     const { position } = await inMarket(morpho.wallets.supplier, morpho.markets.undescribed)
     expect(position).toMatchObject({
       loanSymbol: '',
@@ -150,12 +150,12 @@ describe('a market of somebody else', () => {
       CALLS.supply({ market: morpho.markets.idle, wallet, assets: 5_000_000n }),
     ])
     const { data } = await lister.ask({ wallet })
-    const assetsOf = ({ id }: MorphoMarket) =>
+    const listAssets = ({ id }: MorphoMarket) =>
       data[0]?.positions.find(({ marketId }) => marketId === id)?.suppliedAssets as WirePosition['suppliedAssets']
     expect(data[0]?.positions).toHaveLength(3)
-    expect(assetsOf(loans)).toMatchObject([{ ...wanted, amountSuppliedUSD: null }])
-    expect(assetsOf(pledges)).toMatchObject([wanted])
-    expect(assetsOf(morpho.markets.idle)).toMatchObject([
+    expect(listAssets(loans)).toMatchObject([{ ...wanted, amountSuppliedUSD: null }])
+    expect(listAssets(pledges)).toMatchObject([wanted])
+    expect(listAssets(morpho.markets.idle)).toMatchObject([
       { symbol: 'USDC', amount: '5', amountSuppliedUSD: '5.000000' },
     ])
   })
@@ -211,7 +211,7 @@ describe('a market of somebody else', () => {
   })
 })
 
-describe('the question', () => {
+describe('a request', () => {
   test('about one market needs no history, and has no row if there is nothing', async () => {
     const { supplier, none } = morpho.wallets
     const { wethUsdc, linear } = morpho.markets
@@ -240,7 +240,7 @@ describe('the question', () => {
     [{ at_block: '5' }, 400, 'MISSING_PARAMETER', 'chain_id'],
     [{ at_block: '5', at_time: '1700000000', chain_id: '1' }, 400, 'INVALID_PARAMETER', 'at_'],
     [{ at_block: '99999999', chain_id: '1' }, 400, 'INVALID_PARAMETER', 'newest block'],
-    [{ at_block: '0', chain_id: '1' }, 400, 'INVALID_PARAMETER', 'did not stand'],
+    [{ at_block: '0', chain_id: '1' }, 400, 'INVALID_PARAMETER', 'was not deployed'],
   ])('%p is refused', async (query, status, code, words) => {
     const answer = await lister.ask({ wallet: morpho.wallets.supplier, ...query })
     expect(answer).toMatchObject({ status, code, credits: 0 })
@@ -277,7 +277,7 @@ describe('the question', () => {
     const second = await both.ask({ wallet: supplier, limit: 1, page: 2 })
     const third = await both.ask({ wallet: supplier, limit: 1, page: 3 })
     const only = await both.ask({ wallet: supplier, chain_id: OTHER })
-    const nobody = await both.ask({ wallet: none })
+    const withoutPositions = await both.ask({ wallet: none })
     elsewhere.rule(() => ({ kind: 'http', status: 500, body: 'upstream text' }))
     const failed = await both.ask({ wallet: supplier })
     const without = await both.ask({ wallet: supplier, chain_id: 1 })
@@ -285,9 +285,9 @@ describe('the question', () => {
     client.close()
     await elsewhere.stop()
     expect([first, second, third].map(({ data }) => data.map(({ chain_id }) => chain_id))).toEqual([[1], [OTHER], []])
-    expect([first, second, third, only, nobody].map(({ credits }) => credits)).toEqual([30, 30, 30, 15, 0])
+    expect([first, second, third, only, withoutPositions].map(({ credits }) => credits)).toEqual([30, 30, 30, 15, 0])
     expect(first.reply.pagination).toMatchObject({ total: 2, next_page: expect.stringContaining('page=2') })
-    expect(nobody.reply.asOf?.map(({ chainId }) => chainId)).toEqual([1, OTHER])
+    expect(withoutPositions.reply.asOf?.map(({ chainId }) => chainId)).toEqual([1, OTHER])
     expect(failed).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
     expect(failed.message).toContain('leave it out with the "chain_id" parameter')
     expect(without.status).toBe(200)

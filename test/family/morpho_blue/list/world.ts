@@ -106,7 +106,7 @@ export interface Truth {
 }
 
 /** Of every market that it has something in, by id: one market after the other, whether it ever was there or not. */
-export async function truthOf(
+export async function readTruth(
   devnet: Devnet,
   {
     markets,

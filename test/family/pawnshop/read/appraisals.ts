@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { Database } from '../../../../src/db/database.ts'
 import { bindValue } from '../../../../src/db/query.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { hexFromBytes, partParams, storeInChunks, toHexDigits } from '../../../../src/history/stored_part.ts'
+import { hexFromBytes, storeInChunks, toHexDigits, toPartParams } from '../../../../src/history/stored_part.ts'
 import type { History, Stream } from '../../../../src/history/stream.ts'
 import { type Appraisal, appraisalFilters, appraisalsOf } from '../event/decode.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
@@ -10,7 +10,7 @@ import { placeOf } from './loans.ts'
 
 const ROWS = ['wallets', 'blocks', 'logIndexes', 'counters', 'cents', 'txHashes'] as const
 const PART = ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'epoch'] as const
-type Params = ReturnType<typeof partParams> & {
+type Params = ReturnType<typeof toPartParams> & {
   readonly [Name in (typeof ROWS)[number]]: readonly string[] | readonly number[]
 }
 
@@ -20,11 +20,11 @@ const store = bindValue<Params, boolean>('background', { name: 'pawn_appraisal_s
 export const APPRAISALS: Stream<Appraisal> = {
   name: 'pawnshop_appraisal',
   table: {
-    subjectOf: ({ wallet }) => wallet,
+    toSubject: ({ wallet }) => wallet,
     store: storeInChunks((db, part) => {
       const { rows } = part
       return store(db, {
-        ...partParams(part),
+        ...toPartParams(part),
         wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
         blocks: rows.map(({ block }) => block),
         logIndexes: rows.map(({ logIndex }) => logIndex),
@@ -46,7 +46,7 @@ export async function readAppraisals(
 ) {
   const subject = of.wallet.toLowerCase() as Hex
   const place = placeOf(of.client.chain.id, of.deployment)
-  const { tail, storedTo, block } = await history.ensure({ stream: APPRAISALS, place, subject }, signal)
+  const { tail, storedTo, block } = await history.ensure({ stream: APPRAISALS, target: place, subject }, signal)
   const stored = await db.run<Record<'wallet' | 'counter' | 'tx_hash', Uint8Array> & Record<string, string>>(
     `select a.* from pawn_appraisal a join history_place p on p.id = a.place
      where p.chain_id = $1 and p.contract = decode($2, 'hex') and a.wallet = decode($3, 'hex') and a.block <= $4

@@ -28,7 +28,7 @@ export function createLoanStream({ clock }: { readonly clock: Clock }): Stream<L
     filters: loanFilters,
     decode: (_, logs) => ({ rows: loansOf(logs), unsettled: [] }),
     async verify(place, { subject: wallet, client, db, toBlock }, signal) {
-      const rows = await readAllLendingEvents(db, { place, stream: NAME, wallet, toBlock })
+      const rows = await readAllLendingEvents(db, { target: place, stream: NAME, wallet, toBlock })
       if (rows === undefined) return
       const debts = debtsOf(rows)
       const calls = debts.map(({ market, asset }) => ({

@@ -6,7 +6,7 @@ import { presentEvent } from '../../../../src/finance/lending/present.ts'
 import type { EventReader } from '../../../../src/finance/lending/read_events.ts'
 import { eventsOutput } from '../../../../src/finance/lending/schema.ts'
 import type { StreamTarget } from '../../../../src/history/stream.ts'
-import { chainIdIn, choice, evmAddress, limit, page } from '../../../../src/http/request/input.ts'
+import { choice, configuredChainId, evmAddress, limit, page } from '../../../../src/http/request/input.ts'
 import { type Charge, PER_CALL } from '../../../../src/http/route/charge.ts'
 import { createPagination } from '../../../../src/http/route/page.ts'
 import { defineRoute, type Route } from '../../../../src/http/route/route.ts'
@@ -28,7 +28,7 @@ export function createRoutes(options: {
   readonly appraisals: (...args: DropFirst<Parameters<typeof readAppraisals>>) => ReturnType<typeof readAppraisals>
 }): readonly Route[] {
   const { chainIds, shopOn, events, appraisals } = options
-  const named = { chain_id: chainIdIn(chainIds), wallet: evmAddress }
+  const named = { chain_id: configuredChainId(chainIds), wallet: evmAddress }
   const ofLoans = defineRoute({
     method: 'GET',
     path: '/v1/lending/pawnshop/position/:chain_id/events',
@@ -47,8 +47,11 @@ export function createRoutes(options: {
     charge: CHARGES.events,
     read({ chain_id: chainId, counter, ...question }, { signal }) {
       const { client, deployment } = shopOn(chainId)
-      const from = Promise.resolve({ place: placeOf(chainId, deployment), asker: { kind: 'chain' as const } })
-      return events().read({ client, from, market: counter as Hex | undefined, ...question }, signal)
+      const pendingTarget = Promise.resolve({
+        target: placeOf(chainId, deployment),
+        source: { kind: 'chain' as const },
+      })
+      return events().read({ client, pendingTarget, market: counter as Hex | undefined, ...question }, signal)
     },
     present: ({ events: list, total, block }, { chain_id, ...asked }, { url }) => ({
       data: list.map(presentEvent),

@@ -22,8 +22,8 @@ import { placeSecondManager, SECOND } from '../second_manager.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { withoutPast, withShortRanges } from './endpoints.ts'
 import { flowsFromReceipts } from './receipts.ts'
-import { askAbout, feedsOf, type PnlScene, startPnlScene } from './scene.ts'
-import { truthOf, truthsOf, type Wanted } from './truth.ts'
+import { askAbout, type PnlScene, startPnlScene, toFeeds } from './scene.ts'
+import { computeTruth, computeTruths, type Wanted } from './truth.ts'
 
 let scene: PnlScene
 const databases: TestDatabase[] = []
@@ -54,8 +54,8 @@ async function positionThat(
 
 const isActive = ({ liquidity }: { readonly liquidity: bigint }) => liquidity > 0n
 
-describe('what is not there', () => {
-  test('is NOT_FOUND: an active position among the closed ones, a burned one without its chain, an id of nobody', async () => {
+describe('a missing position', () => {
+  test('is NOT_FOUND: an active position among the closed ones, a burned one without its chain, an unknown id', async () => {
     const { pnl, events } = scene.routes()
     const { tokenId } = await positionThat(isActive)
     await expect(askAbout(pnl, tokenId, 'status=inactive')).rejects.toMatchObject({
@@ -75,12 +75,12 @@ describe('what is not there', () => {
     }
   })
 
-  test('costs no request for logs if its id was never given out, and is searched for if that cannot be told', async () => {
+  test('costs no request for logs if its id was never assigned, and is searched for if that is unknown', async () => {
     const database = await freshDatabase()
     const { pnl, events, requests } = scene.routes({ database })
     const next = BigInt(Math.max(...scene.lives.positions.map(({ tokenId }) => Number(tokenId)))) + 1n
     const logs = (asked: readonly string[]) => asked.filter((method) => method === 'eth_getLogs').length
-    const message = `There never was a position ${next} on any manager asked`
+    const message = `Position ${next} never existed on the queried position managers`
     for (const route of [pnl, events]) {
       for (const id of [0n, next, 2n ** 256n - 1n]) {
         await expect(askAbout(route, id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
@@ -94,7 +94,7 @@ describe('what is not there', () => {
         { kind: 'error', error },
         // No counters: an address, as another layout could have there.
         { kind: 'result', result: `0x${'00'.repeat(12)}${'ab'.repeat(20)}` },
-        // Fewer ids than positions that somebody holds.
+        // Fewer ids than existing positions.
         { kind: 'result', result: `0x${'00'.repeat(9)}01${'00'.repeat(21)}01` },
       ] as const
       for (const fault of counters) {
@@ -152,7 +152,7 @@ describe('what is not there', () => {
   })
 })
 
-describe('what cannot be counted', () => {
+describe('an incomplete history', () => {
   test.each(['increase', 'decrease'])('is 503 if a stored %s is missing, and never a figure', async (kind) => {
     const database = await freshDatabase()
     const { pnl, one, events } = scene.routes({ database })
@@ -232,7 +232,7 @@ describe('the check of stored flows against the manager', () => {
   })
 })
 
-/** A position that was stored whole, with flows of a kind in blocks of their own. */
+/** Finds a position that was stored whole, with flows of a kind in blocks of their own. */
 async function storedPosition(db: TestDatabase['db'], kind: string) {
   const { pnl } = scene.routes({ database: { db, url: '', close: async () => {} } })
   const found = scene.lives.positions.find(({ tokenId, isBurned }) => {
@@ -254,13 +254,13 @@ async function storedPosition(db: TestDatabase['db'], kind: string) {
   return { tokenId: found.tokenId, client: countedClient(createDevnetChain(scene.devnet)).client }
 }
 
-test('an endpoint that takes short ranges only gives the same figures', async () => {
+test('an endpoint that accepts only short ranges gives the same figures', async () => {
   const { server, rpcUrl, longest } = withShortRanges(scene.devnet.rpcUrl, 7)
   try {
     const { pnl } = scene.routes({ chain: { rpcUrls: [rpcUrl] }, database: await freshDatabase() })
     const wanted = scene.lives.positions.slice(0, 6)
     const block = BigInt(await scene.devnet.rpc.call<string>('eth_blockNumber'))
-    const truths = await truthsOf(scene.devnet, wanted, { flows: scene.flows, block })
+    const truths = await computeTruths(scene.devnet, wanted, { flows: scene.flows, block })
     for (const [index, { tokenId }] of wanted.entries()) {
       expect((await askAbout(pnl, tokenId)).reply.data as unknown).toEqual({ ...truths[index]?.pnl })
     }
@@ -270,7 +270,7 @@ test('an endpoint that takes short ranges only gives the same figures', async ()
   }
 })
 
-test('an answer ends where history ends, if the chain’s end is too long', async () => {
+test('an answer ends at the final block if the tail is too long', async () => {
   const { devnet, lives, flows } = scene
   const last = lives.blockNumber - 20n
   const { client } = countedClient(createDevnetChain(devnet))
@@ -290,7 +290,7 @@ test('an answer ends where history ends, if the chain’s end is too long', asyn
   const { pnl } = scene.routes({ around, database: await freshDatabase() })
   const born = [...flows].filter(([, [first]]) => BigInt(first?.blockNumber ?? 0) < last).map(([tokenId]) => tokenId)
   const wanted = lives.positions.filter(({ tokenId, isBurned }) => !isBurned && born.includes(tokenId)).slice(0, 8)
-  const truths = await truthsOf(devnet, wanted, { flows, block: last })
+  const truths = await computeTruths(devnet, wanted, { flows, block: last })
   for (const [index, { tokenId }] of wanted.entries()) {
     const { reply } = await askAbout(pnl, tokenId)
     expect(reply.data as unknown).toEqual({ ...truths[index]?.pnl })
@@ -305,7 +305,7 @@ test('PancakeSwap’s manager has the same flows', async () => {
   const [dai, usdt] = [devnet.addresses.tokens.dai, devnet.addresses.tokens.usdt]
   const { pnl } = scene.routes({
     deployments: [{ manager, factory, startBlock: 0, code: 'pancakeswap_v3' }],
-    chain: { prices: { usdFeeds: feedsOf([dai, usdt]), stablecoins: [] } },
+    chain: { prices: { usdFeeds: toFeeds([dai, usdt]), stablecoins: [] } },
   })
   const block = BigInt(await devnet.rpc.call<string>('eth_blockNumber'))
   const flows = await flowsFromReceipts(devnet.rpc, { toBlock: block, manager })
@@ -313,7 +313,7 @@ test('PancakeSwap’s manager has the same flows', async () => {
   expect(lives.pools.every(({ address }) => address !== pool.address)).toBe(true)
   for (const tokenId of tokenIds) {
     const [principal, owed] = [await pancakeswap.staticDecrease(tokenId), await pancakeswap.staticCollect(tokenId)]
-    const truth = await truthOf(
+    const truth = await computeTruth(
       devnet,
       { tokenId, pool },
       {

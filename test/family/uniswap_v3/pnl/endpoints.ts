@@ -9,7 +9,7 @@ type Error = { readonly code: number; readonly message: string }
 
 const HEADERS = { 'content-type': 'application/json' }
 
-/** The same node, but it has dropped the state of all but the newest block, as a full node has of old ones. */
+/** The same node without the state of all but the newest block, like a full node for old blocks. */
 export function withoutPast(url: string) {
   return endpoint(url, async ({ method, params: [, at] }) => {
     if (method !== 'eth_call') return undefined
@@ -22,7 +22,7 @@ export function withoutPast(url: string) {
   })
 }
 
-/** The same node, but it gives logs of at most so many blocks at once. */
+/** The same node with a limit on the blocks of one request for logs. */
 export function withShortRanges(url: string, blocks: number) {
   let longest = 0
   const served = endpoint(url, async ({ method, params: [filter] }) => {

@@ -7,9 +7,9 @@ import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
-import { waitingOf } from './truth.ts'
+import { sumUncollected } from './truth.ts'
 
-/** What is looked at of a position in full. */
+/** Checked fields of a position with `full=true`. */
 interface Full {
   readonly token_id: string
   readonly uncollected_fees: BothAmounts | null
@@ -60,18 +60,18 @@ async function list({ list }: PnlRoutes, { limit = 25, budgetMs = 60_000, signal
 
 const patient = new AbortController().signal
 const never = <T>() => new Promise<T>(() => undefined)
-const statusesOf = (items: readonly Full[]) => new Set(items.map(({ pnl_status }) => pnl_status))
+const getStatuses = (items: readonly Full[]) => new Set(items.map(({ pnl_status }) => pnl_status))
 
 function waitsForPrincipal(tokenId: bigint): boolean {
-  return waitingOf(scene.flows.get(tokenId) ?? []).some((amount) => amount > 0n)
+  return sumUncollected(scene.flows.get(tokenId) ?? []).some((amount) => amount > 0n)
 }
 
-function rawOf(amounts: BothAmounts | null): [bigint, bigint] {
+function toRawAmounts(amounts: BothAmounts | null): [bigint, bigint] {
   return [BigInt(amounts?.token0.raw ?? -1), BigInt(amounts?.token1.raw ?? -1)]
 }
 
-describe('what a position owes', () => {
-  test('is fees and withdrawn principal, apart as its receipts say, and together what collecting pays', async () => {
+describe('amounts owed to a position', () => {
+  test('are fees and withdrawn principal, split as in its receipts, and together what collecting pays', async () => {
     const { devnet, flows, lives } = scene
     const held = lives.positions.filter(({ isBurned }) => !isBurned).map(({ tokenId }) => tokenId)
     const block = BigInt(await devnet.rpc.call<string>('eth_blockNumber'))
@@ -80,10 +80,10 @@ describe('what a position owes', () => {
     const seen = { both: 0, principal: 0, fees: 0 }
     for (const [index, tokenId] of held.entries()) {
       const full = (await askAbout(one, tokenId, 'full=true')).reply.data as unknown as Full
-      const [fees, principal] = [rawOf(full.uncollected_fees), rawOf(full.withdrawn_principal)]
+      const [fees, principal] = [toRawAmounts(full.uncollected_fees), toRawAmounts(full.withdrawn_principal)]
       const { amount0, amount1 } = collectable[index] ?? { amount0: -1n, amount1: -1n }
       expect([fees[0] + principal[0], fees[1] + principal[1]]).toEqual([amount0, amount1])
-      expect(principal).toEqual([...waitingOf(flows.get(tokenId) ?? [])])
+      expect(principal).toEqual([...sumUncollected(flows.get(tokenId) ?? [])])
       expect(full.pnl_status).toBe('ready')
       const has = { principal: principal[0] + principal[1] > 0n, fees: fees[0] + fees[1] > 0n }
       if (has.principal) seen.principal++
@@ -94,9 +94,9 @@ describe('what a position owes', () => {
     expect(seen.fees).toBeGreaterThan(seen.both)
   }, 60_000)
 
-  test('is the same on the list, and its worth is in the total', async () => {
+  test('are the same on the list, and count in the total', async () => {
     const routes = scene.routes()
-    await waitFor('profit and loss of the whole page', async () => statusesOf(await list(routes)).size === 1, 30_000)
+    await waitFor('profit and loss of the whole page', async () => getStatuses(await list(routes)).size === 1, 30_000)
     const listed = await list(routes)
     expect(listed).toHaveLength(count)
     let withdrawn = 0
@@ -120,16 +120,16 @@ describe('what a position owes', () => {
 })
 
 describe('a wallet’s list with full=true', () => {
-  test('has profit and loss the first time that it is asked for', async () => {
+  test('has profit and loss on the first request', async () => {
     // The machine may be busy: one of three new installations answers within the two seconds.
     let first: Full[] = []
     for (let tries = 0; tries < 3 && first.every(({ pnl }) => pnl === null); tries++) {
       first = await list(scene.routes({ database: await freshDatabase() }), { limit: 2 })
     }
-    expect(statusesOf(first)).toEqual(new Set(['ready']))
+    expect(getStatuses(first)).toEqual(new Set(['ready']))
   }, 30_000)
 
-  test('waits for what takes longer than a moment, every time that it is asked for', async () => {
+  test('waits for slow histories on every request', async () => {
     const around = (history: History): History => ({
       async ensure(...asked) {
         await Bun.sleep(400)
@@ -137,13 +137,13 @@ describe('a wallet’s list with full=true', () => {
       },
     })
     const routes = scene.routes({ around })
-    await waitFor('profit and loss', async () => statusesOf(await list(routes, { limit: 2 })).has('ready'), 30_000)
+    await waitFor('profit and loss', async () => getStatuses(await list(routes, { limit: 2 })).has('ready'), 30_000)
     for (let again = 0; again < 3; again++) {
-      expect(statusesOf(await list(routes, { limit: 2 }))).toEqual(new Set(['ready']))
+      expect(getStatuses(await list(routes, { limit: 2 }))).toEqual(new Set(['ready']))
     }
   }, 60_000)
 
-  test('says pending while history never answers, reads a few at a time, and calls nothing fees that may be principal', async () => {
+  test('is pending while history never answers, reads a few at a time, and has null fees that may be principal', async () => {
     let [asked, most] = [0, 0]
     const around = (): History => ({
       async ensure<Ensured>(_: unknown, signal: AbortSignal) {
@@ -152,14 +152,14 @@ describe('a wallet’s list with full=true', () => {
       },
     })
     const listed = await list(scene.routes({ around }))
-    expect(statusesOf(listed)).toEqual(new Set(['pending']))
+    expect(getStatuses(listed)).toEqual(new Set(['pending']))
     expect(most).toBeGreaterThan(1)
     expect(most).toBeLessThanOrEqual(8)
     const known = await scene.devnet.v3.readPositions(listed.map(({ token_id }) => BigInt(token_id)))
     const hidden = listed.filter(({ uncollected_fees, withdrawn_principal, usd }, index) => {
       expect(uncollected_fees === null).toBe(withdrawn_principal === null)
       expect(uncollected_fees === null || usd['total'] === null).toBe(usd['uncollected_fees'] === null)
-      const waiting = waitingOf(scene.flows.get(known[index]?.tokenId ?? 0n) ?? [])
+      const waiting = sumUncollected(scene.flows.get(known[index]?.tokenId ?? 0n) ?? [])
       if (uncollected_fees !== null) expect(waiting).toEqual([0n, 0n])
       return uncollected_fees === null
     })
@@ -167,7 +167,7 @@ describe('a wallet’s list with full=true', () => {
     expect(hidden.length).toBeLessThan(listed.length)
   }, 20_000)
 
-  test('waits no longer than its request has time, and not at all if nothing comes', async () => {
+  test('waits at most until the deadline of the request, and not at all if no history can arrive', async () => {
     const routes = scene.routes({ around: () => ({ ensure: never }) })
     const told = scene.routes({
       around: () => ({ ensure: () => Promise.reject(new PendingError('It is being read')) }),
@@ -179,10 +179,10 @@ describe('a wallet’s list with full=true', () => {
       list(told).finally(() => order.push('at once')),
     ])
     expect(order).toEqual(['at once', 'at once', 'in two seconds'])
-    expect(statusesOf(listed.flat())).toEqual(new Set(['pending']))
+    expect(getStatuses(listed.flat())).toEqual(new Set(['pending']))
   }, 20_000)
 
-  test('reads no further once the caller has left', async () => {
+  test('stops reading once the caller aborts', async () => {
     const signals: AbortSignal[] = []
     const caller = new AbortController()
     const around = (): History => ({
@@ -202,14 +202,14 @@ describe('a wallet’s list with full=true', () => {
     expect(signals).toHaveLength(begun)
   }, 20_000)
 
-  test('says failed if history cannot be read', async () => {
+  test('is failed if history cannot be read', async () => {
     for (const error of [new UnavailableError('Cannot read the history'), new RangeError('Something else')]) {
       const routes = scene.routes({ around: () => ({ ensure: () => Promise.reject(error) }) })
-      expect(statusesOf(await list(routes))).toEqual(new Set(['failed']))
+      expect(getStatuses(await list(routes))).toEqual(new Set(['failed']))
     }
   })
 
-  test('goes on in the background with what is pending, and is ready later', async () => {
+  test('continues pending histories in the background, and is ready later', async () => {
     let letGo = () => {}
     const held = new Promise<void>((resolve) => {
       letGo = resolve
@@ -224,16 +224,16 @@ describe('a wallet’s list with full=true', () => {
     })
     const routes = scene.routes({ around })
     const positions = await list(routes, { limit: 4 })
-    expect(statusesOf(positions)).toEqual(new Set(['pending']))
+    expect(getStatuses(positions)).toEqual(new Set(['pending']))
     await waitFor('reading in the background', () => asked > positions.length)
     letGo()
-    await waitFor('profit and loss', async () => statusesOf(await list(routes, { limit: 4 })).has('ready'), 30_000)
+    await waitFor('profit and loss', async () => getStatuses(await list(routes, { limit: 4 })).has('ready'), 30_000)
   }, 60_000)
 
-  test('says unpriced if a price is missing, and still knows what is principal', async () => {
+  test('is unpriced if a price is missing, and still separates principal', async () => {
     const priced = await list(scene.routes())
     const unpriced = await list(scene.routes({ chain: { prices: { usdFeeds: {}, stablecoins: [] } } }))
-    expect(statusesOf(unpriced)).toEqual(new Set(['unpriced']))
+    expect(getStatuses(unpriced)).toEqual(new Set(['unpriced']))
     for (const [index, { pnl, uncollected_fees, withdrawn_principal, usd }] of unpriced.entries()) {
       expect({ pnl, uncollected_fees, withdrawn_principal }).toEqual({
         pnl: null,
@@ -244,19 +244,19 @@ describe('a wallet’s list with full=true', () => {
     }
   }, 20_000)
 
-  test('says failed of a position of which a flow must be missing, and not of the others', async () => {
+  test('is failed for a position with a missing flow, and not for the others', async () => {
     const database = await freshDatabase()
     const routes = scene.routes({ database })
-    await waitFor('profit and loss', async () => statusesOf(await list(routes)).size === 1, 30_000)
+    await waitFor('profit and loss', async () => getStatuses(await list(routes)).size === 1, 30_000)
     const [stored] = await list(routes)
     await database.db.run("delete from position_flow where token_id = $1 and kind = 'increase'", [
       stored?.token_id ?? '',
     ])
-    // Another process, which has not read the life before.
+    // Another process, which has not read the history before.
     const others = scene.routes({ database })
-    await waitFor('profit and loss', async () => !statusesOf(await list(others)).has('pending'), 30_000)
+    await waitFor('profit and loss', async () => !getStatuses(await list(others)).has('pending'), 30_000)
     const [first, ...rest] = await list(others)
     expect(first).toMatchObject({ pnl: null, pnl_status: 'failed' })
-    expect(statusesOf(rest)).toEqual(new Set(['ready']))
+    expect(getStatuses(rest)).toEqual(new Set(['ready']))
   }, 60_000)
 })

@@ -5,7 +5,7 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
-import { type Truth, truthsOf, type Wanted } from './truth.ts'
+import { computeTruths, type Truth, type Wanted } from './truth.ts'
 
 const ABI = parseAbi(['function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)'])
 
@@ -14,10 +14,10 @@ let liar: FaultyRpc
 let honest: FaultyRpc
 let third: FaultyRpc
 let database: TestDatabase
-/** A position whose prices all are of feeds. */
+/** A position whose prices all come from feeds. */
 let position: Wanted
 let truth: Truth
-/** The block of its first flow, what its feed answered there, and what the liar says instead. */
+/** The block of its first flow, the feed's answer there, and the false answer. */
 let lie: { readonly block: Hex; readonly word: string; readonly said: string; readonly feed: Address }
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ beforeAll(async () => {
   })
   if (found === undefined) throw new Error('Cannot test without such a position')
   position = found
-  const [told] = await truthsOf(devnet, [position], { flows, block: lives.blockNumber })
+  const [told] = await computeTruths(devnet, [position], { flows, block: lives.blockNumber })
   if (told === undefined) throw new Error('Cannot test without the truth')
   truth = told
   lie = await lieAbout(position)
@@ -73,7 +73,7 @@ function inflated({ method, params }: SeenRequest) {
   return { kind: 'change', change: (result: unknown) => String(result).replaceAll(lie.word, lie.said) } as const
 }
 
-/** The route over these endpoints, and what its client told its log. */
+/** Creates the route over these endpoints, with the log of its client. */
 function over(...rpcs: readonly FaultyRpc[]) {
   const warned: Record<string, unknown>[] = []
   const log: Log = { ...silentLog, warn: (fields) => void warned.push(fields) }
@@ -98,7 +98,7 @@ for (const [first, second] of [
   ['liar', 'honest'],
   ['honest', 'liar'],
 ] as const) {
-  test(`a lie about a feed at a past block is refused by name, and nothing of it is kept: ${first} before ${second}`, async () => {
+  test(`a false answer of a feed at a past block is refused naming the endpoints, and is not stored: ${first} before ${second}`, async () => {
     liar.rule(inflated)
     const rpcs = first === 'liar' ? [liar, honest] : [honest, liar]
     const { ask, warned } = over(...rpcs)
@@ -122,7 +122,7 @@ for (const [first, second] of [
   })
 }
 
-/** Mints by their filter: transfers from nobody, of every id. */
+/** Mints by their filter: transfers from the zero address, of every id. */
 function isAboutMints({ method, params }: SeenRequest): boolean {
   const { topics = [] } = (params[0] ?? {}) as { readonly topics?: readonly unknown[] }
   return method === 'eth_getLogs' && topics.length === 2 && JSON.stringify(topics[1]).includes('0'.repeat(64))
@@ -156,7 +156,7 @@ test.each(MINT_LIES)('an endpoint that %s leads no search', async (_, change) =>
     await expect(over(...rpcs).ask()).rejects.toMatchObject({ message: expect.stringContaining('(second witness)') })
   }
   expect(await over(liar, honest, third).ask()).toEqual({ ...truth.pnl })
-  // One that takes a block at a time is no help in the search, but it has the last word.
+  // The endpoint with one block per request does not help the search, but confirms its result.
   honest.rule(({ method, params: [filter] }) => {
     const { fromBlock, toBlock } = (filter ?? {}) as { readonly fromBlock?: string; readonly toBlock?: string }
     const isLong = method === 'eth_getLogs' && fromBlock !== undefined && fromBlock !== toBlock
@@ -170,7 +170,7 @@ test.each(MINT_LIES)('an endpoint that %s leads no search', async (_, change) =>
   expect(await over(liar, honest).ask()).toEqual({ ...truth.pnl })
 })
 
-test('a third endpoint outvotes the liar, who is named by its position', async () => {
+test('a third endpoint outvotes the false one, which is named by its position', async () => {
   liar.rule(inflated)
   const { ask, warned } = over(liar, honest, third)
   expect(await ask()).toEqual({ ...truth.pnl })
@@ -183,13 +183,13 @@ test('a third endpoint outvotes the liar, who is named by its position', async (
   })
 })
 
-test('what a single endpoint said is marked, read again when a second appears, and replaced by what two say', async () => {
+test('the answer of a single endpoint is marked, read again when a second appears, and replaced once two agree', async () => {
   liar.rule(inflated)
   const alone = await over(liar).ask()
   expect(alone).not.toEqual({ ...truth.pnl })
   expect(await liesKept()).toBe(1)
   expect(new Set((await storedPrices()).map(({ witnesses }) => witnesses))).toEqual(new Set([1]))
-  // It still lies: nobody can say who is right.
+  // It still returns the false answer, so the two endpoints disagree.
   await expect(over(liar, honest).ask()).rejects.toMatchObject({ message: expect.stringContaining('second witness') })
   liar.rule(() => undefined)
   const both = over(liar, honest)
@@ -197,7 +197,7 @@ test('what a single endpoint said is marked, read again when a second appears, a
   expect(await liesKept()).toBe(0)
   expect(new Set((await storedPrices()).map(({ witnesses }) => witnesses))).toEqual(new Set([2]))
   expect(both.warned).toContainEqual({
-    msg: 'Replaced a price that one RPC endpoint had given',
+    msg: 'Corrected a price that came from a single RPC endpoint',
     chainId: 1,
     token: position.pool.tokens[0].address,
     block: BigInt(lie.block),
@@ -208,7 +208,7 @@ test('what a single endpoint said is marked, read again when a second appears, a
   expect([...liar.seen, ...honest.seen].filter(({ params }) => params[1] === lie.block)).toEqual([])
 })
 
-test('a second endpoint without that state cannot witness: the answer is marked and not asked for each time', async () => {
+test('a second endpoint without that state cannot witness: the answer is marked and not read each time', async () => {
   honest.rule(({ method, params }) =>
     method === 'eth_call' && params[1] !== 'latest'
       ? { kind: 'error', error: { code: -32000, message: 'missing trie node 9f (path )' } }

@@ -14,7 +14,7 @@ import { caseCount } from '../../../support/cases.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
-import { type Truth, truthsOf, type Wanted } from './truth.ts'
+import { computeTruths, type Truth, type Wanted } from './truth.ts'
 
 const COUNT = caseCount(200, 80)
 
@@ -25,11 +25,14 @@ let truths: readonly Truth[]
 beforeAll(async () => {
   scene = await startPnlScene({ seed: 20, count: COUNT })
   routes = scene.routes()
-  truths = await truthsOf(scene.devnet, scene.lives.positions, { flows: scene.flows, block: scene.lives.blockNumber })
+  truths = await computeTruths(scene.devnet, scene.lives.positions, {
+    flows: scene.flows,
+    block: scene.lives.blockNumber,
+  })
 }, 60_000)
 afterAll(() => scene.close())
 
-/** Asks about many positions, several at a time. */
+/** Requests many positions, several at a time. */
 async function askAll<T>(wanted: readonly Wanted[], ask: (each: Wanted, index: number) => Promise<T>): Promise<T[]> {
   const answers: T[] = []
   const queue = wanted.entries()
@@ -40,12 +43,12 @@ async function askAll<T>(wanted: readonly Wanted[], ask: (each: Wanted, index: n
   return answers
 }
 
-function dataOf(answer: RouteTestAnswer): Record<string, unknown> {
+function getData(answer: RouteTestAnswer): Record<string, unknown> {
   return answer.reply.data as Record<string, unknown>
 }
 
-describe('profit and loss of random lives on the chain', () => {
-  test('has lives of every kind', () => {
+describe('profit and loss of random position histories on the chain', () => {
+  test('covers histories of every kind', () => {
     const { positions } = scene.lives
     const all = [...scene.flows.values()].flat()
     const closed = truths.filter(({ pnl }) => pnl['is_closed'])
@@ -66,13 +69,13 @@ describe('profit and loss of random lives on the chain', () => {
   test('equals an exact replay of the receipts in every field, for open, closed and burned positions', async () => {
     const answers = await askAll(scene.lives.positions, ({ tokenId }) => askAbout(routes.pnl, tokenId))
     for (const [index, answer] of answers.entries()) {
-      expect(dataOf(answer)).toEqual({ ...truths[index]?.pnl })
+      expect(getData(answer)).toEqual({ ...truths[index]?.pnl })
       expect(answer.credits).toBe(8)
       expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: scene.lives.blockNumber }])
     }
   }, 60_000)
 
-  test('is asked for again without reading the stored past again', async () => {
+  test('is answered again without reading the stored past again', async () => {
     const lengths = [...scene.flows].map(([tokenId, flows]) => ({
       tokenId,
       blocks: new Set(flows.map(({ blockNumber }) => blockNumber)).size,
@@ -87,7 +90,7 @@ describe('profit and loss of random lives on the chain', () => {
     expect(asked.filter((method) => method === 'eth_getLogs').length).toBeLessThanOrEqual(8)
   })
 
-  test('equals the same replay at a block of the past, and is not there before the mint', async () => {
+  test('equals the same replay at a past block, and is NOT_FOUND before the mint', async () => {
     const { devnet, lives, flows } = scene
     const block = lives.blockNumber - 36n
     const births = new Map([...flows].map(([tokenId, [first]]) => [tokenId, first?.blockNumber ?? 0]))
@@ -102,10 +105,10 @@ describe('profit and loss of random lives on the chain', () => {
       }),
     )
     expect(born.length).toBeGreaterThan(COUNT / 5)
-    const expected = await truthsOf(devnet, then, { flows, block })
+    const expected = await computeTruths(devnet, then, { flows, block })
     const answers = await askAll(then, ({ tokenId }) => askAbout(routes.pnl, tokenId, `at_block=${block}`))
     for (const [index, answer] of answers.entries()) {
-      expect(dataOf(answer)).toEqual({ ...expected[index]?.pnl })
+      expect(getData(answer)).toEqual({ ...expected[index]?.pnl })
       expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: block }])
     }
     const [late] = unborn
@@ -113,7 +116,7 @@ describe('profit and loss of random lives on the chain', () => {
     await expect(askAbout(routes.pnl, late.tokenId, `at_block=${block}`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   }, 60_000)
 
-  test('counts exactly the flows that the events list, at the prices that they say', async () => {
+  test('counts exactly the flows of the events route, at the prices listed there', async () => {
     for (const [index, { tokenId, pool }] of scene.lives.positions.entries()) {
       if (index % 10 !== 0) continue
       const listed: Event[] = []
@@ -149,7 +152,7 @@ describe('profit and loss of random lives on the chain', () => {
       const rows = (flows.get(tokenId) ?? []).map(({ blockNumber: block, timestampSec, ...flow }): PositionFlow => {
         return { ...flow, block, timestampSec: Number(timestampSec) }
       })
-      // Nobody swaps in the blocks of flows, so that the price at their end is the price of the flow.
+      // Blocks of flows have no swaps, so the price at their end is the price of the flow.
       const [told] = rows.filter(hasPoolPrice)
       if (told === undefined) continue
       const { numerator, denominator } = poolPriceAt(told, rows, stored) ?? { numerator: 0n, denominator: 1n }
@@ -161,7 +164,7 @@ describe('profit and loss of random lives on the chain', () => {
     expect(compared).toBeGreaterThan(COUNT / 4)
   })
 
-  test('of a closed life stays what it is, whatever time passes and prices do', async () => {
+  test('of a closed position stays the same over time and with any prices', async () => {
     const over = scene.lives.positions.filter(
       (_, index) =>
         truths[index]?.pnl['is_closed'] === true && truths[index]?.pnl['unrealized_usd_value'] === '0.000000',
@@ -175,7 +178,7 @@ describe('profit and loss of random lives on the chain', () => {
     const closed = truths.filter(({ pnl }) => over.some(({ tokenId }) => String(tokenId) === pnl['token_id']))
     const answers = await askAll(over, ({ tokenId }) => askAbout(routes.pnl, tokenId, 'status=inactive'))
     for (const [index, answer] of answers.entries()) {
-      expect(dataOf(answer)).toEqual({ ...closed[index]?.pnl })
+      expect(getData(answer)).toEqual({ ...closed[index]?.pnl })
       expect(answer.credits).toBe(4)
       expect(answer.creditsMin).toBe(4)
     }

@@ -3,7 +3,7 @@ import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
 
-/** Long enough that requests which do not wait for one another are all sent before the first is answered. */
+/** Delay of answers, long enough that all concurrent requests are sent before the first is answered. */
 const DELAY_MS = 400
 const TRIES_MAX = 4
 
@@ -36,7 +36,7 @@ test.each(CASES)(
     const [tokenId] = scene.lives.positions.flatMap((each) => (each.isBurned ? [] : each.tokenId))
     if (tokenId === undefined) throw new Error('Cannot test without a position')
     await askAbout(route, tokenId)
-    // A busy machine is late: what one endpoint did not say is asked again, and so is what took too long.
+    // On a busy machine reads time out: they are retried.
     await database.db.run('update price_at set witnesses = $1', [endpoints])
     const measured = async () => {
       await scene.devnet.rpc.call('anvil_mine', '0x1')
@@ -50,7 +50,7 @@ test.each(CASES)(
     }
     let seen = await measured()
     for (let tries = 1; tries < TRIES_MAX && seen.requests > requests; tries++) seen = await measured()
-    // The position, the heads and the anchor; what is final, its logs and the position there, and the end.
+    // The position, the heads and the anchor; then the final block, its logs and the position there, and the tail.
     expect(seen).toEqual({ rounds: 2, requests })
   },
   60_000,

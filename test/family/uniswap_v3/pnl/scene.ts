@@ -23,17 +23,17 @@ export interface PnlRoutes {
   readonly one: Route
   readonly pnl: Route
   readonly events: Route
-  /** JSON-RPC methods that were asked, in order. */
+  /** JSON-RPC methods that were requested, in order. */
   readonly requests: string[]
 }
 
-/** A devnet with lives of positions, and all its flows by their receipts. */
+/** A devnet with random position histories, and all its flows from their receipts. */
 export interface PnlScene {
   readonly devnet: Devnet
   readonly lives: RandomPositions
   readonly flows: ReadonlyMap<bigint, readonly ReceiptFlow[]>
   readonly database: TestDatabase
-  /** The endpoints; what they store stays in the scene's database unless another one is given. */
+  /** Creates the endpoints; they store into the scene's database unless another one is given. */
   routes(options?: RouteOptions): PnlRoutes
   close(): Promise<void>
 }
@@ -47,9 +47,9 @@ interface RouteOptions {
   readonly around?: (history: History) => History
 }
 
-/** What the lives are: about four months before now, so that nothing is in the future. */
+/** Age of the scene's first block: about four months, so that nothing is in the future. */
 const AGE_SEC = 120 * 86_400
-/** The last blocks are read with each answer. */
+/** Number of last blocks that are read with each answer. */
 const FINALITY_DEPTH = 12
 
 /** Builds a scene; the same seed gives the same flows. */
@@ -66,7 +66,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
     flows,
     database,
     routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, log, around = same } = {}) => {
-      const prices = { usdFeeds: feedsOf(lives.tokens), stablecoins: [] }
+      const prices = { usdFeeds: toFeeds(lives.tokens), stablecoins: [] }
       const finality = { depth: FINALITY_DEPTH }
       const { client, requests } = countedClient(createDevnetChain(devnet, { prices, finality, ...chain }), log)
       const clients = new Map([[client.chain.id, client]])
@@ -93,15 +93,15 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
   }
 }
 
-/** The feeds of tokens that have one, as configuration names them. */
-export function feedsOf(tokens: readonly RandomPoolToken[]): FinanceChain['prices']['usdFeeds'] {
+/** Converts the feeds of tokens to their configuration. */
+export function toFeeds(tokens: readonly RandomPoolToken[]): FinanceChain['prices']['usdFeeds'] {
   const fed = tokens.flatMap(({ address, feed }): [Address, { feed: Address; heartbeatSec: number }][] =>
     feed === undefined ? [] : [[address, { feed, heartbeatSec: 86_400 }]],
   )
   return Object.fromEntries(fed)
 }
 
-/** Asks for one position on the chain of the scene. */
+/** Requests one position on the chain of the scene. */
 export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteTestAnswer> {
   const rest = query === '' ? '' : `&${query}`
   return callRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })

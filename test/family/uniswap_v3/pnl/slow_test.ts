@@ -24,7 +24,7 @@ const BUILD_LIMIT_MS = 120_000
 /** Blocks in which the position has a flow, its mint among them: more than a page. */
 const BLOCKS = 28
 const FINALITY_DEPTH = 12
-/** The time of a request. */
+/** Time limit of a request. */
 const BUDGET_MS = 5_000
 const TRIES_MAX = 6
 const PATH = '/v1/positions/uniswap-v3/:id/events'
@@ -40,7 +40,7 @@ beforeAll(async () => {
   closers.push(devnet.stop)
   ;[tokenId] = (await devnet.mintMany(devnet.wallets.receiver, 1)) as [bigint]
   for (let block = 1; block < BLOCKS; block++) {
-    // Spans without a flow, over which what the manager keeps must not change.
+    // Ranges without a flow, over which the manager's state must not change.
     await devnet.rpc.call('anvil_mine', '0x1')
     await devnet.send([increaseLiquidityCall({ tokenId, amount0: 10n ** 9n, amount1: 10n ** 15n })])
   }
@@ -53,13 +53,13 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close()
 }, BUILD_LIMIT_MS)
 
-/** True for a question about a round of a feed that is not its newest: as if it kept none. */
+/** True for a request for a round of a feed other than its newest, as if the feed kept none. */
 function isOfRounds({ params: [call] }: SeenRequest): boolean {
   return JSON.stringify(call ?? null).includes(toFunctionSelector('getRoundData(uint80)').slice(2))
 }
 
 /** The past block whose prices a request is about. */
-function pricedAt({ method, params: [call, at] }: SeenRequest): string | undefined {
+function findPricedBlock({ method, params: [call, at] }: SeenRequest): string | undefined {
   const { to } = (call ?? {}) as { readonly to?: string }
   const isPast = method === 'eth_call' && typeof at === 'string' && Number(at) < head - FINALITY_DEPTH
   return isPast && to?.toLowerCase() !== DEPLOYED.manager.toLowerCase() ? at : undefined
@@ -71,7 +71,7 @@ async function freshDatabase(): Promise<TestDatabase> {
   return fresh
 }
 
-/** The events of a new process over a database: asked without end, or under the deadline of a request. */
+/** Reads the events by a new process over a database: without a deadline, or under that of a request. */
 function start({ db }: TestDatabase) {
   const chain = createDevnetChain(devnet, { rpcUrls: [slow.url], finality: { depth: FINALITY_DEPTH } })
   const client: EvmClient<FinanceChain> = createChainClient({ chain, clock: systemClock, log: silentLog })
@@ -106,11 +106,11 @@ function checkAll({ reply }: RouteTestAnswer): void {
   expect(events.map(({ prices }) => prices)).not.toContain(null)
 }
 
-test('a node that answers nobody if it is asked too much at once is asked less, until everything is priced', async () => {
+test('a node that fails under too many concurrent requests gets fewer, until everything is priced', async () => {
   let running = 0
   slow.rule((request) => {
     if (isOfRounds(request)) return { kind: 'error', error: { code: -32_000, message: 'failed' } }
-    if (pricedAt(request) === undefined) return undefined
+    if (findPricedBlock(request) === undefined) return undefined
     const done = async () => {
       running++
       await Bun.sleep(200)
@@ -122,7 +122,7 @@ test('a node that answers nobody if it is asked too much at once is asked less, 
   const process = start(await freshDatabase())
   const said: unknown[] = []
   for (let tries = 1; ; tries++) {
-    // A slow machine needs longer than one request to see that it asks for too much.
+    // A slow machine needs more than one request to reduce its concurrency.
     const error = await process.budgeted(tries * BUDGET_MS).then(
       () => undefined,
       (reason: unknown) => reason,
@@ -139,11 +139,11 @@ test('a node that answers nobody if it is asked too much at once is asked less, 
   checkAll(await process.ask())
 }, 120_000)
 
-test('prices that were read before the time was over are not read again, be it in another process', async () => {
+test('prices that were read before a timeout are not read again, even by another process', async () => {
   const database = await freshDatabase()
   const answered = new Set<string>()
   slow.rule((request) => {
-    const block = pricedAt(request)
+    const block = findPricedBlock(request)
     if (block === undefined || answered.has(block)) return undefined
     if (answered.size === 10) return { kind: 'hang' }
     answered.add(block)
@@ -158,12 +158,12 @@ test('prices that were read before the time was over are not read again, be it i
   slow.rule(() => undefined)
   slow.reset()
   checkAll(await start(database).ask())
-  const again = new Set(slow.seen.flatMap((request) => pricedAt(request) ?? []))
+  const again = new Set(slow.seen.flatMap((request) => findPricedBlock(request) ?? []))
   expect(again.size).toBeGreaterThan(0)
   expect([...again].filter((block) => answered.has(block))).toEqual([])
 }, 60_000)
 
-test('what the manager kept is asked for some blocks at a time', async () => {
+test('the manager’s state is read for a few blocks at a time', async () => {
   let running = 0
   let most = 0
   let asked = 0

@@ -9,13 +9,13 @@ import type { RandomPool, RandomPoolToken } from '../../../devnet/uniswap_v3_ran
 import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
 import type { ReceiptFlow } from './receipts.ts'
 
-/** What a position's profit and loss must be, from receipts and from what the contracts answer. */
+/** Expected profit and loss of a position, from receipts and from the contracts' answers. */
 export interface Truth {
   readonly pnl: Readonly<Record<string, unknown>>
   readonly flows: readonly Flow[]
 }
 
-/** A position of which the truth is wanted. */
+/** A position whose expected profit and loss is computed. */
 export interface Wanted {
   readonly tokenId: bigint
   readonly pool: RandomPool
@@ -30,7 +30,7 @@ const ABI = parseAbi([
 ])
 const FEED_DECIMALS = 8
 
-/** What the contracts would pay for a position. */
+/** Amounts that the contracts would pay for a position. */
 export interface Payable {
   readonly principal: Pair<bigint>
   readonly collectable: Pair<bigint>
@@ -38,8 +38,8 @@ export interface Payable {
 
 const NOTHING: Payable = { principal: [0n, 0n], collectable: [0n, 0n] }
 
-/** The truth about positions of the devnet's manager at a block. `flows`: from receipts, by token id. */
-export async function truthsOf(
+/** Computes the truth about positions of the devnet's manager at a block. `flows`: from receipts, by token id. */
+export async function computeTruths(
   devnet: Asked,
   wanted: readonly Wanted[],
   { flows, block }: { readonly flows: ReadonlyMap<bigint, readonly ReceiptFlow[]>; readonly block: bigint },
@@ -52,7 +52,7 @@ export async function truthsOf(
   )
   return Promise.all(
     wanted.map((each) =>
-      truthOf(devnet, each, { block, flows: flows.get(each.tokenId) ?? [], payable: payable.get(each.tokenId) }),
+      computeTruth(devnet, each, { block, flows: flows.get(each.tokenId) ?? [], payable: payable.get(each.tokenId) }),
     ),
   )
 }
@@ -61,8 +61,8 @@ function both(amounts: Amounts | undefined): Pair<bigint> {
   return amounts === undefined ? [0n, 0n] : [amounts.amount0, amounts.amount1]
 }
 
-/** The truth about one position of any manager; without `payable` it was burned. */
-export async function truthOf(
+/** Computes the truth about one position of any manager; without `payable` it was burned. */
+export async function computeTruth(
   devnet: Asked,
   { tokenId, pool }: Pick<Wanted, 'tokenId' | 'pool'>,
   at: {
@@ -83,7 +83,7 @@ export async function truthOf(
   const data = await call(devnet, { to: manager, data: asked, block: BigInt(first.blockNumber) })
   const stored = decodeFunctionResult({ abi: ABI, functionName: 'positions', data })
   const range = { tickLower: stored[5], tickUpper: stored[6] }
-  const priceAt = (flow: ReceiptFlow) => pricesOf(pool, flow, { all, range, devnet, prices })
+  const priceAt = (flow: ReceiptFlow) => readPrices(pool, flow, { all, range, devnet, prices })
   // A collect of nothing is not a flow.
   const real = all.filter(({ kind, amount0, amount1 }) => kind !== 'collect' || amount0 + amount1 > 0n)
   const flows: Flow[] = []
@@ -96,7 +96,7 @@ export async function truthOf(
   const liquidity = real.reduce((sum, each) => sum + (each.kind === 'decrease' ? -each.liquidity : each.liquidity), 0n)
   const sum = (kind: ReceiptFlow['kind'], token: 0 | 1) =>
     real.reduce((total, each) => total + (each.kind === kind ? (token === 0 ? each.amount0 : each.amount1) : 0n), 0n)
-  const waiting = waitingOf(real)
+  const waiting = sumUncollected(real)
   const isOver = liquidity === 0n && collectable[0] + collectable[1] === 0n
   const last = real.at(-1) as ReceiptFlow
   const holding: Valuation = {
@@ -110,8 +110,8 @@ export async function truthOf(
   return { pnl: { token_id: String(tokenId), chain_id: 1, ...secondOpinion(flows, holding), is_closed }, flows }
 }
 
-/** What was withdrawn and not collected: withdrawn tokens are paid before fees. */
-export function waitingOf(flows: readonly ReceiptFlow[]): Pair<bigint> {
+/** Sums principal withdrawn and not collected: withdrawn tokens are paid before fees. */
+export function sumUncollected(flows: readonly ReceiptFlow[]): Pair<bigint> {
   let [waiting0, waiting1] = [0n, 0n]
   for (const { kind, amount0, amount1 } of flows) {
     if (kind === 'decrease') [waiting0, waiting1] = [waiting0 + amount0, waiting1 + amount1]
@@ -130,7 +130,7 @@ interface PriceContext {
 /** A price in US dollars of a whole token: a fraction. */
 type Fraction = readonly [bigint, bigint]
 
-async function pricesOf(
+async function readPrices(
   pool: RandomPool,
   flow: ReceiptFlow,
   context: PriceContext & {

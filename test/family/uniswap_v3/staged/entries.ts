@@ -11,9 +11,9 @@ import type {
 } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import { type Ask, type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import { NOTHING_SAID, readPrices, readTokens } from './tokens.ts'
-import { int24Of, SELECTOR } from './words.ts'
+import { decodeInt24, SELECTOR } from './words.ts'
 
-/** Where the staged reading asks. */
+/** Endpoint and block of a staged read. */
 export interface StagedSource {
   readonly endpoint: Endpoint
   readonly chainId: number
@@ -33,12 +33,12 @@ interface EntriesRequest {
   readonly source: StagedSource
   readonly ask: Ask
   readonly entries: readonly Entry[]
-  /** Filled with what else turns out broken, by place in `entries`. */
+  /** Filled with further broken entries, by index in `entries`. */
   readonly broken: Map<number, BrokenPosition>
   readonly block: Pick<PinnedBlock, 'hash'>
 }
 
-/** Pools, ticks, tokens and prices of the entries, in three rounds. */
+/** Reads pools, ticks, tokens and prices of the entries, in three rounds. */
 export async function readEntries(
   { source, ask, entries, broken, block }: EntriesRequest,
   signal: AbortSignal,
@@ -78,7 +78,7 @@ function poolKey({ manager, position }: Entry): string {
   return position === undefined ? '' : `${manager}:${position.slice(2 + 2 * 64, 2 + 5 * 64)}`
 }
 
-/** Asks the factories for the distinct pools of all entries. */
+/** Reads the distinct pools of all entries from the factories. */
 async function findPools(options: {
   readonly subject: LensContracts
   readonly ask: Ask
@@ -129,7 +129,7 @@ async function readPools(options: {
     if (!hasAnswer(slot0, 2) || !hasAnswer(growth0, 1) || !hasAnswer(growth1, 1)) continue
     states.set(key, {
       sqrtPriceX96: BigInt.asUintN(160, decodeWord(slot0.data, 0)),
-      tick: int24Of(slot0.data, 1),
+      tick: decodeInt24(slot0.data, 1),
       global: { growth0: decodeWord(growth0.data, 0), growth1: decodeWord(growth1.data, 0) },
     })
   }
@@ -156,7 +156,7 @@ function collect(options: {
   const positions: RawPosition[] = []
   const poolNumbers = new Map<string, number>()
   const tokenNumbers = new Map<Address, number>()
-  const numberOf = (token: Address): number => {
+  const getTokenIndex = (token: Address): number => {
     const number = tokenNumbers.get(token) ?? tokenNumbers.size
     tokenNumbers.set(token, number)
     return number
@@ -178,7 +178,7 @@ function collect(options: {
     if (poolNumber === undefined) {
       poolNumber = pools.length
       poolNumbers.set(key, poolNumber)
-      const [token0, token1] = [numberOf(decodeAddress(position, 2)), numberOf(decodeAddress(position, 3))]
+      const [token0, token1] = [getTokenIndex(decodeAddress(position, 2)), getTokenIndex(decodeAddress(position, 3))]
       pools.push({ manager, address: pool.address, token0, token1, fee: Number(decodeWord(position, 4)), ...state })
     }
     const hasEnds = lower !== undefined && upper !== undefined && hasAnswer(lower, 4) && hasAnswer(upper, 4)
@@ -192,17 +192,17 @@ function collect(options: {
       owner,
       pool: poolNumber,
       liquidity,
-      tickLower: int24Of(position, 5),
-      tickUpper: int24Of(position, 6),
+      tickLower: decodeInt24(position, 5),
+      tickUpper: decodeInt24(position, 6),
       insideLast: { growth0: decodeWord(position, 8), growth1: decodeWord(position, 9) },
       owed: { amount0: decodeWord(position, 10), amount1: decodeWord(position, 11) },
-      outside: hasEnds ? { lower: outsideOf(lower), upper: outsideOf(upper) } : undefined,
+      outside: hasEnds ? { lower: decodeOutside(lower), upper: decodeOutside(upper) } : undefined,
     })
   }
   const ordered = [...broken.entries()].sort(([a], [b]) => a - b).map(([, each]) => each)
   return { tokens: [...tokenNumbers.keys()], pools, positions, broken: ordered }
 }
 
-function outsideOf({ data }: CallResult) {
+function decodeOutside({ data }: CallResult) {
   return { growth0: decodeWord(data, 2), growth1: decodeWord(data, 3) }
 }

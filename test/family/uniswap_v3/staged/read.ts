@@ -8,7 +8,7 @@ import { type Ask, hasAnswer, multicall } from '../../../support/staged/multical
 import { type Entry, readEntries, type StagedSource } from './entries.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
-/** A wallet's whole list in stages of many calls at the latest block, equal to what the lens answers. */
+/** Reads a wallet's whole list in stages of many calls at the latest block, equal to the answer of the lens. */
 export async function readWalletStaged(source: StagedSource, wallet: Address, signal: AbortSignal): Promise<RawRead> {
   const { subject } = source
   const { block, pin, ask } = await pinLatest(source, signal)
@@ -21,7 +21,7 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
   )
   const ids = await ask(
     places.map(({ manager, index }) => ({
-      to: managerAt(subject, manager),
+      to: getManager(subject, manager),
       data: encodeCall(SELECTOR.tokenOfOwnerByIndex, wallet, index),
     })),
   )
@@ -31,7 +31,7 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
   })
   const positions = await ask(
     known.map(({ manager, tokenId }) => ({
-      to: managerAt(subject, manager),
+      to: getManager(subject, manager),
       data: encodeCall(SELECTOR.positions, tokenId ?? 0n),
     })),
   )
@@ -51,7 +51,7 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
   }
 }
 
-/** The position of one id on every manager that knows it, equal to what the lens answers. */
+/** Reads the position of one id on every manager that knows it, equal to the answer of the lens. */
 export async function readOneStaged(source: StagedSource, tokenId: bigint, signal: AbortSignal): Promise<RawRead> {
   const { subject } = source
   const { block, pin, ask } = await pinLatest(source, signal)
@@ -80,7 +80,7 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
   return { block, managers, taken: entries.length, ...read }
 }
 
-/** One block for all stages, from its header; the client has checked that the endpoint serves the chain. */
+/** Reads the header of one block for all stages; the client has checked that the endpoint serves the chain. */
 async function pinLatest(
   source: StagedSource,
   signal: AbortSignal,
@@ -94,7 +94,7 @@ async function pinLatest(
   return { block, pin, ask }
 }
 
-function managerAt(subject: LensContracts, index: number): Address {
+function getManager(subject: LensContracts, index: number): Address {
   const manager = subject.deployments[index]?.manager
   if (manager === undefined) throw new UpstreamError(`Cannot find manager ${index}`)
   return manager

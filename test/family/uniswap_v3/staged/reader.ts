@@ -14,14 +14,14 @@ import { readOneStaged, readWalletStaged } from './read.ts'
 
 type Reading = (source: StagedSource, signal: AbortSignal) => Promise<RawRead>
 
-/** A reader of one chain that asks in stages, a whole list at once, and interprets answers as the real one does. */
+/** Creates a reader of one chain that reads whole lists in stages, and interprets answers as the real one does. */
 export function createStagedReader(
   client: FinanceClient,
   deployments: readonly UniswapV3Deployment[],
-): Pick<PositionReader, 'places' | 'readWallet' | 'readOne'> {
+): Pick<PositionReader, 'targets' | 'readWallet' | 'readOne'> {
   const { chain } = client
   const place: UniswapV3Target = { client, deployments }
-  const { judge } = createSpamFilter()
+  const { classify: judge } = createSpamFilter()
 
   async function read(reading: Reading, spam: 'apart' | 'included', signal: AbortSignal) {
     const subject = { deployments, prices: getPriceSources(chain) }
@@ -29,13 +29,13 @@ export function createStagedReader(
       reading({ endpoint, chainId: chain.id, multicall3: MULTICALL3, subject }, within)
     const raw = await client.read(attempt, { signal, budgetMs: 20_000 })
     return {
-      ...(await runCooperatively(interpret(raw, { chain, deployments, judge, isPriced: true, spam }))),
+      ...(await runCooperatively(interpret(raw, { chain, deployments, classifyToken: judge, isPriced: true, spam }))),
       untilMs: 0,
     }
   }
 
   return {
-    places: new Map([[chain.id, place]]),
+    targets: new Map([[chain.id, place]]),
     async readWallet(wallet, { signal }) {
       return [await read((source, within) => readWalletStaged(source, wallet, within), 'apart', signal)]
     },

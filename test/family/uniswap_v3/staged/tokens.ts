@@ -15,7 +15,7 @@ import {
 } from '../../../support/staged/multicall.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
-/** Which tokens are asked about, and at which endpoint and block. */
+/** Tokens to read, and the endpoint and block to read them at. */
 interface TokensRequest {
   readonly endpoint: Endpoint
   readonly multicall3: Address
@@ -23,7 +23,7 @@ interface TokensRequest {
   readonly addresses: readonly Address[]
 }
 
-/** What tokens say about themselves, each on its own terms: a hostile one spoils no other. */
+/** Reads the texts and decimals of tokens, each alone: a hostile token spoils no other. */
 export async function readTokens(options: TokensRequest, signal: AbortSignal): Promise<RawToken[]> {
   const { endpoint, multicall3, block, addresses } = options
   const questions = [SELECTOR.decimals, SELECTOR.symbol, SELECTOR.name]
@@ -41,13 +41,13 @@ export async function readTokens(options: TokensRequest, signal: AbortSignal): P
   })
 }
 
-/** What is said of a token without sources. */
+/** Answers for a token without sources. */
 export const NOTHING_SAID: UsdAnswers = { rates: [], round: undefined, aave: undefined }
 
 /**
- * The latest round of the feed of every token that has one, and what Aave's oracle says of the others that it has a source
- * for; in the order of the addresses. Tokens of a pool are not wrappers here. Its sources may be anybody's contracts, so
- * prices are asked last, and those that fail once more, each alone.
+ * Reads the latest round of every token with a feed, and the price of Aave's oracle for other tokens that it has a
+ * source for, in the order of the addresses. Tokens of a pool are not wrappers here. The sources are untrusted
+ * contracts, so prices are read last, and failed ones once more, each alone.
  */
 export async function readPrices(
   options: TokensRequest & { readonly subject: LensContracts; readonly ask: Ask },
@@ -79,12 +79,12 @@ export async function readPrices(
   const calls = failed.map(({ call }) => call)
   const again = await multicallEach(endpoint, { calls, block, multicall3 }, signal)
   for (const [at, { token }] of failed.entries()) told[token] = again[at] ?? FAILED
-  const latest = new Map(fed.map(({ token }, at) => [token, roundOf(rounds[at * 2], rounds[at * 2 + 1])]))
+  const latest = new Map(fed.map(({ token }, at) => [token, toRound(rounds[at * 2], rounds[at * 2 + 1])]))
   const asked = new Set(known.map(({ token }) => token))
   return addresses.map((_, token) => ({
     rates: [],
     round: latest.get(token),
-    aave: asked.has(token) ? { price: numberOf(told[token]) } : undefined,
+    aave: asked.has(token) ? { price: toNumber(told[token]) } : undefined,
   }))
 }
 
@@ -97,11 +97,11 @@ function oracleCalls(
   return oracle === undefined ? [] : addresses.map((address) => ({ to: oracle, data: encodeCall(selector, address) }))
 }
 
-function numberOf(answer: CallResult | undefined): bigint | undefined {
+function toNumber(answer: CallResult | undefined): bigint | undefined {
   return answer !== undefined && hasAnswer(answer, 1) ? decodeWord(answer.data, 0) : undefined
 }
 
-function roundOf(round: CallResult | undefined, decimals: CallResult | undefined): UsdAnswers['round'] {
+function toRound(round: CallResult | undefined, decimals: CallResult | undefined): UsdAnswers['round'] {
   if (round === undefined || decimals === undefined || !hasAnswer(round, 5) || !hasAnswer(decimals, 1)) return undefined
   const updatedAtSec = decodeWord(round.data, 3)
   const places = decodeWord(decimals.data, 0)

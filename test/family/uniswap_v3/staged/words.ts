@@ -1,7 +1,7 @@
 import { type Hex, toFunctionSelector } from 'viem'
 import { decodeWord } from '../../../../src/chain/call/words.ts'
 
-/** Selectors of what is asked without the lens. */
+/** Selectors of calls that are made without the lens. */
 export const SELECTOR = {
   balanceOf: toFunctionSelector('balanceOf(address)'),
   tokenOfOwnerByIndex: toFunctionSelector('tokenOfOwnerByIndex(address,uint256)'),
@@ -21,7 +21,7 @@ export const SELECTOR = {
 } as const
 
 /** The signed 24-bit number in the word at an index. */
-export function int24Of(answer: Hex, index: number): number {
+export function decodeInt24(answer: Hex, index: number): number {
   return Number(BigInt.asIntN(24, decodeWord(answer, index)))
 }
 

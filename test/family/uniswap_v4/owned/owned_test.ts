@@ -11,7 +11,7 @@ import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 import { type LogProxy, startLogProxy } from '../../aave_v3/event/log_proxy.ts'
 import { DEPLOYMENT } from '../support.ts'
-import { blockAt, DEPTH, type Lister, newestOf, startLister, truthOf } from './world.ts'
+import { blockAt, DEPTH, type Lister, readNewest, readTruth, startLister } from './world.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const LIMIT_MS = 120_000
@@ -94,8 +94,8 @@ for (const [way, rule] of Object.entries(WAYS)) {
       const [wallet, other] = [toWalletAddress(`owned ${way}`), toWalletAddress(`owned other ${way}`)]
       const seen: number[] = []
       const both = async () => {
-        for (const each of [wallet, other]) expect(await lister.ask(each)).toEqual(await truthOf(devnet, each))
-        seen.push((await truthOf(devnet, wallet)).length)
+        for (const each of [wallet, other]) expect(await lister.ask(each)).toEqual(await readTruth(devnet, each))
+        seen.push((await readTruth(devnet, wallet)).length)
       }
       await both()
       const first = await mint(wallet)
@@ -128,12 +128,12 @@ for (const [way, rule] of Object.entries(WAYS)) {
   )
 }
 
-test('a contract that holds positions is listed as any wallet', async () => {
+test('positions of a contract are listed like those of a wallet', async () => {
   const contract = await deploy(ownCreationCode('Actor'))
   const [tokenId] = [await mint(toWalletAddress('owned payer')), await mint(contract)]
   await devnet.send([transferCall({ tokenId, owner: toWalletAddress('owned payer'), to: contract })])
-  expect(await lister.ask(contract)).toEqual(await truthOf(devnet, contract))
-  expect(await truthOf(devnet, contract)).toHaveLength(2)
+  expect(await lister.ask(contract)).toEqual(await readTruth(devnet, contract))
+  expect(await readTruth(devnet, contract)).toHaveLength(2)
 })
 
 test(
@@ -162,7 +162,7 @@ test(
     ]
     for (let round = 1n; round <= 50n; round++) {
       const wallet = pick(Number(round))
-      const truth = await truthOf(devnet, wallet, from + round)
+      const truth = await readTruth(devnet, wallet, from + round)
       const block = await blockAt(devnet, from + round)
       faulty.rule(({ method }) => (method === 'eth_getLogs' ? NO_LOGS : undefined))
       expect([...(await byScan.find(asked(byScan, wallet), block, patient))].sort(ascending)).toEqual(truth)
@@ -183,7 +183,7 @@ function ascending(a: bigint, b: bigint): number {
 }
 
 test(
-  'a node that keeps a Transfer to itself never shortens a list: another heals it, alone it is found out',
+  'an endpoint that omits a Transfer never shortens a list: another one completes it, alone it is detected',
   async () => {
     const wallet = toWalletAddress('owned dropped')
     const ids = [await mint(wallet), await mint(wallet), await mint(wallet)]
@@ -205,7 +205,7 @@ test(
 )
 
 test(
-  'a node that answers from an old block, or that forgets an id, never shortens a list',
+  'an endpoint that answers from an old block or omits an id never shortens a list',
   async () => {
     const wallet = toWalletAddress('owned of old')
     const ids = [await mint(wallet), await mint(wallet)]
@@ -219,7 +219,7 @@ test(
     const liar = await startFaultyRpc(devnet.rpcUrl)
     closing.push({ close: () => liar.stop() })
     const answers = new Map<string, unknown>()
-    /** What the node says to the same call at the old block. */
+    /** The node's answer to the same call at the old block. */
     const before = async (params: readonly unknown[]) => {
       answers.set(
         JSON.stringify(params),
@@ -281,7 +281,7 @@ test(
     const start = async () => started({ rpcUrls: [faulty.url], deployment }, await emptyDatabase())
     const blind = await start()
     faulty.rule(({ method }) => (method === 'eth_getLogs' ? NO_LOGS : undefined))
-    const block = await newestOf(blind)
+    const block = await readNewest(blind)
     const found = blind.find(asked(blind, wallet, deployment), block, patient)
     expect(
       await found.then(
@@ -298,7 +298,7 @@ test(
 )
 
 test(
-  'what a scan found at a final block is looked at first by another process, in one round trip',
+  'another process checks the ids of a scan at a final block first, in one round trip',
   async () => {
     const wallet = toWalletAddress('owned kept')
     const ids = [await mint(wallet), await mint(wallet)]
@@ -323,7 +323,7 @@ test(
 )
 
 test(
-  'a scan of many calls goes on in the background and tells how far it is',
+  'a scan of many calls continues in the background and reports its progress',
   async () => {
     const wallet = toWalletAddress('owned among millions')
     const ids = [await mint(wallet)]
@@ -340,7 +340,7 @@ test(
     // Logs would take thousands of requests.
     const deployment = { ...DEPLOYMENT, startBlock: -100_000_000 }
     const waiting = started({ rpcUrls: [faulty.url], deployment, waitMs: 20 }, await emptyDatabase())
-    const block = await newestOf(waiting)
+    const block = await readNewest(waiting)
     const find = () => waiting.find(asked(waiting, wallet, deployment), block, patient)
     const told = await find().then(String, String)
     expect(told).toMatch(/are being looked for: \d+ % of 1,200,000 ids done/)

@@ -13,14 +13,14 @@ import type { Devnet } from '../../../devnet/mod.ts'
 import { POSITION_MANAGER_ABI } from '../../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
 import type { TestDatabase } from '../../../support/database.ts'
-import { DEPLOYMENT, readerOf } from '../support.ts'
+import { createTestReader, DEPLOYMENT } from '../support.ts'
 
 /** Blocks that are not final. */
 export const DEPTH = 8
 
 const patient = new AbortController().signal
 
-/** A process that lists wallets' positions. Whoever asks it is not remembered: each list is found anew. */
+/** A process that lists wallets' positions without a cache: it finds each list anew. */
 export interface Lister {
   readonly client: EvmClient<FinanceChain>
   readonly history: HistoryService
@@ -52,11 +52,11 @@ export function startLister(
     history,
     find,
     async ask(wallet, blockNumber) {
-      const { reader, places } = readerOf(client, { find, deployment })
+      const { reader, places } = createTestReader(client, { find, deployment })
       const block = blockNumber === undefined ? undefined : await blockAt(devnet, blockNumber)
       try {
         const at = block === undefined ? places : places.map((place) => ({ ...place, block }))
-        const reads = await reader.readWallet(wallet, { places: at, signal: patient })
+        const reads = await reader.readWallet(wallet, { targets: at, signal: patient })
         const found = reads.flatMap(({ positions, spams, unreadable }) => [...positions, ...spams, ...unreadable])
         return found.map(({ tokenId }) => tokenId).sort((a, b) => Number(a - b))
       } catch (error) {
@@ -81,13 +81,13 @@ export async function blockAt({ rpc, chainId }: Devnet, number: bigint) {
   return { chainId, number, hash, parentHash, timestampSec: BigInt(timestamp) }
 }
 
-/** The newest block of a lister's chain. */
-export function newestOf({ client }: Lister) {
+/** Reads the newest block of a lister's chain. */
+export function readNewest({ client }: Lister) {
   return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { signal: patient })
 }
 
-/** What the manager itself says, id by id. */
-export async function truthOf({ rpc }: Devnet, wallet: Address, blockNumber?: bigint): Promise<bigint[]> {
+/** Reads the ids of a wallet from the manager itself, id by id. */
+export async function readTruth({ rpc }: Devnet, wallet: Address, blockNumber?: bigint): Promise<bigint[]> {
   const at = blockNumber === undefined ? 'latest' : toHex(blockNumber)
   const abi = POSITION_MANAGER_ABI
   const call = (data: Hex) => ({ method: 'eth_call', params: [{ to: UNISWAP_V4.positionManager, data }, at] })

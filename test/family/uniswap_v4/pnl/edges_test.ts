@@ -96,7 +96,7 @@ test('two changes in one block pay their fees with the first, if nothing moved f
   expect([collect?.amount0, collect?.amount1]).toEqual([decrease?.amount0, decrease?.amount1])
 }, 60_000)
 
-test('what a mint put in is told by the price before it, wherever in its block the pool was swapped', async () => {
+test('the amounts of a mint follow from the price before it, wherever in its block swaps are', async () => {
   const pool = v4.pools.plain
   const range = rangeAround(pool, -1_200, 1_200)
   const delta = liquidityWorth(pool, { ...range, usd: USD })
@@ -126,7 +126,7 @@ test('what a mint put in is told by the price before it, wherever in its block t
 
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 
-test('a swap or a donation between two changes in one block makes them untellable, and the block is named', async () => {
+test('a swap or a donation between two changes in one block fails with an error that names the block', async () => {
   const life = await mint()
   const [receipt] = await devnet.send([
     increaseCall({ ...life, liquidity: 1_000n }),
@@ -136,14 +136,14 @@ test('a swap or a donation between two changes in one block makes them untellabl
   await pass()
   const { read } = await processes.start()
   expect(await fault(read(life))).toBe(
-    `Cannot tell what position ${life.tokenId} on chain 1 (Devnet) was paid in block ${Number(receipt?.blockNumber)}: it ` +
+    `Cannot compute what position ${life.tokenId} on chain 1 (Devnet) was paid in block ${Number(receipt?.blockNumber)}: it ` +
       'changed more than once there, with a swap or a donation in between',
   )
   const before = await read(life, BigInt(receipt?.blockNumber ?? 0) - 1n)
   expect(before?.flows.map(({ row }) => row.kind)).toEqual(['increase'])
 }, 60_000)
 
-test('a hook that may change what is paid leaves a position without profit and loss', async () => {
+test('a position whose hook may change the paid amounts has no profit and loss', async () => {
   const life = await mint('feeTaking')
   const { read } = await processes.start()
   const error = await read(life).catch((reason: unknown) => reason)
@@ -157,7 +157,7 @@ test('a hook that may change what is paid leaves a position without profit and l
   })
 }, 60_000)
 
-test('with full=true a position whose profit and loss cannot be told has none and says so, beside those that have', async () => {
+test('full=true marks a position without possible profit and loss as failed, beside others', async () => {
   const [told, hooked, mixed] = [await mint(), await mint('feeTaking'), await mint()]
   await devnet.send([increaseCall({ ...mixed, liquidity: 1_000n }), swap(), collectCall(mixed)])
   await pass()
@@ -186,7 +186,7 @@ interface Listed {
   readonly token_id: string
 }
 
-test('a position that only its mint changed is told without an archive, by the last log that says a price', async () => {
+test('a position with only its mint needs no archive: the last log with a price suffices', async () => {
   await devnet.send([swap()])
   const life = await mint()
   await pass()
@@ -211,7 +211,7 @@ test('a position that only its mint changed is told without an archive, by the l
 /** No price needs a past. */
 const STABLE = { usdFeeds: {}, stablecoins: [] }
 
-test('a node that keeps a change to itself is found out by the state, be it one of fees alone', async () => {
+test('an endpoint that omits a change, even one of fees alone, is detected by the state', async () => {
   const life = await mint()
   const acts = [() => collectCall(life), () => increaseCall({ ...life, liquidity: 77n }), () => collectCall(life)]
   const blocks: number[] = []
@@ -237,29 +237,31 @@ test('a node that keeps a change to itself is found out by the state, be it one 
   }
 }, 120_000)
 
-test('profit and loss and events refuse what is no id, and know none that was never minted or is not there', async () => {
+test('profit and loss and events refuse invalid ids, and answer 404 for ids that do not exist', async () => {
   const life = await mint()
   const { pnl, events } = await processes.start()
-  const codeOf = (route: Route, id: string, query: string) =>
+  const readCode = (route: Route, id: string, query: string) =>
     callRoute(route, { params: { id }, query }).then(
       () => 'none',
       ({ code }: { readonly code: string }) => code,
     )
   for (const route of [pnl, events]) {
     for (const id of ['-1', '0x1f', String(2n ** 256n), '1.5', 'abc', '']) {
-      expect([id, await codeOf(route, id, 'chain_id=1')]).toEqual([id, 'INVALID_PARAMETER'])
+      expect([id, await readCode(route, id, 'chain_id=1')]).toEqual([id, 'INVALID_PARAMETER'])
     }
     for (const id of ['0', '99999999', String(2n ** 256n - 1n)]) {
-      for (const query of ['', 'chain_id=1']) expect([id, await codeOf(route, id, query)]).toEqual([id, 'NOT_FOUND'])
+      for (const query of ['', 'chain_id=1']) expect([id, await readCode(route, id, query)]).toEqual([id, 'NOT_FOUND'])
     }
     const id = String(life.tokenId)
-    expect(await codeOf(route, id, 'chain_id=7')).toBe('INVALID_PARAMETER')
-    expect(await codeOf(route, id, `manager_address=${toWalletAddress('v4 other manager')}`)).toBe('INVALID_PARAMETER')
-    expect(await codeOf(route, id, 'chain_id=1')).toBe('none')
+    expect(await readCode(route, id, 'chain_id=7')).toBe('INVALID_PARAMETER')
+    expect(await readCode(route, id, `manager_address=${toWalletAddress('v4 other manager')}`)).toBe(
+      'INVALID_PARAMETER',
+    )
+    expect(await readCode(route, id, 'chain_id=1')).toBe('none')
   }
 }, 60_000)
 
-test('a life is read again from nothing after the history was forgotten, and kept amounts go with it', async () => {
+test('a history is read anew after it was dropped, and its stored amounts are dropped with it', async () => {
   const life = await mint('native')
   await devnet.send([swap('native')])
   await devnet.send([decreaseCall({ ...life, liquidity: life.liquidity / 3n })])
@@ -295,7 +297,7 @@ test('the unfinalized end is read with each answer, and follows a reorganization
   expect(stored.length).toBe(1)
 }, 60_000)
 
-test('ten flows take few requests the first time, and their past none after', async () => {
+test('ten flows take few requests the first time, and none for their past afterwards', async () => {
   const life = await mint()
   for (let round = 0; round < 3; round++) {
     await devnet.send([swap(), swap('plain', false)])

@@ -11,7 +11,7 @@ import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { askAbout, createLifeProcesses } from './scene.ts'
-import { type ActTruth, flowsOfTruths, holdingOf, pricesAt, truthsOfActs, UNFED } from './truth.ts'
+import { type ActTruth, flowsOfTruths, pricesAt, readHolding, truthsOfActs, UNFED } from './truth.ts'
 
 const LIMIT_MS = 240_000
 const AGE_SEC = 120 * 86_400
@@ -37,11 +37,11 @@ afterAll(async () => {
 
 const isTold = ({ pool }: V4RandomPosition) => (Number.parseInt(pool.key.hooks.slice(-4), 16) & 0b11) === 0
 const isEmpty = (life: V4RandomPosition) => ofLife(life).reduce((sum, { delta }) => sum + delta, 0n) === 0n
-/** Whoever burns a position that is empty changes no liquidity. */
+/** A burn of an empty position changes no liquidity. */
 const ofLife = ({ tokenId }: V4RandomPosition) =>
   truths.filter((truth) => truth.tokenId === tokenId && (truth.kind !== 'burn' || truth.delta !== 0n))
 
-describe('lives of V4 positions', () => {
+describe('histories of V4 positions', () => {
   test('are of every kind', () => {
     expect(truths.length).toBeGreaterThan(ROUNDS * 5.77)
     for (const kind of ['mint', 'increase', 'decrease', 'collect', 'burn'] as const) {
@@ -52,7 +52,7 @@ describe('lives of V4 positions', () => {
   })
 
   test(
-    'have flows that pay what the owner’s balances changed by, to the wei',
+    'have flows equal to the changes of the owner’s balances, to the wei',
     async () => {
       const { read } = await processes.start()
       let compared = 0
@@ -80,13 +80,13 @@ describe('lives of V4 positions', () => {
   )
 
   test(
-    'have the profit and loss of another implementation in all figures',
+    'have the profit and loss that another implementation computes, in all figures',
     async () => {
       const { pnl } = await processes.start()
       const block = lives.blockNumber
       const { timestamp } = await devnet.client.getBlock({ blockNumber: block })
       for (const life of lives.positions.filter(isTold)) {
-        const { liquidity, sqrtPriceX96, principal, fees } = await holdingOf(devnet, life, block)
+        const { liquidity, sqrtPriceX96, principal, fees } = await readHolding(devnet, life, block)
         const acts = ofLife(life)
         const last = acts.at(-1)
         if (last === undefined) throw new Error('Cannot find its acts')
@@ -137,7 +137,7 @@ describe('lives of V4 positions', () => {
     LIMIT_MS,
   )
 
-  test('are answered at a block of the past, not there before, and burned ones need their chain', async () => {
+  test('are answered at a past block and absent before their mint, and burned ones need their chain', async () => {
     const { pnl, events } = await processes.start()
     const burned = lives.positions.find((life) => life.isBurned && isTold(life))
     const closed = lives.positions.find((life) => !life.isBurned && isTold(life) && isEmpty(life))

@@ -24,28 +24,28 @@ import type { V4RandomPosition } from '../../../devnet/uniswap_v4/random_positio
 import { callRoute, type RouteTestAnswer } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { countedClient } from '../../uniswap_v3/support.ts'
-import { everyIdOf, readerOf } from '../support.ts'
+import { createFindEveryId, createTestReader } from '../support.ts'
 import { infoAt, UNFED } from './truth.ts'
 
-/** A life that is asked for. */
+/** A query for a history. */
 export type AskedLife = Pick<V4RandomPosition, 'tokenId' | 'pool' | 'tickLower' | 'tickUpper' | 'isBurned'>
 
-/** Reads lives on a devnet, in a process of its own. */
+/** Reads histories on a devnet, in a process of its own. */
 export interface LifeProcess {
-  /** The life up to a block, by default the newest. */
+  /** Reads the history up to a block, by default the newest. */
   read(life: AskedLife, block?: bigint): Promise<PositionHistory | undefined>
-  /** The routes about a life, over the family's own reader. */
+  /** The routes about a history, over the family's own reader. */
   readonly pnl: Route
   readonly events: Route
   /** The routes about positions, which show profit and loss with `full=true`. */
   readonly list: Route
   readonly one: Route
-  /** JSON-RPC methods that were asked, in order. */
+  /** JSON-RPC methods requested, in order. */
   readonly requests: string[]
   readonly database: TestDatabase
 }
 
-/** Nothing in these tests is stale, however long the lives. */
+/** Nothing in these tests is stale, however long the histories. */
 const YEARS_SEC = 10 * 365 * 86_400
 const FINALITY_DEPTH = 6
 
@@ -72,10 +72,10 @@ export function createLifeProcesses(devnet: Devnet) {
       closers.push(history.close)
       const reader = createUniswapV4HistoryReader({ db: database.db, history, clock: systemClock })
       const services = { db: database.db, history, clock: systemClock }
-      const state = readerOf(client, { find: everyIdOf(devnet) })
+      const state = createTestReader(client, { find: createFindEveryId(devnet) })
       const served = {
         chainIds: [client.chain.id],
-        lives: once(() => createUniswapV4Histories({ ...services, reader: state.reader })),
+        histories: once(() => createUniswapV4Histories({ ...services, reader: state.reader })),
         reader: () => state.reader,
       }
       const [pnl, events] = positionHistoryRoutes(served)
@@ -108,7 +108,7 @@ export function createLifeProcesses(devnet: Devnet) {
   }
 }
 
-/** Asks for one position on the chain of the devnet. */
+/** Creates the query for one position on the chain of the devnet. */
 export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteTestAnswer> {
   const rest = query === '' ? '' : `&${query}`
   return callRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })

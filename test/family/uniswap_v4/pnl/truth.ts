@@ -57,14 +57,14 @@ async function truthOfAct(node: Node, act: V4Act, life: V4RandomPosition): Promi
     ])
   const delta = liquidityAfter - liquidityBefore
   const paid = [after0 - before0, after1 - before1] as const
-  const principal = amountsOf(life, { sqrtPriceX96, delta })
+  const principal = computeAmounts(life, { sqrtPriceX96, delta })
   const sign = delta > 0n ? 1n : -1n
   const fees = [paid[0] + sign * principal[0], paid[1] + sign * principal[1]] as const
   return { ...act, timeSec: timestamp, delta, paid, principal, fees, sqrtPriceX96 }
 }
 
 /** Raw amounts of both currencies for a change of liquidity, by PancakeSwap's library. */
-export function amountsOf(
+export function computeAmounts(
   { tickLower, tickUpper }: Pick<V4RandomPosition, 'tickLower' | 'tickUpper'>,
   { sqrtPriceX96, delta }: { readonly sqrtPriceX96: bigint; readonly delta: bigint },
 ): Pair<bigint> {
@@ -124,7 +124,7 @@ function eighteenDigits(numerator: bigint, denominator: bigint): readonly [bigin
 }
 
 /** What a position holds at a block: principal by the other library, fees by StateView's growth. */
-export async function holdingOf(
+export async function readHolding(
   node: Node,
   life: V4RandomPosition,
   block: bigint,
@@ -140,7 +140,7 @@ export async function holdingOf(
   return {
     liquidity,
     sqrtPriceX96,
-    principal: amountsOf(life, { sqrtPriceX96, delta: -liquidity }),
+    principal: computeAmounts(life, { sqrtPriceX96, delta: -liquidity }),
     fees: [fees([now0, last0]), fees([now1, last1])],
   }
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { findFirstDay, type Movement } from '../../../../src/finance/lending/series/first_day.ts'
 import { caseCount } from '../../../support/cases.ts'
 
-test('the first day is found wherever it is, and cut where nobody can tell', async () => {
+test('findFirstDay() finds every first day, and reports a cut where the state is unknown', async () => {
   const days = fc.record({
     from: fc.nat(50),
     length: fc.integer({ min: 1, max: 2_000 }),

@@ -16,13 +16,13 @@ const HUGE = 2n ** 256n - 1n
 
 let database: TestDatabase
 let chains = 0
-let place = { chainId: 0, contract: `0x${'aa'.repeat(20)}` as Hex, startBlock: 1 }
+let target = { chainId: 0, contract: `0x${'aa'.repeat(20)}` as Hex, startBlock: 1 }
 
 beforeAll(async () => {
   database = await testDatabase()
 }, 60_000)
 beforeEach(() => {
-  place = { ...place, chainId: ++chains }
+  target = { ...target, chainId: ++chains }
 })
 afterAll(() => database.close(), 60_000)
 
@@ -55,14 +55,22 @@ function store(
 ) {
   const { subjects = [POOL], witnesses = 1 } = options
   const blocks = { fromBlock: 100, toBlock: 200 }
-  return LIQUIDITY_CHANGES.store(database.db, { place, stream: STREAM, subjects, ...blocks, witnesses, epoch: 0, rows })
+  return LIQUIDITY_CHANGES.store(database.db, {
+    target,
+    stream: STREAM,
+    subjects,
+    ...blocks,
+    witnesses,
+    epoch: 0,
+    rows,
+  })
 }
 
 function read(
   options: { readonly pool?: Hex; readonly tokenId?: bigint; readonly toBlock?: number; readonly max?: number } = {},
 ) {
   const asked = { pool: POOL, tokenId: HUGE, toBlock: 200, max: 5_000, ...options }
-  return readChanges(database.db, { place, stream: STREAM, fromBlock: 100, ...asked })
+  return readChanges(database.db, { target, stream: STREAM, fromBlock: 100, ...asked })
 }
 
 test('changes come back as they were, in the order of their logs, of one position of one pool', async () => {
@@ -79,7 +87,7 @@ test('changes come back as they were, in the order of their logs, of one positio
   expect(await read({ pool: OTHER })).toBeUndefined()
 })
 
-test('a life of thousands of changes is read whole, page by page', async () => {
+test('thousands of changes are read in full, page by page', async () => {
   const rows = Array.from({ length: 2_300 }, (_, index) =>
     change({ block: 100 + Math.floor(index / 25), logIndex: index % 25 }),
   )
@@ -87,31 +95,31 @@ test('a life of thousands of changes is read whole, page by page', async () => {
   expect(await read()).toEqual(rows)
 }, 60_000)
 
-test('amounts are kept beside their change, and what more endpoints gave takes the place of what fewer did', async () => {
+test('amounts are stored with their change, and amounts with more witnesses replace those with fewer', async () => {
   await store([change()])
-  const name = { place, tokenId: HUGE }
-  await storeAmounts(database.db, name, [{ ...change(), found: FOUND }])
-  expect(await read()).toEqual([{ ...change(), found: FOUND }])
+  const name = { target, tokenId: HUGE }
+  await storeAmounts(database.db, name, [{ ...change(), amounts: FOUND }])
+  expect(await read()).toEqual([{ ...change(), amounts: FOUND }])
   const agreed = { ...FOUND, fees: { amount0: 2n, amount1: 3n }, inside: undefined, witnesses: 2 }
-  await storeAmounts(database.db, name, [{ ...change(), found: agreed }])
-  await storeAmounts(database.db, name, [{ ...change(), found: FOUND }])
-  expect(await read()).toEqual([{ ...change(), found: agreed }])
+  await storeAmounts(database.db, name, [{ ...change(), amounts: agreed }])
+  await storeAmounts(database.db, name, [{ ...change(), amounts: FOUND }])
+  expect(await read()).toEqual([{ ...change(), amounts: agreed }])
 })
 
-test('what two endpoints agree on replaces what one said, and what stays as it was keeps its amounts', async () => {
+test('changes of two endpoints replace those of one, and unchanged rows keep their amounts', async () => {
   const invented = change({ logIndex: 50, liquidity: 5n })
   const kept = change({ pool: OTHER, logIndex: 60 })
   await store([change(), invented])
   await store([kept], { subjects: [OTHER] })
-  await storeAmounts(database.db, { place, tokenId: HUGE }, [{ ...change(), found: FOUND }])
+  await storeAmounts(database.db, { target, tokenId: HUGE }, [{ ...change(), amounts: FOUND }])
   const missed = change({ block: 140 })
   await store([change(), missed], { witnesses: 2 })
-  expect(await read()).toEqual([{ ...change(), found: FOUND }, missed])
+  expect(await read()).toEqual([{ ...change(), amounts: FOUND }, missed])
   expect(await read({ pool: OTHER })).toEqual([kept])
-  // One endpoint's word changes nothing afterwards.
+  // A single endpoint changes nothing afterwards.
   await store([invented])
-  expect(await read()).toEqual([{ ...change(), found: FOUND }, missed])
-  // Another pool's were one endpoint's word; what is read of everybody replaces all, and the amounts of what differs.
+  expect(await read()).toEqual([{ ...change(), amounts: FOUND }, missed])
+  // Another pool's changes came from one endpoint; a global read replaces all, and drops the amounts of changed rows.
   const other = change({ liquidity: 9n })
   await store([other], { subjects: null, witnesses: 2 })
   expect(await read()).toEqual([other])

@@ -53,7 +53,7 @@ describe('the search for a mint', () => {
     )
   })
 
-  test('needs few looks in a long chain', () => {
+  test('needs few windows in a long chain', () => {
     let state = 5
     const mints: Mint[] = []
     for (let block = 12_000_000; block < 22_000_000; block += 1 + (state % 61)) {

@@ -37,7 +37,7 @@ const SUBJECT: PnlSubject = {
 }
 const DOLLAR: OwnPrice = { units: 1n, scale: 0, source: 'stablecoin' }
 const THREE_THOUSAND: OwnPrice = { units: 3_000n, scale: 0, source: 'feed' }
-const NO_PRICE: OwnPrice = { because: 'nobody says it' }
+const NO_PRICE: OwnPrice = { because: 'no source has it' }
 const OWN: Pair<OwnPrice> = [DOLLAR, THREE_THOUSAND]
 
 let log = 0
@@ -46,7 +46,10 @@ function flow(kind: PositionFlow['kind'], block: number, rest: Partial<PositionF
   return { ...shared, kind, block, transactionHash: `0x${block.toString(16).padStart(64, '0')}`, ...rest }
 }
 
-function lifeOf(rows: readonly PositionFlow[], facts: (block: number) => Partial<BlockFacts> = () => ({ own: OWN })) {
+function createHistory(
+  rows: readonly PositionFlow[],
+  facts: (block: number) => Partial<BlockFacts> = () => ({ own: OWN }),
+) {
   const known = rows.map(({ block }) => [block, { timestampSec: BigInt(block), ...facts(block) }] as const)
   const flows = atOnce(valueFlowsInSteps(rows, { subject: SUBJECT, facts: new Map(known) }))
   return replayHistory(flows, { subject: SUBJECT })
@@ -80,16 +83,16 @@ function priceIn(prices: Pair<FlowPrice> | MissingPrice | undefined, index: 0 | 
 const MINT = flow('increase', 1, { liquidity: 100n, amount0: 5_000_000n, amount1: 4_000_000n })
 const HALF = flow('decrease', 2, { liquidity: 50n, amount0: 2_500_000n, amount1: 2_000_000n })
 
-describe('flows against the manager', () => {
-  const life = lifeOf([MINT, HALF])
+describe('flows checked against the manager', () => {
+  const life = createHistory([MINT, HALF])
   const at = (owed: Pair<bigint>, liquidity = 50n) => findContradiction(life, state({ liquidity, owed }))
 
-  test('fit if it owes what they wait for, or more', () => {
+  test('are complete if it owes their pending amounts, or more', () => {
     expect(at([2_500_000n, 2_000_000n])).toBeUndefined()
     expect(at([2_500_001n, 2_000_009n])).toBeUndefined()
   })
 
-  test('must be missing if it owes one unit less, of either token', () => {
+  test('are incomplete if it owes one unit less of either token', () => {
     const words = 'its flows have more to collect than the manager says'
     expect(at([2_499_999n, 2_000_000n])).toBe(words)
     expect(at([2_500_000n, 1_999_999n])).toBe(words)
@@ -97,14 +100,14 @@ describe('flows against the manager', () => {
     expect(at([0n, 9_999_999n])).toBe(words)
   })
 
-  test('must be missing if its liquidity is another one, or the token was burned before all was collected', () => {
+  test('are incomplete if its liquidity differs, or the token was burned before all was collected', () => {
     const words = 'the liquidity of its flows is not what the manager says'
     for (const liquidity of [49n, 51n, 0n, 100n]) expect(at([2_500_000n, 2_000_000n], liquidity)).toBe(words)
     expect(findContradiction(life, undefined)).toBe(words)
     const rest = flow('decrease', 3, { liquidity: 50n, amount0: 2_500_000n, amount1: 2_000_000n })
-    expect(findContradiction(lifeOf([MINT, HALF, rest]), undefined)).toContain('more to collect')
+    expect(findContradiction(createHistory([MINT, HALF, rest]), undefined)).toContain('more to collect')
     const all = flow('collect', 3, { amount0: 5_000_000n, amount1: 4_000_000n })
-    expect(findContradiction(lifeOf([MINT, HALF, rest, all]), undefined)).toBeUndefined()
+    expect(findContradiction(createHistory([MINT, HALF, rest, all]), undefined)).toBeUndefined()
   })
 })
 
@@ -112,9 +115,9 @@ describe('profit and loss', () => {
   const close = flow('decrease', 2, { liquidity: 100n, amount0: 6_000_000n, amount1: 3_000_000n })
   const paid = flow('collect', 3, { amount0: 6_500_000n, amount1: 3_000_000n })
 
-  test('of a life of which nothing is left stays at its last flow', async () => {
+  test('of an empty position stays at its last flow', async () => {
     const again = flow('collect', 9)
-    const life = lifeOf([MINT, close, paid, again])
+    const life = createHistory([MINT, close, paid, again])
     const then = await computePnl(life, state())
     expect(then).toMatchObject({ profit: { isClosed: true }, withdrawn: [0n, 0n] })
     // Later prices and times change nothing.
@@ -123,10 +126,10 @@ describe('profit and loss', () => {
     expect(await computePnl(life, undefined)).toEqual(then)
   })
 
-  test('of a closed life goes on while either token is owed', async () => {
-    const life = lifeOf([MINT, close, paid])
+  test('of a closed position continues while either token is owed', async () => {
+    const life = createHistory([MINT, close, paid])
     const values = async (owed: Pair<bigint>) => {
-      const { profit } = ready(await computePnl(life, state({ owed })))
+      const { pnl: profit } = ready(await computePnl(life, state({ owed })))
       return { isClosed: profit.isClosed, unrealized: profit.figures.unrealizedE6 }
     }
     expect(await values([7_000_000n, 0n])).toEqual({ isClosed: true, unrealized: 7_000_000n })
@@ -134,17 +137,19 @@ describe('profit and loss', () => {
     expect(await values([0n, 0n])).toEqual({ isClosed: true, unrealized: 0n })
   })
 
-  test('tells uncollected fees from principal that waits', async () => {
+  test('distinguishes uncollected fees from pending principal', async () => {
     const owed = [2_500_000n + 3_000_000n, 2_000_000n] as const
-    const { profit, withdrawn } = ready(await computePnl(lifeOf([MINT, HALF]), state({ liquidity: 50n, owed })))
+    const { pnl: profit, withdrawn } = ready(
+      await computePnl(createHistory([MINT, HALF]), state({ liquidity: 50n, owed })),
+    )
     expect([profit.isClosed, withdrawn] as unknown).toEqual([false, [2_500_000n, 2_000_000n]])
     // Three dollars of fees are all that it gained or lost, but for dust and what was given up: nothing is held here.
     const { netImpermanentLossE6, pureImpermanentLossE6 } = profit.figures
     expect(netImpermanentLossE6 - pureImpermanentLossE6).toBe(3_000_000n)
   })
 
-  test('is not counted without the price of a deposit or a payment, nor of now, and still knows what waits', async () => {
-    const missing = { token: TOKENS.usdc.address, because: 'nobody says it' }
+  test('is unpriced without a price of a deposit, a payment or now, and keeps the pending principal', async () => {
+    const missing = { token: TOKENS.usdc.address, because: 'no source has it' }
     const without = (block: number) => (each: number) => ({
       own: each === block ? ([NO_PRICE, NO_PRICE] as const) : OWN,
     })
@@ -153,35 +158,38 @@ describe('profit and loss', () => {
     const rows = [{ ...MINT, ...dust }, { ...HALF, ...dust }, flow('collect', 3, { amount0: 1n })]
     const now = state({ liquidity: 50n, owed: [0n, 1n] })
     for (const block of [1, 3]) {
-      expect(await computePnl(lifeOf(rows, without(block)), now)).toEqual(unpriced)
+      expect(await computePnl(createHistory(rows, without(block)), now)).toEqual(unpriced)
     }
-    expect(await computePnl(lifeOf(rows, without(2)), now)).toMatchObject({ profit: { isClosed: false } })
-    expect(await computePnl(lifeOf(rows), { ...now, own: [NO_PRICE, NO_PRICE] })).toEqual(unpriced)
+    expect(await computePnl(createHistory(rows, without(2)), now)).toMatchObject({ profit: { isClosed: false } })
+    expect(await computePnl(createHistory(rows), { ...now, own: [NO_PRICE, NO_PRICE] })).toEqual(unpriced)
   })
 
-  test('of an open position is of now, also if nothing is owed', async () => {
-    const life = lifeOf([MINT])
+  test('of an open position is valued now, also if nothing is owed', async () => {
+    const life = createHistory([MINT])
     const open = { liquidity: 100n, principal: [5_000_000n, 4_000_000n] as const }
-    const { profit } = ready(
+    const { pnl: profit } = ready(
       await computePnl(life, state({ ...open, own: [{ ...DOLLAR, units: 3n }, THREE_THOUSAND] })),
     )
     // Five dollars that are fifteen now.
     expect(profit).toMatchObject({ isClosed: false, figures: { pnlE6: 10_000_000n, realizedE6: 0n } })
   })
 
-  test('is not counted of no flows', async () => {
-    expect(await computePnl(lifeOf([]), undefined)).toEqual({ status: 'failed', contradiction: 'it has no flows' })
+  test('fails without flows', async () => {
+    expect(await computePnl(createHistory([]), undefined)).toEqual({
+      status: 'failed',
+      contradiction: 'it has no flows',
+    })
   })
 
-  test('is counted on from what was counted before, as if all were counted at once', async () => {
+  test('continues from an earlier replay with the same result as a whole replay', async () => {
     const rows = [MINT, HALF, flow('collect', 3, { amount0: 2_500_000n, amount1: 2_000_000n }), paid, close]
-    const life = lifeOf(rows.slice(0, 4))
+    const life = createHistory(rows.slice(0, 4))
     const before = replayHistory(life.flows.slice(0, 2), { subject: SUBJECT })
     const on = replayHistory(life.flows, { subject: SUBJECT, before })
     expect(await on.ledger()).toEqual(await life.ledger())
     expect([on.liquidity, on.withdrawn]).toEqual([life.liquidity, life.withdrawn])
     // What was counted is not counted again.
-    const twice = lifeOf([MINT, MINT, ...rows.slice(1, 4)])
+    const twice = createHistory([MINT, MINT, ...rows.slice(1, 4)])
     const doubled = { ...replayHistory(twice.flows.slice(0, 3), { subject: SUBJECT }), flows: life.flows.slice(0, 2) }
     const onDoubled = replayHistory(life.flows, { subject: SUBJECT, before: doubled })
     expect(await onDoubled.ledger()).toEqual(await twice.ledger())
@@ -198,13 +206,13 @@ describe('the last flow', () => {
     expect(lastFlow([nothing])).toBeUndefined()
     expect([...pricedBlocks([MINT, HALF, nothing])]).toEqual([1, 2])
     expect([...pricedBlocks([MINT, HALF, second, nothing])]).toEqual([1, 4])
-    expect(missingPrice(lifeOf([MINT, HALF, nothing], () => ({})).flows)?.token).toBe(TOKENS.usdc.address)
+    expect(missingPrice(createHistory([MINT, HALF, nothing], () => ({})).flows)?.token).toBe(TOKENS.usdc.address)
   })
 
   test('alone has prices among those that are neither deposits nor payments; a collect pays principal first', () => {
     const early = flow('collect', 2, { amount0: 3n, amount1: 4n })
     const later = flow('collect', 4, { amount0: 2_500_001n, amount1: 1_000_000n })
-    const { flows } = lifeOf([MINT, early, HALF, later, flow('collect', 5), { ...HALF, block: 6 }])
+    const { flows } = createHistory([MINT, early, HALF, later, flow('collect', 5), { ...HALF, block: 6 }])
     expect(flows.map(({ prices }) => prices !== undefined)).toEqual([true, true, false, true, false, true])
     expect(flows.map(({ paid }) => paid)).toEqual([
       undefined,
@@ -216,33 +224,33 @@ describe('the last flow', () => {
     ])
   })
 
-  test('has its price told by its own block’s flows, else by the pool, and of an unknown block nothing is told', () => {
+  test('gets its price from flows of its block, else from the pool, and throws for a block without facts', () => {
     const mint = flow('increase', 1, { liquidity: 10n ** 12n, amount0: 950_212_931_632n, amount1: 950_212_931_632n })
     const own: Pair<OwnPrice> = [DOLLAR, NO_PRICE]
     const facts = () => ({ own, sqrtPriceX96: 2n * Q96 })
-    const told = lifeOf([mint], facts).flows[0]?.prices
+    const told = createHistory([mint], facts).flows[0]?.prices
     expect([priceIn(told, 0).source, priceIn(told, 1).source]).toEqual(['stablecoin', 'pool'])
     // A price of one, raw for raw: a whole token of 18 decimals is worth 10^12 of one of 6.
     expect(priceIn(told, 1).usd / 1e12).toBeCloseTo(1, 4)
     const dust = { ...mint, liquidity: 1n, amount0: 1n, amount1: 1n }
-    expect(priceIn(lifeOf([dust], facts).flows[0]?.prices, 1).usd / 1e12).toBeCloseTo(0.25, 9)
-    expect(lifeOf([dust], () => ({ own })).flows[0]?.prices).toMatchObject({ token: TOKENS.weth.address })
+    expect(priceIn(createHistory([dust], facts).flows[0]?.prices, 1).usd / 1e12).toBeCloseTo(0.25, 9)
+    expect(createHistory([dust], () => ({ own })).flows[0]?.prices).toMatchObject({ token: TOKENS.weth.address })
     const unknown = () => atOnce(valueFlowsInSteps([mint], { subject: SUBJECT, facts: new Map() }))
     expect(unknown).toThrow('nothing is known about block 1')
   })
 })
 
-describe('the price that a flow tells of its pool', () => {
+describe('the pool price of a flow', () => {
   const telling = (over: Partial<PositionFlow>) => hasPoolPrice({ ...MINT, ...over })
 
-  test('is told by a million units of either token, and never by dust', () => {
+  test('follows from a million units of either token, and never from dust', () => {
     expect(telling({ amount0: 1_000_000n, amount1: 1n })).toBe(true)
     expect(telling({ amount0: 1n, amount1: 1_000_000n })).toBe(true)
     expect(telling({ amount0: 999_999n, amount1: 999_999n })).toBe(false)
     expect(telling({ amount0: 999_999n, amount1: 1n })).toBe(false)
   })
 
-  test('is not told out of range, without liquidity, or by a collect', () => {
+  test('is absent out of range, without liquidity, and for a collect', () => {
     expect(telling({ amount0: 0n, amount1: 5_000_000n })).toBe(false)
     expect(telling({ amount0: 5_000_000n, amount1: 0n })).toBe(false)
     expect(telling({ liquidity: 0n })).toBe(false)
@@ -250,12 +258,12 @@ describe('the price that a flow tells of its pool', () => {
     expect(telling({ kind: 'decrease' })).toBe(true)
   })
 
-  test('is of the nearest log, of its own transaction before all others, and of its own block only', () => {
+  test('comes from the nearest log, of its own transaction first, and of its own block only', () => {
     // √P = √Pa + amount1 / L: the more amount1, the higher the price.
     const [low, middle, high] = [1_000_000n, 2_000_000n, 3_000_000n].map((amount1, index) =>
       flow('increase', 5, { logIndex: 10 * index, liquidity: 1_000_000n, amount0: 1n, amount1 }),
     ) as [PositionFlow, PositionFlow, PositionFlow]
-    const priceOf = (row: PositionFlow) => poolPriceAt(row, [row], SUBJECT)
+    const computePrice = (row: PositionFlow) => poolPriceAt(row, [row], SUBJECT)
     const collect = (over: Partial<PositionFlow>) => flow('collect', 5, { amount0: 1n, ...over })
     const rows = [low, middle, high]
     for (const [logIndex, near] of [
@@ -265,7 +273,7 @@ describe('the price that a flow tells of its pool', () => {
       [16, high],
       [30, high],
     ] as const) {
-      expect(poolPriceAt(collect({ logIndex }), rows, SUBJECT)).toEqual(priceOf(near))
+      expect(poolPriceAt(collect({ logIndex }), rows, SUBJECT)).toEqual(computePrice(near))
     }
     const other = { ...middle, transactionHash: `0x${'ab'.repeat(32)}` as const }
     for (const mixed of [
@@ -274,18 +282,18 @@ describe('the price that a flow tells of its pool', () => {
       [low, other, high],
       [high, other, low],
     ]) {
-      expect(poolPriceAt(collect({ logIndex: 9 }), mixed, SUBJECT)).toEqual(priceOf(low))
+      expect(poolPriceAt(collect({ logIndex: 9 }), mixed, SUBJECT)).toEqual(computePrice(low))
     }
     expect(poolPriceAt(collect({ logIndex: 11, block: 6 }), rows, SUBJECT)).toBeUndefined()
     const numbers = rows
-      .map((row) => priceOf(row))
+      .map((row) => computePrice(row))
       .map((price) => Number(price?.numerator) / Number(price?.denominator))
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
     for (const [index, root] of [1, 2, 3].entries())
       expect(Math.sqrt(numbers[index] ?? 0)).toBeCloseTo(root + 0.04979, 4)
   })
 
-  test('is told by whichever token has more units', () => {
+  test('follows from the token with more units', () => {
     // 1/√P = 1/√Pb + amount0 / L
     const row = flow('increase', 5, { liquidity: 1_000_000n, amount0: 2_000_000n, amount1: 1_500_000n })
     const { numerator, denominator } = poolPriceAt(row, [row], SUBJECT) ?? { numerator: 0n, denominator: 1n }
@@ -300,12 +308,12 @@ describe('prices of both tokens', () => {
   const { tokens } = SUBJECT
   const pool = toPoolPrice(2n * Q96)
 
-  test('are their own where both have one, whatever the pool says', () => {
+  test('are their own if both have one, at any pool price', () => {
     expect(computePairPrices(tokens, OWN, pool) as unknown).toEqual([...OWN])
     expect(computePairPrices(tokens, OWN, undefined) as unknown).toEqual([...OWN])
   })
 
-  test('are told by the pool and the other token: four raw units for one', () => {
+  test('follow from the pool and the other token: four raw units for one', () => {
     // A raw unit of token0 is worth four of token1: 4 · 3000 / 10^18 dollars, and a million of them are a whole one.
     expect(computePairPrices(tokens, [NO_PRICE, THREE_THOUSAND], pool)).toMatchObject([
       { source: 'pool' },
@@ -315,8 +323,8 @@ describe('prices of both tokens', () => {
     expect(priceIn(computePairPrices(tokens, [DOLLAR, NO_PRICE], pool), 1).usd).toBeCloseTo(1e12 / 4, 3)
   })
 
-  test('are missing if neither has one, or the pool says nothing, naming the token without', () => {
-    const because = 'nobody says it'
+  test('are missing without any own price or without a pool price, naming the token', () => {
+    const because = 'no source has it'
     const [first, second] = tokens.map(({ address }) => ({ token: address, because }))
     expect(computePairPrices(tokens, [NO_PRICE, NO_PRICE], pool) as unknown).toEqual(first)
     for (const none of [undefined, toPoolPrice(0n)]) {

@@ -18,7 +18,7 @@ const TOKENS = [
 ] as const
 const SUBJECT = { tokens: TOKENS, tickLower: -200_000, tickUpper: 200_000 }
 
-/** A life of deposits, withdrawals and collects in turn, each in a block of its own and at prices of its own. */
+/** A history of deposits, withdrawals and collects in turn, each in a block of its own and at prices of its own. */
 function longLife(): { readonly rows: readonly PositionFlow[]; readonly facts: ReadonlyMap<number, BlockFacts> } {
   const random = createRandom(7)
   const facts = new Map<number, BlockFacts>()
@@ -53,7 +53,7 @@ function longLife(): { readonly rows: readonly PositionFlow[]; readonly facts: R
 }
 
 /** How many times others had a turn while something was done. */
-async function turnsOf(work: () => Promise<unknown>): Promise<number> {
+async function countTurns(work: () => Promise<unknown>): Promise<number> {
   let turns = 0
   let isOver = false
   const tick = () => {
@@ -74,22 +74,22 @@ function done<T>(work: Steps<T>): { readonly value: T; readonly steps: number } 
   }
 }
 
-test('a life of 4,800 flows is priced and replayed in turns with other work, once, and extended by its new flows', async () => {
+test('a history of 4,800 flows is priced and replayed cooperatively, once, and extended by its new flows', async () => {
   const { rows, facts } = longLife()
   const { value: life, steps } = done(valueFlowsInSteps(rows, { subject: SUBJECT, facts }))
   expect(steps).toBeGreaterThanOrEqual(FLOWS / 256)
 
   const truth = replay([...toPnlFlows(life, TOKENS)])
   const whole = replayHistory(life, { subject: SUBJECT })
-  expect(await turnsOf(() => whole.ledger())).toBeGreaterThanOrEqual(FLOWS / 16)
+  expect(await countTurns(() => whole.ledger())).toBeGreaterThanOrEqual(FLOWS / 16)
   expect(await whole.ledger()).toEqual(truth)
-  expect(await turnsOf(() => whole.ledger())).toBeLessThanOrEqual(1)
+  expect(await countTurns(() => whole.ledger())).toBeLessThanOrEqual(1)
 
   const first = 4_700
   const before = replayHistory(life.slice(0, first), { subject: SUBJECT })
   await before.ledger()
   const extended = replayHistory(life, { subject: SUBJECT, before })
-  expect(await turnsOf(() => extended.ledger())).toBeLessThanOrEqual(2 + (FLOWS - first) / 16)
+  expect(await countTurns(() => extended.ledger())).toBeLessThanOrEqual(2 + (FLOWS - first) / 16)
   expect(await extended.ledger()).toEqual(truth)
   expect([extended.liquidity, extended.withdrawn]).toEqual([whole.liquidity, whole.withdrawn])
 }, 30_000)

@@ -63,7 +63,7 @@ describe('pnlFigures() of random histories', () => {
     )
   })
 
-  test('does not notice a deposit that is split in two', () => {
+  test('is unchanged by splitting a deposit in two', () => {
     fc.assert(
       fc.property(LIFE, fc.nat(), ({ flows, holding }, seed) => {
         const split = flows.flatMap((flow, index): Flow[] => {
@@ -83,7 +83,7 @@ describe('pnlFigures() of random histories', () => {
     )
   })
 
-  test('does not notice fees that are collected early at the same prices, but calls them realized', () => {
+  test('is unchanged by an early collect at the same prices, except that its fees are realized', () => {
     fc.assert(
       fc.property(LIFE, ({ flows, holding }) => {
         const ledger = replay(flows)
@@ -123,7 +123,7 @@ describe('pnlFigures() of random histories', () => {
     )
   })
 
-  test('does not move with time once a life is over', () => {
+  test('does not change with time once a position is empty', () => {
     fc.assert(
       fc.property(LIFE, ({ flows, holding, isOver }) => {
         fc.pre(isOver && flows.length > 0)

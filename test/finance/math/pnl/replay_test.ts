@@ -21,7 +21,7 @@ test('a profit of the smallest capital in whole dollars has its percentage', () 
   expect(pnlFigures(replay([DEPOSIT]), doubled)).toMatchObject({ pnlE6: 1_000_000n, pnlRatio: rational(1n, 1n) })
 })
 
-test('no time counts in which nothing is in the position, and what waits to be collected belongs to the twin too', () => {
+test('time without tokens in the position does not count, and the twin includes pending principal', () => {
   const all: Flow = { ...HALF, liquidity: 2n }
   const paid: Flow = { kind: 'collect', timeSec: 105n, amounts: [1n, 0n], prices: [ONE, ONE] }
   const closed = replay([DEPOSIT, all, paid])

@@ -21,7 +21,7 @@ const add = (a: Fraction, b: Fraction): Fraction =>
 const sub = (a: Fraction, b: Fraction): Fraction => add(a, [-b[0], b[1]])
 const mul = (a: Fraction, b: Fraction): Fraction => [a[0] * b[0], a[1] * b[1]]
 const div = (a: Fraction, b: Fraction): Fraction => [a[0] * b[1], a[1] * b[0]]
-const sumOf = (values: readonly Fraction[]): Fraction => values.reduce(add, NONE)
+const sumFractions = (values: readonly Fraction[]): Fraction => values.reduce(add, NONE)
 
 /**
  * Profit and loss deposit by deposit, where the program keeps one ledger: every deposit is a lot of its own, and
@@ -40,7 +40,7 @@ export function secondOpinion(flows: readonly Flow[], holding: Valuation) {
     worth([amount0, 1n], [amount1, 1n], prices)
   const share = (lot: Lot, part: Fraction, prices: Valuation['prices']) =>
     worth(mul([lot.amount0, 1n], part), mul([lot.amount1, 1n], part), prices)
-  const costLeft = () => sumOf(lots.map((lot) => mul(lot.cost, add(lot.pooled, lot.waiting))))
+  const costLeft = () => sumFractions(lots.map((lot) => mul(lot.cost, add(lot.pooled, lot.waiting))))
   const pass = (timeSec: bigint) => {
     const cost = costLeft()
     if (cost[0] > 0n) {
@@ -94,9 +94,9 @@ export function secondOpinion(flows: readonly Flow[], holding: Valuation) {
 
   const feesLeft = whole(...holding.fees, prices)
   const inside = whole(holding.principal[0] + waiting0, holding.principal[1] + waiting1, prices)
-  const hodl = sumOf(lots.map((lot) => share(lot, ALL, prices)))
-  const twinAll = add(twin, sumOf(lots.map((lot) => share(lot, add(lot.pooled, lot.waiting), prices))))
-  const received = sumOf([principal, fees, inside, feesLeft])
+  const hodl = sumFractions(lots.map((lot) => share(lot, ALL, prices)))
+  const twinAll = add(twin, sumFractions(lots.map((lot) => share(lot, add(lot.pooled, lot.waiting), prices))))
+  const received = sumFractions([principal, fees, inside, feesLeft])
   const pnl = sub(received, invested)
   const net = sub(received, twinAll)
   const pure = sub(net, add(fees, feesLeft))

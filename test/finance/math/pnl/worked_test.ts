@@ -100,14 +100,14 @@ function sum(a: Pair<bigint>, b: Pair<bigint>): Pair<bigint> {
   return [a[0] + b[0], a[1] + b[1]]
 }
 
-function figuresOf({ flows, holding }: History): PnlFigures {
+function computeFigures({ flows, holding }: History): PnlFigures {
   return pnlFigures(replay(flows), holding)
 }
 
 describe('pnlFigures()', () => {
   test.each(Object.keys(HISTORIES) as (keyof typeof worked)[])('gives the worked numbers of %s', (name) => {
     const { _aux: _, is_closed: __, ...expected } = worked[name]
-    expect(shown(figuresOf(HISTORIES[name]))).toEqual(expected)
+    expect(shown(computeFigures(HISTORIES[name]))).toEqual(expected)
   })
 
   test('of a withdrawal that paid nothing ends with nothing unrealized', () => {
@@ -117,13 +117,13 @@ describe('pnlFigures()', () => {
       { kind: 'decrease', timeSec: 9n, liquidity: 3n, amounts: NOTHING },
     ]
     const holding: Valuation = { timeSec: 9n, prices: priced(1n, 5_000n), principal: NOTHING, fees: NOTHING }
-    expect(shown(figuresOf({ flows, holding }))).toMatchObject({
+    expect(shown(computeFigures({ flows, holding }))).toMatchObject({
       pnl_usd_value: '-5.000000',
       realized_usd_value: '-5.000000',
       unrealized_usd_value: '0.000000',
     })
     const collect: Flow = { kind: 'collect', timeSec: 12n, amounts: NOTHING, prices: priced(1n, 5_000n) }
-    expect(shown(figuresOf({ flows: [...flows, collect], holding: { ...holding, timeSec: 12n } }))).toMatchObject({
+    expect(shown(computeFigures({ flows: [...flows, collect], holding: { ...holding, timeSec: 12n } }))).toMatchObject({
       pnl_usd_value: '-5.000000',
       realized_usd_value: '-5.000000',
       unrealized_usd_value: '0.000000',

@@ -17,7 +17,7 @@ const ABI = parseAbi([
 const AAVE = '@aave/core-v3/artifacts/contracts'
 const ZERO: Address = '0x0000000000000000000000000000000000000000'
 
-/** An oracle of Aave: what it is asked about, and what it counts in. */
+/** An Aave oracle: its sources and its base currency. */
 export interface OracleTerms {
   readonly assets: readonly Address[]
   readonly sources: readonly Address[]

@@ -14,9 +14,9 @@ import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const never = new AbortController().signal
 const TOKEN = getAddress(toWalletAddress('priced token'))
-/** Taken for a dollar: no feed of it says so. */
+/** Counts as a dollar, without a feed. */
 const STABLE = getAddress(toWalletAddress('stable token'))
-/** What the feed answered at the block that is asked for. */
+/** The feed's answer at the requested block. */
 const UNITS = 1_002n
 
 let feeds: Feeds
@@ -68,7 +68,7 @@ afterAll(async () => {
   await database?.close()
 })
 
-/** A reader over so many endpoints, in a memory of its own. */
+/** Creates a reader over a number of endpoints, with its own cache. */
 function readerOver(endpoints: 1 | 2) {
   const urls = rpcs.slice(0, endpoints).map(({ url }) => url)
   const chain = feedsChain(urls, { usdFeeds, stablecoins: [STABLE] })
@@ -77,11 +77,11 @@ function readerOver(endpoints: 1 | 2) {
   return { client, history: createPriceReader({ db: database.db, clock }) }
 }
 
-/** Final prices over so many endpoints. */
+/** Reads final prices over a number of endpoints. */
 function pricesOver(endpoints: 1 | 2, { client, history } = readerOver(endpoints)) {
   return (tokens: readonly Address[], blocks: readonly PriceBlock[], isFinal = true) => {
     const wanted = blocks.flatMap((at) => tokens.map((token) => ({ token, block: at, isFinal })))
-    return history.pricesAt(client, { asker: { kind: 'chain' }, wanted }, never)
+    return history.pricesAt(client, { source: { kind: 'chain' }, requests: wanted }, never)
   }
 }
 
@@ -118,26 +118,26 @@ function tenfold({ method }: SeenRequest) {
   return method === 'eth_call' ? ({ kind: 'change', change } as const) : undefined
 }
 
-/** As if one endpoint alone had given this, at some time before. */
+/** Stores a price as if it came from a single endpoint earlier. */
 async function keptOfOne(units: bigint, evidence: 'state' | 'round'): Promise<void> {
   await over(1)()
   await database.db.run('update price_at set units = $1, evidence = $2, witnesses = 1', [String(units), evidence])
 }
 
-test('what is not final is not kept', async () => {
+test('prices at blocks that are not final are not stored', async () => {
   expect(await over(2)(false)).toBe(UNITS)
   expect(await stored()).toEqual([])
   expect(await over(2)()).toBe(UNITS)
   expect(await stored()).toEqual(['1002 state 2'])
 })
 
-test('a price that is not kept cannot be had while the chain is silent: no reason is made up', async () => {
+test('without a stored price, an unreachable chain is an error, not a missing price', async () => {
   for (const rpc of rpcs) rpc.rule(dead)
   await expect(over(2)()).rejects.toBeInstanceOf(UnavailableError)
   expect(await stored()).toEqual([])
 })
 
-test('a price that one endpoint gave serves while the chain is silent, which is not asked again for ten minutes', async () => {
+test('a price from a single endpoint is used while the chain is unreachable, without a retry for ten minutes', async () => {
   await keptOfOne(UNITS, 'state')
   for (const rpc of rpcs) rpc.rule(dead)
   const ask = over(2)
@@ -153,7 +153,7 @@ test('a price that one endpoint gave serves while the chain is silent, which is 
   expect(await stored()).toEqual(['1002 state 2'])
 })
 
-test('endpoints that contradict each other do not let such a price serve', async () => {
+test('a price from a single endpoint is not used while endpoints contradict each other', async () => {
   await keptOfOne(UNITS, 'state')
   rpcs[0].rule(tenfold)
   await expect(over(2)()).rejects.toBeInstanceOf(DisputeError)
@@ -170,20 +170,20 @@ test.each([
   async (_, evidence, __, rule, replaced) => {
     await keptOfOne(7n, evidence)
     for (const rpc of rpcs) rpc.rule(rule)
-    // Rounds say nothing against what was the state: a later block may have had the same second.
+    // Rounds never refute a price from state: a later block may have had the same second.
     expect(await over(2)()).toBe(replaced === undefined ? 7n : UNITS)
     expect(await stored()).toEqual([replaced ?? '7 state 1'])
   },
 )
 
-test('two endpoints that have no price there take away the one that one gave', async () => {
+test('two endpoints without a price delete a price from a single endpoint', async () => {
   await keptOfOne(UNITS, 'state')
   await database.db.run('update price_at set block = $1', [String(stale.number)])
   expect(await over(2)(true, stale)).toBe('its price feed is stale')
   expect(await stored()).toEqual([])
 })
 
-test('one endpoint that has no price there does not', async () => {
+test('one endpoint without a price does not delete a price from a single endpoint', async () => {
   rpcs[1].rule(dead)
   await keptOfOne(UNITS, 'state')
   await database.db.run('update price_at set block = $1', [String(stale.number)])
@@ -191,7 +191,7 @@ test('one endpoint that has no price there does not', async () => {
   expect(await stored()).toEqual(['1002 state 1'])
 })
 
-test('nor do endpoints that can tell nothing about it any more', async () => {
+test('endpoints without state and rounds do not delete a price from a single endpoint', async () => {
   await keptOfOne(UNITS, 'state')
   await database.db.run('update price_at set block = $1', [String(early.number)])
   for (const rpc of rpcs) rpc.rule(pruned)
@@ -199,7 +199,7 @@ test('nor do endpoints that can tell nothing about it any more', async () => {
   expect(await stored()).toEqual(['1002 state 1'])
 })
 
-test('one endpoint that says the same again changes nothing, and the same number at another scale is not the same', async () => {
+test('one endpoint that repeats a price changes nothing, and the same units at another scale are another price', async () => {
   rpcs[1].rule(dead)
   await keptOfOne(UNITS, 'state')
   expect(await over(2)()).toBe(UNITS)
@@ -208,17 +208,17 @@ test('one endpoint that says the same again changes nothing, and the same number
   await expect(over(2)()).rejects.toBeInstanceOf(DisputeError)
 })
 
-test('one endpoint that says something else decides nothing, whatever it was that one gave before', async () => {
+test('one endpoint with another price decides nothing, whatever the earlier evidence', async () => {
   rpcs[1].rule(dead)
   for (const evidence of ['state', 'round'] as const) {
     await database.db.run('delete from price_at', [])
     await keptOfOne(7n, evidence)
-    await expect(over(2)()).rejects.toThrow(/one endpoint gave another one before \(second witness\)$/)
+    await expect(over(2)()).rejects.toThrow(/an endpoint returned another one before \(second witness\)$/)
     expect(await stored()).toEqual([`7 ${evidence} 1`])
   }
 })
 
-test('of blocks that one endpoint alone gave, 24 are read again at a time', async () => {
+test('at most 24 blocks with prices from a single endpoint are read again per request', async () => {
   await pricesOver(1)([TOKEN], later)
   const ask = pricesOver(2)
   await ask([TOKEN], later)
@@ -228,11 +228,11 @@ test('of blocks that one endpoint alone gave, 24 are read again at a time', asyn
   expect(await agreed()).toBe(25)
 })
 
-test('an endpoint that vouches for one price of a block, and is silent about another, is left alone for ten minutes', async () => {
+test('an endpoint that confirms one price of a block but not another is not read again for ten minutes', async () => {
   rpcs[1].rule(pruned)
   const ask = pricesOver(2)
   await ask([TOKEN, STABLE], [block])
-  // Its rounds vouch for the price of the feed.
+  // Its rounds confirm the price of the feed.
   expect((await stored()).toSorted()).toEqual(['1 state 1', '1002 state 2'])
   const requests = () => rpcs[0].seen.length + rpcs[1].seen.length
   const before = requests()
@@ -240,14 +240,14 @@ test('an endpoint that vouches for one price of a block, and is silent about ano
   expect(requests()).toBe(before)
 })
 
-/** Has prices of these blocks read before anybody wants them. */
+/** Prefetches prices of these blocks. */
 async function ahead({ client, history }: ReturnType<typeof readerOver>, at: readonly PriceBlock[]): Promise<void> {
-  const prices = history.ahead(client, { asker: { kind: 'chain' }, tokens: [TOKEN, STABLE] })
+  const prices = history.createPrefetcher(client, { source: { kind: 'chain' }, tokens: [TOKEN, STABLE] })
   for (const each of at) prices.start(each, never)
   await prices.finish(never)
 }
 
-test('prices that are read ahead are those that would be read, and neither they nor their lack is read again', async () => {
+test('prefetched prices equal those of a normal read, and neither prices nor missing ones are read again', async () => {
   const at = [block, stale, ...later.slice(0, 9)]
   for (const [endpoints, rules] of [
     [1, [() => undefined]],
@@ -268,7 +268,7 @@ test('prices that are read ahead are those that would be read, and neither they 
   }
 })
 
-test('what cannot be read ahead, or is contradicted, is not kept and left to whoever wants it', async () => {
+test('a prefetch that fails or is contradicted stores nothing, and the later request reports it', async () => {
   for (const rpc of rpcs) rpc.rule(dead)
   const silent = readerOver(2)
   await ahead(silent, [block])
@@ -281,7 +281,7 @@ test('what cannot be read ahead, or is contradicted, is not kept and left to who
   await expect(pricesOver(2, lying)([TOKEN], [block])).rejects.toBeInstanceOf(DisputeError)
 })
 
-test('prices that are read ahead at many blocks are compared with the rounds of their feeds in one request', async () => {
+test('prefetched prices at many blocks are compared with the rounds of their feeds in one request', async () => {
   const reader = readerOver(1)
   await reader.client.read(async () => {}, { signal: never })
   for (const rpc of rpcs) rpc.reset()

@@ -142,19 +142,19 @@ async function pricesAt(
   moment: { readonly number: bigint; readonly timestampSec: bigint },
   tokens: readonly Address[],
 ) {
-  const asked = { asker: { kind: 'chain' }, tokens: tokens.map((token) => getAddress(token)), block: moment } as const
+  const asked = { source: { kind: 'chain' }, tokens: tokens.map((token) => getAddress(token)), block: moment } as const
   const outcomes = await readPricesAt(client, { ...asked, clock: systemClock }, never)
   return tokens.map((token) => outcomes.get(getAddress(token)))
 }
 
-function answersOf(outcomes: readonly (HistoricalPriceOutcome | undefined)[]): unknown[] {
+function toAnswers(outcomes: readonly (HistoricalPriceOutcome | undefined)[]): unknown[] {
   return outcomes.map((each) => (each?.kind === 'price' ? [each.price.units, each.evidence] : each?.because))
 }
 
-test('with archive state, the price is what the feeds themselves answered at that block', async () => {
+test('with archive state, the price is the feed’s answer at that block', async () => {
   expect(moments.length).toBeGreaterThan(13)
   for (const moment of moments) {
-    expect(answersOf(await pricesAt(moment, [TOKEN, PLAIN]))).toEqual(moment.answers.map((answer) => [answer, 'state']))
+    expect(toAnswers(await pricesAt(moment, [TOKEN, PLAIN]))).toEqual(moment.answers.map((answer) => [answer, 'state']))
   }
 })
 
@@ -163,7 +163,7 @@ test('without it, the rounds of both phases give the same prices, in few request
   for (const moment of moments) {
     faulty.reset()
     const outcomes = await pricesAt(moment, [TOKEN, PLAIN])
-    expect(answersOf(outcomes)).toEqual(moment.answers.map((answer) => [answer, 'round']))
+    expect(toAnswers(outcomes)).toEqual(moment.answers.map((answer) => [answer, 'round']))
     expect(faulty.seen.length).toBeLessThan(20)
   }
 })

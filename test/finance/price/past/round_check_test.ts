@@ -56,7 +56,7 @@ afterAll(async () => {
   await feeds?.stop()
 })
 
-/** What the feed said at a block, by these endpoints. */
+/** The feed's answer at a block, by these endpoints. */
 async function ask(block: PriceBlock, { feed = phased, rpcs = [first] }: { feed?: Address; rpcs?: FaultyRpc[] } = {}) {
   const prices = { usdFeeds: { [TOKEN]: { feed, heartbeatSec: 10 * HOUR_SEC } }, stablecoins: [] }
   const chain = feedsChain(
@@ -65,19 +65,19 @@ async function ask(block: PriceBlock, { feed = phased, rpcs = [first] }: { feed?
   )
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   clients.push(client)
-  const asked = { asker: { kind: 'chain' }, tokens: [TOKEN], block, clock: systemClock } as const
+  const asked = { source: { kind: 'chain' }, tokens: [TOKEN], block, clock: systemClock } as const
   const outcome = (await readPricesAt(client, asked, never)).get(TOKEN)
   return outcome?.kind === 'price' ? [outcome.price.units, outcome.witnesses] : [outcome?.because, outcome?.witnesses]
 }
 
-const wordOf = (value: bigint) => value.toString(16).padStart(64, '0')
+const toWord = (value: bigint) => value.toString(16).padStart(64, '0')
 
 /** Changes words of every answer of calls at one block. */
 function says(block: PriceBlock, changes: readonly (readonly [bigint, bigint])[]) {
   return ({ method, params }: SeenRequest): Fault | undefined => {
     if (method !== 'eth_call' || params[1] !== toHex(block.number)) return undefined
     const change = (result: unknown) =>
-      changes.reduce((text, [from, to]) => text.replaceAll(wordOf(from), wordOf(to)), String(result))
+      changes.reduce((text, [from, to]) => text.replaceAll(toWord(from), toWord(to)), String(result))
     return { kind: 'change', change }
   }
 }
@@ -90,7 +90,7 @@ const lacks =
       ? { kind: 'error', error: { code: -32000, message: 'missing trie node 0xabc (path )' } }
       : undefined
 
-const idOf = (phase: bigint, number: bigint) => (phase << 64n) | number
+const toRoundId = (phase: bigint, number: bigint) => (phase << 64n) | number
 const at = (index: number) => blocks[index] as PriceBlock
 
 /** Round 1003 is the fourth of phase 1, 1006 the second of phase 2. */
@@ -101,23 +101,23 @@ const LIES = [
     2,
     [
       [1_003n, 1_002n],
-      [idOf(1n, 4n), idOf(1n, 3n)],
+      [toRoundId(1n, 4n), toRoundId(1n, 3n)],
     ],
   ],
-  ['a round that is to come', 2, [[idOf(1n, 4n), idOf(1n, 5n)]]],
-  ['a round of another phase', 5, [[idOf(2n, 2n), idOf(1n, 2n)]]],
-  ['a round that never was', 5, [[idOf(2n, 2n), idOf(2n, 99n)]]],
+  ['a round that is to come', 2, [[toRoundId(1n, 4n), toRoundId(1n, 5n)]]],
+  ['a round of another phase', 5, [[toRoundId(2n, 2n), toRoundId(1n, 2n)]]],
+  ['a round that never was', 5, [[toRoundId(2n, 2n), toRoundId(2n, 99n)]]],
   [
     'a phase that never was',
     5,
     [
-      [idOf(2n, 2n), idOf(7n, 2n)],
+      [toRoundId(2n, 2n), toRoundId(7n, 2n)],
       [1_006n, 5n],
     ],
   ],
 ] as const
 
-describe('a round that one endpoint alone gives', () => {
+describe('a round from a single endpoint', () => {
   test.each(LIES)('is refused if it is %s', async (_, index, changes) => {
     const block = at(index)
     first.rule(says(block, changes))
@@ -127,7 +127,7 @@ describe('a round that one endpoint alone gives', () => {
       ),
     )
     await expect(ask(block)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', message: refused })
-    // Nor if the other endpoint does not keep that state: it knows the rounds.
+    // Also refused if the other endpoint does not have that state: it has the rounds.
     second.rule(lacks(block))
     await expect(ask(block, { rpcs: [first, second] })).rejects.toMatchObject({ message: refused })
   })
@@ -147,14 +147,14 @@ describe('a round that one endpoint alone gives', () => {
     const block = later[2] as PriceBlock
     const before = [
       [1_003n, 1_002n],
-      [idOf(1n, 4n), idOf(1n, 3n)],
+      [toRoundId(1n, 4n), toRoundId(1n, 3n)],
       [at(2).timestampSec, at(1).timestampSec],
     ] as const
     first.rule(says(block, before))
     await expect(ask(block)).rejects.toThrow('(second witness)')
   })
 
-  test('is witnessed by another endpoint that only knows the rounds, and is one’s word without', async () => {
+  test('is confirmed by another endpoint that has only the rounds, and has one witness without it', async () => {
     for (const [index, block] of blocks.entries()) {
       second.rule(lacks(block))
       expect(await ask(block, { rpcs: [first, second] })).toEqual([1_001n + BigInt(index), 2])
@@ -173,7 +173,7 @@ describe('a round that one endpoint alone gives', () => {
     expect(await ask(block, { feed: plain, rpcs: [first, second] })).toEqual([1_006n, 1])
   })
 
-  test('is one’s word if nobody can be asked for rounds now', async () => {
+  test('has one witness if no endpoint can read rounds now', async () => {
     const block = at(3)
     const silent = ({ method, params }: SeenRequest): Fault | undefined =>
       method === 'eth_getBlockByNumber' && params[0] === 'latest' ? { kind: 'http', status: 500, body: '' } : undefined
@@ -182,9 +182,9 @@ describe('a round that one endpoint alone gives', () => {
   })
 })
 
-describe('two endpoints that keep the state', () => {
-  // One that answers a second after the other, as on a busy machine, is rightly not waited for.
-  test('agree without a further request, or are both refused', { retry: 3 }, async () => {
+describe('two endpoints with the state', () => {
+  // An endpoint that answers a second after the other, as on a busy machine, is not waited for.
+  test('agree without another request, or are both refused', { retry: 3 }, async () => {
     const block = at(4)
     for (const rpc of [first, second]) {
       rpc.rule(() => undefined)
@@ -202,7 +202,7 @@ describe('two endpoints that keep the state', () => {
     }
   })
 
-  test('and differ are told apart by a third one', async () => {
+  test('that differ are decided by a third one', async () => {
     const block = at(4)
     const third = await startFaultyRpc(feeds.rpcUrl)
     try {
@@ -217,20 +217,20 @@ describe('two endpoints that keep the state', () => {
     }
   })
 
-  test('are not believed if the block has another time than its logs said', async () => {
+  test('are rejected if the block’s time differs from that of its logs', async () => {
     const block = at(4)
     const wrong = { ...block, timestampSec: block.timestampSec + 1n }
     await expect(ask(wrong, { rpcs: [first, second] })).rejects.toThrow('(block time)')
   })
 
-  test('that find the same among rounds, because neither keeps the state, are two', async () => {
+  test('that agree by rounds, because neither has the state, are two witnesses', async () => {
     const block = at(1)
     for (const rpc of [first, second]) rpc.rule(lacks(block))
     expect(await ask(block, { rpcs: [first, second] })).toEqual([1_002n, 2])
     const rounds = (request: SeenRequest): Fault | undefined => {
       const lost = lacks(block)(request)
       if (lost !== undefined || request.method !== 'eth_call') return lost
-      return { kind: 'change', change: (result) => String(result).replaceAll(wordOf(1_002n), wordOf(3n)) }
+      return { kind: 'change', change: (result) => String(result).replaceAll(toWord(1_002n), toWord(3n)) }
     }
     first.rule(rounds)
     await expect(ask(block, { rpcs: [first, second] })).rejects.toThrow('(second witness)')

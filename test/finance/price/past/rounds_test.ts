@@ -20,7 +20,7 @@ const roundWords = (id: bigint, updatedAtSec: bigint) => words(id, id & 0xffffn,
  * A feed of phases, the oldest first, each the seconds of its rounds; 0 is a round that never finished. The aggregator of
  * a phase may be a feed with phases itself: then it gives its last round by its own phase.
  */
-function feedOf(phases: readonly (readonly bigint[])[], { ownPhase = 0n }: { readonly ownPhase?: bigint } = {}) {
+function createFeed(phases: readonly (readonly bigint[])[], { ownPhase = 0n }: { readonly ownPhase?: bigint } = {}) {
   const requests: number[] = []
   const roundAt = (id: bigint) => {
     const updatedAtSec = phases[Number(id >> 64n) - 1]?.[Number(BigInt.asUintN(64, id)) - 1]
@@ -43,11 +43,11 @@ function feedOf(phases: readonly (readonly bigint[])[], { ownPhase = 0n }: { rea
   return { at, requests }
 }
 
-describe('the round of a moment', () => {
-  test('is the same whether it is searched or looked up, in phases of any length', async () => {
+describe('readRoundAt()', () => {
+  test('returns the last round at or before the moment, in phases of any length', async () => {
     for (const length of [1, 2, 29, 30, 31, 32, 900, 30_000]) {
       const older = Array.from({ length }, (_, index) => BigInt(10 * (index + 1)))
-      const { at, requests } = feedOf([older, [10_000_000n]])
+      const { at, requests } = createFeed([older, [10_000_000n]])
       const seconds = length < 40 ? older : [10n, 20n, 4_440n, BigInt(10 * length - 10), BigInt(10 * length)]
       for (const second of seconds.filter((each) => each <= 10 * length)) {
         requests.length = 0
@@ -60,30 +60,30 @@ describe('the round of a moment', () => {
     }
   })
 
-  test('may be the first second there is', async () => {
-    const { at, requests } = feedOf([[1n]])
+  test('accepts the first second', async () => {
+    const { at, requests } = createFeed([[1n]])
     expect(await at(1n)).toBe(1n)
     expect(requests).toEqual([2])
   })
 
-  test('is found if an older phase’s aggregator numbers its rounds with phases of its own', async () => {
+  test('finds the round if an older phase’s aggregator numbers its rounds with phases of its own', async () => {
     const phases = [[10n, 20n], [30n]]
-    expect(await feedOf(phases, { ownPhase: 1n }).at(29n)).toBe(20n)
+    expect(await createFeed(phases, { ownPhase: 1n }).at(29n)).toBe(20n)
   })
 
-  test('is asked for once where rounds never finished', async () => {
-    const { at, requests } = feedOf([[10n, 0n, 0n, 20n, 30n]])
+  test('reads a number once where rounds never finished', async () => {
+    const { at, requests } = createFeed([[10n, 0n, 0n, 20n, 30n]])
     expect(await at(19n)).toBe(10n)
     expect(requests).toEqual([2, 5])
   })
 
-  test('is searched in twelve phases and no further', async () => {
+  test('searches at most twelve phases', async () => {
     const young = Array.from({ length: 11 }, (_, index) => [BigInt(1_000 + index)])
-    expect(await feedOf([[5n], ...young]).at(9n)).toBe(5n)
-    expect(await feedOf([[5n], [999n], ...young]).at(9n)).toBeUndefined()
+    expect(await createFeed([[5n], ...young]).at(9n)).toBe(5n)
+    expect(await createFeed([[5n], [999n], ...young]).at(9n)).toBeUndefined()
   })
 
-  test('of an aggregator without an end is left after twelve requests', async () => {
+  test('stops after twelve requests at an aggregator without an end', async () => {
     let requests = 0
     const ask: CallContracts = async (questions) => {
       requests++
@@ -101,7 +101,7 @@ describe('the round of a moment', () => {
   })
 })
 
-test('decimals that no uint8 holds are no answer, as for whoever asks on the chain', () => {
+test('decodeLatestRound() rejects decimals above a uint8, like contracts on the chain', () => {
   const round = roundWords(3n, 900n)
   expect(decodeLatestRound(round, words(255n))).toMatchObject({ decimals: 255 })
   for (const odd of [256n, (1n << 32n) | 8n]) expect(decodeLatestRound(round, words(odd))).toBeUndefined()

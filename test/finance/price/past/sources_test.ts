@@ -39,7 +39,7 @@ interface Asked {
   readonly isShallow?: boolean
 }
 
-/** What each token costs, or why nobody says, in the order of the tokens. */
+/** Prices of tokens, or why they are missing, in the order of the tokens. */
 async function ask({ asker = { kind: 'chain' }, tokens, block, prices = {}, isShallow = false }: Asked) {
   const newest = (await feeds.moment()).number
   faulty.rule(({ method, params: [, at] }) => {
@@ -51,7 +51,7 @@ async function ask({ asker = { kind: 'chain' }, tokens, block, prices = {}, isSh
   const chain = feedsChain([faulty.url], { usdFeeds: {}, stablecoins: [], ...prices })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   try {
-    const found = await readPricesAt(client, { asker, tokens, block, clock: systemClock }, never)
+    const found = await readPricesAt(client, { source: asker, tokens, block, clock: systemClock }, never)
     return tokens.map((token) => {
       const outcome = found.get(token)
       return outcome?.kind === 'price'
@@ -64,17 +64,17 @@ async function ask({ asker = { kind: 'chain' }, tokens, block, prices = {}, isSh
 }
 
 /** Feeds that answer these at once, as oracles ask them. */
-async function feedsOf(...answers: readonly bigint[]): Promise<Address[]> {
+async function deployFeeds(...answers: readonly bigint[]): Promise<Address[]> {
   const aggregators = await feeds.aggregators(answers.length)
   for (const [index, aggregator] of aggregators.entries()) await feeds.transmit(aggregator, answers[index] ?? 0n)
   return await Promise.all(aggregators.map((aggregator) => feeds.phased(aggregator)))
 }
 
 describe("a market's oracle", () => {
-  test('is the one that the market had then, asked about each asset in turn, in its own unit', async () => {
+  test('is the one that the market had then, called for each asset in turn, in its own unit', async () => {
     const provider = await feeds.provider()
     const without = await feeds.moment()
-    const sources = await feedsOf(1_000n, 77n)
+    const sources = await deployFeeds(1_000n, 77n)
     const first = await feeds.oracle({ assets: [A, B], sources })
     const second = await feeds.oracle({ assets: [A, B], sources: sources.toReversed(), unit: 10n ** 18n })
     await feeds.setOracle(provider, first)
@@ -92,9 +92,9 @@ describe("a market's oracle", () => {
     }
   })
 
-  test('that counts in something else, or in odd units, prices nothing; a price of 0 is none', async () => {
+  test('with another base currency or an odd unit prices nothing; a price of 0 is missing', async () => {
     const provider = await feeds.provider()
-    const sources = await feedsOf(5n, 0n)
+    const sources = await deployFeeds(5n, 0n)
     const oracles = [
       await feeds.oracle({ assets: [A, B], sources, base: C }),
       await feeds.oracle({ assets: [A, B], sources, unit: 3n }),
@@ -113,12 +113,12 @@ describe("a market's oracle", () => {
   })
 })
 
-test('feeds, the oracle and stablecoins are asked in the order of the tokens, whatever stands between them', async () => {
+test('feeds, the oracle and stablecoins are read in the order of the tokens', async () => {
   const [plain, nothing] = await feeds.aggregators(2, 18)
   if (plain === undefined || nothing === undefined) throw new Error('There are no feeds')
   await feeds.transmit(plain, 400n)
   await feeds.transmit(nothing, 0n)
-  const [source, zero] = await feedsOf(31n, 0n)
+  const [source, zero] = await deployFeeds(31n, 0n)
   if (source === undefined || zero === undefined) throw new Error('There are no sources')
   const [asked, empty, coin, bare] = ['asked', 'priced at 0', 'coin', 'bare'].map((name) =>
     getAddress(toWalletAddress(name)),
@@ -145,7 +145,7 @@ test('feeds, the oracle and stablecoins are asked in the order of the tokens, wh
   }
 })
 
-test('a stablecoin with a source that says nothing of so old a time is not its dollar', async () => {
+test('a stablecoin whose source has no answer for that time does not count as a dollar', async () => {
   const [aggregator] = (await feeds.aggregators(1)) as [Address]
   const before = await feeds.moment()
   await feeds.pass(HOUR_SEC)
@@ -171,7 +171,7 @@ test('a stablecoin with a source that says nothing of so old a time is not its d
 
 describe('the rounds that a feed keeps', () => {
   /** A feed whose rounds are these hours from now on, each with its number as its answer; the block of each. */
-  async function phaseOf(aggregator: Address, answers: readonly bigint[]): Promise<PriceBlock[]> {
+  async function addPhase(aggregator: Address, answers: readonly bigint[]): Promise<PriceBlock[]> {
     const blocks: PriceBlock[] = []
     for (const answer of answers) {
       await feeds.pass(HOUR_SEC - 60)
@@ -188,9 +188,9 @@ describe('the rounds that a feed keeps', () => {
     return (await ask({ tokens: [A], block, prices, isShallow: true }))[0]
   }
 
-  test('the newest one counts from its own second on, the one before it up to then', async () => {
+  test('the newest one counts from its own second on, the previous one until then', async () => {
     const [aggregator] = (await feeds.aggregators(1)) as [Address]
-    const blocks = await phaseOf(aggregator, [11n, 12n, 13n])
+    const blocks = await addPhase(aggregator, [11n, 12n, 13n])
     const feed = await feeds.phased(aggregator)
     const [, before, newest] = blocks as [PriceBlock, PriceBlock, PriceBlock]
     for (const each of [aggregator, feed]) {
@@ -202,9 +202,9 @@ describe('the rounds that a feed keeps', () => {
     }
   })
 
-  test('one that never finished is no price, be it the newest, the first or any between', async () => {
+  test('a round that never finished is no price, whether newest, first or in between', async () => {
     const [aggregator] = (await feeds.aggregators(1)) as [Address]
-    const blocks = await phaseOf(aggregator, [21n, 22n, 23n, 24n, 25n])
+    const blocks = await addPhase(aggregator, [21n, 22n, 23n, 24n, 25n])
     const feed = await feeds.phased(aggregator)
     for (const round of [1n, 3n, 5n]) await feeds.unfinish(aggregator, round)
     // A block in which the storage is as it is now.
@@ -215,13 +215,13 @@ describe('the rounds that a feed keeps', () => {
     expect(found).toEqual([none, ...[22n, 22n, 24n, 24n].map((units) => [units, 8, 'feed'])])
   })
 
-  test('a phase that never had a round is passed over; one whose aggregator is gone hides those before it', async () => {
+  test('a phase without rounds is skipped; a phase without its aggregator hides earlier phases', async () => {
     const [first, empty, last] = (await feeds.aggregators(3)) as [Address, Address, Address]
-    const [old] = (await phaseOf(first, [31n])) as [PriceBlock]
+    const [old] = (await addPhase(first, [31n])) as [PriceBlock]
     const feed = await feeds.phased(first)
     await feeds.confirm(feed, empty)
     await feeds.confirm(feed, last)
-    const [young] = (await phaseOf(last, [33n])) as [PriceBlock]
+    const [young] = (await addPhase(last, [33n])) as [PriceBlock]
     expect(await at(feed, old)).toEqual([31n, 8, 'feed'])
     expect(await at(feed, young, -1n)).toEqual([31n, 8, 'feed'])
     expect(await at(feed, young)).toEqual([33n, 8, 'feed'])
@@ -232,7 +232,7 @@ describe('the rounds that a feed keeps', () => {
 
   test('an answer of 0 or below is no price', async () => {
     const [aggregator] = (await feeds.aggregators(1)) as [Address]
-    const [zero, below, least] = (await phaseOf(aggregator, [0n, -5n, 1n])) as [PriceBlock, PriceBlock, PriceBlock]
+    const [zero, below, least] = (await addPhase(aggregator, [0n, -5n, 1n])) as [PriceBlock, PriceBlock, PriceBlock]
     const none = 'its price feed answers nothing above zero'
     expect(await at(aggregator, zero)).toBe(none)
     expect(await at(aggregator, below)).toBe(none)

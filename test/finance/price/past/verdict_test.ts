@@ -15,7 +15,7 @@ const claim = (id: bigint, updatedAtSec: bigint) => ({
 const newest = round(PHASE | 9n, 70n, 5_000n)
 const digits = words(8n)
 
-test('the round before the one of the time is none, one that follows in the same second or never finished is no harm', () => {
+test('a claim of the previous round contradicts; a next round in the same second or unfinished does not', () => {
   const same = round(PHASE | 3n, 7n, 900n)
   const verdictWith = (next: Hex | undefined) => classifyRound(claim(3n, 900n), [newest, digits, same, next])
   expect(verdictWith(round(PHASE | 4n, 8n, 999n))).toBe('contradicts')
@@ -25,12 +25,12 @@ test('the round before the one of the time is none, one that follows in the same
   expect(verdictWith(undefined)).toBe('agrees')
 })
 
-test('the newest round of a feed speaks for itself, and nothing follows it', () => {
+test('the newest round of a feed needs no next round', () => {
   const now = [round(PHASE | 3n, 7n, 900n), digits, undefined, round(PHASE | 4n, 8n, 950n)]
   expect(classifyRound(claim(3n, 900n), now)).toBe('agrees')
   expect(classifyRound(claim(3n, 901n), now)).toBe('contradicts')
 })
 
-test('a feed that does not answer now says nothing', () => {
+test('a feed that does not answer now is silent', () => {
   expect(classifyRound(claim(3n, 900n), [undefined, digits, undefined, undefined])).toBe('silent')
 })

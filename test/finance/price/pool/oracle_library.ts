@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { Devnet } from '../../../devnet/mod.ts'
 
-/** Uniswap's own `OracleLibrary`, from v3-periphery, with its one compiler that works for it. */
+/** Uniswap's own `OracleLibrary`, from v3-periphery, with the only compiler that accepts it. */
 
 const ABI = parseAbi([
   'function quote(address pool, uint32 secondsAgo, uint128 amount, address base, address quoted) view returns (int24 tick, uint256 out)',
@@ -22,14 +22,14 @@ contract Oracle {
     }
 }`
 
-/** What `amount` raw units of a token are worth at the mean tick of a pool, raw units of the other one. */
+/** Value of `amount` raw units of a token at the mean tick of a pool, in raw units of the other token. */
 export type AskOracle = (
   question: { readonly pool: Address; readonly amount: bigint; readonly base: Address; readonly quoted: Address },
   secondsAgo: number,
 ) => Promise<{ readonly tick: number; readonly out: bigint }>
 
-/** Puts the library on the chain for each question. */
-export function oracleOf({ rpc }: Devnet): AskOracle {
+/** Runs the library on the chain by a state override in each call. */
+export function createOracle({ rpc }: Devnet): AskOracle {
   const { stdout, success } = Bun.spawnSync([process.execPath, import.meta.path])
   if (!success) throw new Error('Cannot compile OracleLibrary')
   const code = stdout.toString().trim() as Hex
@@ -42,10 +42,10 @@ export function oracleOf({ rpc }: Devnet): AskOracle {
   }
 }
 
-/** What `OracleLibrary` imports, all in all. */
+/** All imports of `OracleLibrary`. */
 const NEEDED = /(OracleLibrary|PoolAddress|FullMath|TickMath|IUniswapV3Pool\w*)\.sol$/
 
-/** Runtime code. The compiler meddles with the process that it runs in. */
+/** Runtime code. The compiler changes the process that it runs in. */
 function compile(): string {
   const require = createRequire(import.meta.url)
   const solc = require('solc076') as { compile(input: string): string }

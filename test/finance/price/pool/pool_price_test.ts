@@ -13,8 +13,8 @@ import { BANK, TOKENS, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { createRandom } from '../../../devnet/random.ts'
 import type { Pool } from '../../../devnet/uniswap_v3_calls.ts'
-import { oracleOf } from './oracle_library.ts'
-import { clientOf, gasOf, newPool, newToken, pass, pooledChain, priced, QUOTES, rawOf } from './world.ts'
+import { createOracle } from './oracle_library.ts'
+import { createClient, estimateGas, newPool, newToken, pass, pooledChain, priced, QUOTES, toRaw } from './world.ts'
 
 const { weth, usdc, dai } = TOKENS
 const HALF_AN_HOUR_SEC = 1_800
@@ -24,7 +24,7 @@ let client: FinanceClient
 
 beforeAll(async () => {
   devnet = await startDevnet()
-  client = clientOf(pooledChain(devnet))
+  client = createClient(pooledChain(devnet))
 }, 60_000)
 
 afterAll(() => devnet?.stop())
@@ -38,13 +38,13 @@ async function traded(options: Partial<Parameters<typeof newPool>[2]> & { decima
   return { token, pool }
 }
 
-async function priceOf(token: { readonly address: Address; readonly decimals: number }): Promise<PoolPriceOutcome> {
+async function readPrice(token: { readonly address: Address; readonly decimals: number }): Promise<PoolPriceOutcome> {
   const [outcome] = await priced(client, [token])
   if (outcome === undefined) throw new Error('Nothing was answered')
   return outcome
 }
 
-function usdOf(outcome: PoolPriceOutcome | undefined): number {
+function toUsd(outcome: PoolPriceOutcome | undefined): number {
   if (outcome?.kind !== 'price') throw new Error(`There is no price because ${outcome?.because}`)
   return Number(outcome.price.units) / 10 ** outcome.price.scale
 }
@@ -53,7 +53,7 @@ const buy = (pool: Pool, quote: Address, amountIn: bigint) => devnet.v3.swap({ p
 
 describe('the price by a pool', () => {
   test('is what OracleLibrary quotes, to the last of 18 digits, for tokens on either side and of any decimals', async () => {
-    const ask = oracleOf(devnet)
+    const ask = createOracle(devnet)
     const random = createRandom(20)
     const sides = new Set<boolean>()
     for (const [index, decimals] of [18, 6, 0, 8, 24, 18, 18].entries()) {
@@ -61,9 +61,9 @@ describe('the price by a pool', () => {
       const { token, pool } = await traded({ decimals, quote, usd: [0.0001, 2, 500, 90_000][index % 4] ?? 1 })
       for (let swaps = 0; swaps < 5; swaps++) {
         await pass(devnet, 1 + random.below(700))
-        await buy(pool, quote.address, rawOf(50 + random.below(5_000), quote.decimals) / BigInt(Math.round(quote.usd)))
+        await buy(pool, quote.address, toRaw(50 + random.below(5_000), quote.decimals) / BigInt(Math.round(quote.usd)))
       }
-      const outcome = await priceOf(token)
+      const outcome = await readPrice(token)
       if (outcome.kind === 'missing') throw new Error(outcome.because)
       const amount = 10n ** 38n
       const question = { pool: pool.address, amount, base: token.address, quoted: quote.address }
@@ -85,12 +85,12 @@ describe('the price by a pool', () => {
 
   test('is of the pool with most dollars of quote tokens, whatever its tier, side and own tokens', async () => {
     const { token } = await traded({ usd: 10, dollars: 60_000, quote: usdc, fee: 3_000 })
-    expect(usdOf(await priceOf(token))).toBeCloseTo(10, 2)
-    // More of it, but of the token alone: its own balance counts for nothing.
+    expect(toUsd(await readPrice(token))).toBeCloseTo(10, 2)
+    // More value, but of the token alone: its own balance does not count.
     await newPool(devnet, { ...token, usd: 30 }, { quote: dai, fee: 500, dollars: 59_000 })
     await newPool(devnet, { ...token, usd: 20 }, { quote: weth, fee: 10_000, dollars: 80_000 })
     await pass(devnet, HALF_AN_HOUR_SEC + 60)
-    expect(usdOf(await priceOf(token))).toBeCloseTo(20, 1)
+    expect(toUsd(await readPrice(token))).toBeCloseTo(20, 1)
   }, 30_000)
 
   test.each(LENS_MODES)(
@@ -102,7 +102,7 @@ describe('the price by a pool', () => {
       const many = Array.from({ length: 90 }, (_, index) => (index % 2 === 0 ? token : nobody))
       const before = await priced(client, many, { way, number })
       expect(before.map(({ kind }) => kind)).toEqual(many.map((each) => (each === token ? 'price' : 'missing')))
-      await buy(pool, usdc.address, rawOf(10_000, 6))
+      await buy(pool, usdc.address, toRaw(10_000, 6))
       await pass(devnet, 1_000)
       expect((await priced(client, [token], { way }))[0]).not.toEqual(before[0])
       expect(await priced(client, many, { way, number })).toEqual(before)
@@ -116,7 +116,7 @@ describe('the price by a pool', () => {
   test('is missing where the chain has no factory or no quote token with a feed, and nothing is asked', async () => {
     const { token } = await traded()
     for (const prices of [{ quotes: [] }, { usdFeeds: {} }]) {
-      const [outcome] = await priced(clientOf(pooledChain(devnet, prices)), [token])
+      const [outcome] = await priced(createClient(pooledChain(devnet, prices)), [token])
       expect(outcome).toMatchObject({ kind: 'missing', reason: 'unpriced' })
     }
   }, 20_000)
@@ -127,12 +127,12 @@ describe('the price by a pool', () => {
     await pass(devnet, HALF_AN_HOUR_SEC + 60)
     const { timestamp } = await devnet.client.getBlock()
     await devnet.setFeed(weth.feed, { answer: 300_000_000_000n, updatedAtSec: timestamp - 90_000n })
-    const stale = await priceOf(token)
+    const stale = await readPrice(token)
     await devnet.setFeed(weth.feed, { answer: 300_000_000_000n })
-    const fresh = await priceOf(token)
+    const fresh = await readPrice(token)
     const pools = [stale, fresh].map((each) => (each.kind === 'price' ? each.pool : undefined))
     expect(new Set(pools).size).toBe(2)
-    expect(usdOf(stale)).toBeCloseTo(7, 2)
+    expect(toUsd(stale)).toBeCloseTo(7, 2)
   }, 30_000)
 })
 
@@ -144,43 +144,43 @@ describe('an attacker', () => {
     'gets “%s” for %s',
     async (reason, _, options) => {
       const { token, pool } = await traded(options)
-      await buy(pool, usdc.address, rawOf(100, 6))
-      expect(await priceOf(token)).toMatchObject({ kind: 'missing', reason })
+      await buy(pool, usdc.address, toRaw(100, 6))
+      expect(await readPrice(token)).toMatchObject({ kind: 'missing', reason })
     },
     20_000,
   )
 
-  test('gets “thin” for liquidity in one tick, and for one side', async () => {
+  test('gets “thin” for liquidity in one tick, and for one-sided liquidity', async () => {
     const token = { address: await newToken(devnet, 18), decimals: 18, usd: 2 }
     const pool = await newPool(devnet, token, { dollars: 100 })
     const lower = Math.floor(pool.startTick / pool.tickSpacing) * pool.tickSpacing
-    const plenty = { pool, recipient: BANK, amount0: rawOf(20_000, 6), amount1: rawOf(20_000, 6) }
+    const plenty = { pool, recipient: BANK, amount0: toRaw(20_000, 6), amount1: toRaw(20_000, 6) }
     await devnet.v3.mint({ ...plenty, tickLower: lower, tickUpper: lower + pool.tickSpacing })
     // The token alone, on the other side of the price.
     const own = pool.token0 === token.address
     const far = own ? lower + 10 * pool.tickSpacing : lower - 20 * pool.tickSpacing
     const side = { pool, recipient: BANK, tickLower: far, tickUpper: far + 10 * pool.tickSpacing }
-    const heap = rawOf(10_000_000, 18)
+    const heap = toRaw(10_000_000, 18)
     await devnet.v3.mint({ ...side, amount0: own ? heap : 0n, amount1: own ? 0n : heap })
     await pass(devnet, HALF_AN_HOUR_SEC + 60)
-    expect(await priceOf(token)).toMatchObject({ kind: 'missing', reason: 'thin' })
+    expect(await readPrice(token)).toMatchObject({ kind: 'missing', reason: 'thin' })
   }, 20_000)
 
   test('gets “moved” for a price pumped in the block, and after half an hour no more than stays in the pool', async () => {
     const { token, pool } = await traded({ dollars: 60_000 })
     const other = await traded({ usd: 5 })
-    await buy(pool, usdc.address, rawOf(200_000, 6))
+    await buy(pool, usdc.address, toRaw(200_000, 6))
     const [pumped, honest] = await priced(client, [token, other.token])
     expect(pumped).toMatchObject({ kind: 'missing', reason: 'moved' })
-    expect(usdOf(honest)).toBeCloseTo(5, 2)
+    expect(toUsd(honest)).toBeCloseTo(5, 2)
     await pass(devnet, 31 * 60)
-    const later = await priceOf(token)
-    expect(usdOf(later)).toBeGreaterThan(20)
+    const later = await readPrice(token)
+    expect(toUsd(later)).toBeGreaterThan(20)
     if (later.kind !== 'price') throw new Error('It has no price')
-    // 260,000 dollars stand in the pool: whoever has more of the token at that price could not get it.
+    // The pool holds 260,000 dollars: a larger holding of the token could not be sold at that price.
     const { price, liquidityUsd } = later
     expect(Number(liquidityUsd.units) / 10 ** liquidityUsd.scale).toBeCloseTo(260_000, -2)
-    const worth = (tokens: number) => usdValue(rawOf(tokens, 18), { decimals: 18, price })
+    const worth = (tokens: number) => usdValue(toRaw(tokens, 18), { decimals: 18, price })
     expect(exceedsLiquidity(worth(1_000_000), later)).toBe(true)
     expect(exceedsLiquidity(worth(10), later)).toBe(false)
   }, 30_000)
@@ -201,7 +201,7 @@ test('a price of 12 candidates takes at most 70,000 gas, also if each of them is
   }
   await pass(devnet, HALF_AN_HOUR_SEC + 60)
   const subject = { ...SUBJECT, prices: getPriceSources(pooledChain(devnet)) }
-  const gas = (tokens: readonly Address[]) => gasOf(devnet, LENS_RUNTIME, encodePools(subject, tokens))
+  const gas = (tokens: readonly Address[]) => estimateGas(devnet, LENS_RUNTIME, encodePools(subject, tokens))
   const base = await gas([])
   for (const { address } of [few, all]) {
     const ofOne = (await gas([address])) - base
@@ -212,16 +212,16 @@ test('a price of 12 candidates takes at most 70,000 gas, also if each of them is
 
 test('tokens that are sent to where a pool would be price nothing and hide no pool', async () => {
   const { token, pool } = await traded({ usd: 3, dollars: 60_000 })
-  const before = await priceOf(token)
+  const before = await readPrice(token)
   expect(before).toMatchObject({ kind: 'price', pool: pool.address })
   const absent = computedPool(token.address, weth.address, 500)
   expect(await devnet.client.getCode({ address: absent })).toBeUndefined()
   await devnet.send([transferCall({ token: weth.address, from: BANK, to: absent, amount: 1_000n * 10n ** 18n })])
-  expect(await priceOf(token)).toMatchObject({ kind: 'price', pool: pool.address })
+  expect(await readPrice(token)).toMatchObject({ kind: 'price', pool: pool.address })
   const nobody = { address: await newToken(devnet, 18), decimals: 18 }
   const alone = computedPool(nobody.address, weth.address, 500)
   await devnet.send([transferCall({ token: weth.address, from: BANK, to: alone, amount: 1_000n * 10n ** 18n })])
-  expect(await priceOf(nobody)).toMatchObject({ kind: 'missing', reason: 'unpriced' })
+  expect(await readPrice(nobody)).toMatchObject({ kind: 'missing', reason: 'unpriced' })
 }, 30_000)
 
 test('the answer is the same whether addresses of pools can be calculated, cannot be, or are calculated wrongly', async () => {

@@ -28,11 +28,11 @@ export function pooledChain(devnet: Devnet, prices: Partial<ChainPrices> = {}): 
   return { ...chain, prices: { ...chain.prices, uniswapV3Factory: UNISWAP_V3.factory, quotes, ...prices } }
 }
 
-export function clientOf(chain: FinanceChain): FinanceClient {
+export function createClient(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
 
-/** A new token of which the bank has plenty. */
+/** Creates a token with a large balance of the bank. */
 export async function newToken(devnet: Devnet, decimals: number): Promise<Address> {
   const parameters = [{ type: 'string' }, { type: 'string' }, { type: 'uint8' }] as const
   const data = ownCreationCode('Token', encodeAbiParameters(parameters, ['Pump', 'PUMP', decimals]))
@@ -42,7 +42,7 @@ export async function newToken(devnet: Devnet, decimals: number): Promise<Addres
   return token
 }
 
-/** A pool in which `dollars` of the quote token stand, and as much of the token, over all prices. */
+/** Creates a pool with `dollars` of the quote token, and as much of the token, over all prices. */
 export async function newPool(
   devnet: Devnet,
   token: { readonly address: Address; readonly decimals: number; readonly usd: number },
@@ -54,7 +54,7 @@ export async function newPool(
   },
 ): Promise<Pool> {
   const { quote = TOKENS.usdc, fee = 3_000, dollars, observations = 100 } = options
-  const [amountA, amountB] = [rawOf(dollars / token.usd, token.decimals), rawOf(dollars / quote.usd, quote.decimals)]
+  const [amountA, amountB] = [toRaw(dollars / token.usd, token.decimals), toRaw(dollars / quote.usd, quote.decimals)]
   const pool = await devnet.v3.createPool({ tokenA: token.address, tokenB: quote.address, fee, amountA, amountB })
   const data = encodeFunctionData({
     abi: ABI,
@@ -68,7 +68,7 @@ export async function newPool(
   return pool
 }
 
-export function rawOf(amount: number, decimals: number): bigint {
+export function toRaw(amount: number, decimals: number): bigint {
   return (BigInt(Math.round(amount * 1e6)) * 10n ** BigInt(decimals)) / 1_000_000n
 }
 
@@ -94,7 +94,7 @@ export async function priced(
 }
 
 /** Gas of a call of code at an address. */
-export async function gasOf(devnet: Devnet, code: Hex, data: Hex): Promise<number> {
+export async function estimateGas(devnet: Devnet, code: Hex, data: Hex): Promise<number> {
   const to = '0x00000000000000000000000000000000000057a7'
   const { gasUsed } = await devnet.rpc.call<{ readonly gasUsed: Hex }>(
     'debug_traceCall',

@@ -11,7 +11,7 @@ import { reserveBytes, scopeBytes, toFakeAddress } from '../../../support/kamino
 const MARKET = toFakeAddress('market')
 const A = toFakeAddress('a')
 
-test('a feed is known from a reserve, and from one that is cut short', () => {
+test('matchesAccountKind() distinguishes a feed from a reserve and from a truncated feed', () => {
   expect(matchesAccountKind(SCOPE_PRICES_KIND, scopeBytes([]))).toBe(true)
   expect(matchesAccountKind(SCOPE_PRICES_KIND, scopeBytes([]).subarray(1))).toBe(false)
   expect(matchesAccountKind(SCOPE_PRICES_KIND, reserveBytes({ market: MARKET }))).toBe(false)
@@ -27,7 +27,7 @@ test('decodeScopeEntry() reads the first and the last entry, and none past the e
   expect(decodeScopeEntry(data, 512)).toBeUndefined()
 })
 
-describe('scopeFeedOf()', () => {
+describe('findScopeFeed()', () => {
   test.each([
     ['an entry 0 that others end', [0], A],
     ['a chain of four', [1, 2, 3, 511], A],
@@ -40,7 +40,7 @@ describe('scopeFeedOf()', () => {
     )
   })
 
-  test('is nothing without a feed', () => {
+  test('is undefined without a feed', () => {
     expect(findScopeFeed(decodePricedReserve(reserveBytes({ market: MARKET, scopeChain: [1] })))).toBeUndefined()
     const scopeFeed = 'nu11111111111111111111111111111111111111111'
     expect(

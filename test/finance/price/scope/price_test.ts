@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { decodePricedReserve, type ScopeEntry } from '../../../../src/finance/price/scope/layout.ts'
-import { cachedPrice, computeReservePrice, scopePrice } from '../../../../src/finance/price/scope/price.ts'
+import { computeReservePrice, computeScopePrice, readCachedPrice } from '../../../../src/finance/price/scope/price.ts'
 import { rational } from '../../../../src/lib/number/rational.ts'
 import { type ReserveFixture, reserveBytes, SF, sf, toFakeAddress } from '../../../support/kamino.ts'
 
@@ -14,22 +14,22 @@ function reserve(fixture: Omit<ReserveFixture, 'market'>) {
   return decodePricedReserve(reserveBytes({ market: toFakeAddress('market'), maxPriceAgeSec: 100n, ...fixture }))
 }
 
-describe('scopePrice()', () => {
+describe('computeScopePrice()', () => {
   test('is the product of its chain, as old as its oldest entry', () => {
-    expect(scopePrice([entry(15n, 1n), entry(2n, 0n, NOW - 9n), entry(5n, 2n, NOW - 3n)], NOW)).toEqual({
+    expect(computeScopePrice([entry(15n, 1n), entry(2n, 0n, NOW - 9n), entry(5n, 2n, NOW - 3n)], NOW)).toEqual({
       price: rational(150n, 1_000n),
       timestampSec: NOW - 9n,
     })
   })
 
   test('may be a minute ahead of the clock, and no more', () => {
-    expect(scopePrice([entry(5n, 0n, NOW + 60n)], NOW)?.timestampSec).toBe(NOW + 60n)
-    const kept = (ahead: bigint) => cachedPrice(reserve({ priceSf: SF, priceTimestampSec: NOW + ahead }), NOW)
+    expect(computeScopePrice([entry(5n, 0n, NOW + 60n)], NOW)?.timestampSec).toBe(NOW + 60n)
+    const kept = (ahead: bigint) => readCachedPrice(reserve({ priceSf: SF, priceTimestampSec: NOW + ahead }), NOW)
     expect([kept(60n)?.timestampSec, kept(61n)]).toEqual([NOW + 60n, undefined])
   })
 
   test('takes the largest exponent that it can hold', () => {
-    expect(scopePrice([entry(5n, 36n)], NOW)?.price).toEqual(rational(5n, 10n ** 36n))
+    expect(computeScopePrice([entry(5n, 36n)], NOW)?.price).toEqual(rational(5n, 10n ** 36n))
   })
 
   test.each([
@@ -42,17 +42,17 @@ describe('scopePrice()', () => {
     ['the future', [entry(5n, 0n, NOW + 61n)]],
     ['the future, behind an old one', [entry(5n, 0n, 1n), entry(5n, 0n, 2n ** 64n - 1n)]],
   ])('of %s is nothing', (_, entries) => {
-    expect(scopePrice(entries, NOW)).toBeUndefined()
+    expect(computeScopePrice(entries, NOW)).toBeUndefined()
   })
 })
 
-test('cachedPrice() is the reserve’s own, and nothing if it is zero', () => {
-  const at = (priceSf: bigint) => cachedPrice(reserve({ priceSf, priceTimestampSec: NOW - 5n }), NOW)
+test('readCachedPrice() returns the reserve’s own price, undefined if it is zero', () => {
+  const at = (priceSf: bigint) => readCachedPrice(reserve({ priceSf, priceTimestampSec: NOW - 5n }), NOW)
   expect(at(sf('1.25'))).toEqual({ price: rational((5n * SF) / 4n, SF), timestampSec: NOW - 5n })
   expect(at(0n)).toBeUndefined()
 })
 
-describe('priceOf()', () => {
+describe('computeReservePrice()', () => {
   const cached = { priceSf: sf('2'), priceTimestampSec: NOW - 50n }
   const live = [entry(3n, 0n, NOW - 50n)]
 
@@ -73,7 +73,7 @@ describe('priceOf()', () => {
     expect(computeReservePrice(own, { entries: [], nowSec: NOW }).kind).toBe(kind as never)
   })
 
-  test('is none while the market blocks the price or has an emergency, whatever is live', () => {
+  test('is none while the market blocks the price or is in emergency mode, even with a live price', () => {
     const asked = { entries: live, nowSec: NOW }
     const own = reserve(cached)
     expect(computeReservePrice(own, asked).kind).toBe('live')
@@ -106,7 +106,7 @@ describe('priceOf()', () => {
   })
 
   test('within its bounds is one that equals either, and an absent bound of 0 binds nothing', () => {
-    const kindOf = (priceBounds: { lower: bigint; upper: bigint; exponent: bigint }) =>
+    const getKind = (priceBounds: { lower: bigint; upper: bigint; exponent: bigint }) =>
       computeReservePrice(reserve({ priceBounds }), { entries: [entry(15n, 1n, NOW)], nowSec: NOW }).kind
     const [lower, upper] = [15n, 15n]
     for (const each of [
@@ -116,7 +116,7 @@ describe('priceOf()', () => {
       { lower: 14n, upper: 16n },
       { lower: 0n, upper: 0n },
     ]) {
-      expect(kindOf({ ...each, exponent: 1n })).toBe('live')
+      expect(getKind({ ...each, exponent: 1n })).toBe('live')
     }
     for (const each of [
       { lower: 16n, upper: 0n },
@@ -125,13 +125,13 @@ describe('priceOf()', () => {
       { lower: 1n, upper: 14n },
       { lower: 0n, upper: 1n },
     ]) {
-      expect(kindOf({ ...each, exponent: 1n })).toBe('none')
+      expect(getKind({ ...each, exponent: 1n })).toBe('none')
     }
-    expect(kindOf({ lower: 1n, upper: 0n, exponent: 37n })).toBe('none')
-    // The least bound that there is: two dollars, where one and a half are offered.
-    expect(kindOf({ lower: 2n, upper: 0n, exponent: 0n })).toBe('none')
-    expect(kindOf({ lower: 1n, upper: 0n, exponent: 0n })).toBe('live')
-    expect(kindOf({ lower: 0n, upper: 1n, exponent: 0n })).toBe('none')
+    expect(getKind({ lower: 1n, upper: 0n, exponent: 37n })).toBe('none')
+    // The lower bound is two dollars, and the price is one and a half.
+    expect(getKind({ lower: 2n, upper: 0n, exponent: 0n })).toBe('none')
+    expect(getKind({ lower: 1n, upper: 0n, exponent: 0n })).toBe('live')
+    expect(getKind({ lower: 0n, upper: 1n, exponent: 0n })).toBe('none')
     const half = { entries: [entry(5n, 1n, NOW)], nowSec: NOW }
     expect(computeReservePrice(reserve({ priceBounds: { lower: 1n, upper: 0n, exponent: 0n } }), half).kind).toBe(
       'none',

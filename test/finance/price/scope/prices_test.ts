@@ -12,12 +12,14 @@ afterAll(() => double.stop(), 60_000)
 
 const connected = () =>
   createSolanaClient({ rpcUrls: [double.url], maxSlotAgeSec: 60, slotMs: 400, clock: systemClock, log: silentLog })
-const marketOf = (...reserves: string[]) => ({ market: { market: MARKET, reserves }, kamino: KAMINO_MAINNET })
+const createMarket = (...reserves: string[]) => ({ market: { market: MARKET, reserves }, kamino: KAMINO_MAINNET })
 const signal = new AbortController().signal
 
-test('all that price by one market over one client ask for its reserves once, even at the same time', async () => {
+test('all readers of one market over one client share one read of its reserves, even concurrently', async () => {
   const solana = connected()
-  const [first, second] = [marketOf(SOL, USDC), marketOf(SOL, USDC)].map((market) => getScopePrices(solana, market))
+  const [first, second] = [createMarket(SOL, USDC), createMarket(SOL, USDC)].map((market) =>
+    getScopePrices(solana, market),
+  )
   if (first === undefined || second === undefined) throw new Error('There are two')
   expect([first.isReady(), second.isReady()]).toEqual([false, false])
   await solana.read((session) => Promise.all([first.prepare(session), second.prepare(session)]), { signal })
@@ -29,10 +31,10 @@ test('all that price by one market over one client ask for its reserves once, ev
 
 test('other reserves and other clients have prices of their own', () => {
   const [solana, other] = [connected(), connected()]
-  const prices = getScopePrices(solana, marketOf(SOL))
-  expect(getScopePrices(solana, marketOf(SOL))).toBe(prices)
-  expect(getScopePrices(solana, marketOf(SOL, USDC))).not.toBe(prices)
-  expect(getScopePrices(other, marketOf(SOL))).not.toBe(prices)
+  const prices = getScopePrices(solana, createMarket(SOL))
+  expect(getScopePrices(solana, createMarket(SOL))).toBe(prices)
+  expect(getScopePrices(solana, createMarket(SOL, USDC))).not.toBe(prices)
+  expect(getScopePrices(other, createMarket(SOL))).not.toBe(prices)
   solana.close()
   other.close()
 })

@@ -7,8 +7,8 @@ import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { caseCount } from '../../../support/cases.ts'
 import {
   balanceCall,
-  clientOf,
-  codeOf,
+  createClient,
+  createCode,
   deploy,
   listedChain,
   mintCall,
@@ -46,18 +46,18 @@ async function build(chainId: number): Promise<World> {
   const devnet = await startDevnet({ chainId })
   const chance = random(chainId)
   const [bare = zeroAddress, rebasing = zeroAddress] = await deploy(devnet, [
-    codeOf('BareToken'),
-    codeOf('RebasingToken'),
+    createCode('BareToken'),
+    createCode('RebasingToken'),
   ])
   const others = await deploy(devnet, [
-    codeOf('Bytes32Token'),
-    codeOf('FeeToken'),
-    codeOf('ProxyToken', bare),
-    codeOf('ProxyToken', rebasing),
+    createCode('Bytes32Token'),
+    createCode('FeeToken'),
+    createCode('ProxyToken', bare),
+    createCode('ProxyToken', rebasing),
   ])
   const [, fee = zeroAddress, proxy = zeroAddress] = others
   const tokens = [bare, rebasing, ...others, devnet.addresses.tokens.usdc.address, devnet.addresses.tokens.wbtc.address]
-  const client = clientOf(listedChain(devnet, tokens))
+  const client = createClient(listedChain(devnet, tokens))
   const some = (): Address => WALLETS[Math.floor(chance() * WALLETS.length)] ?? BANK
   const amount = () => BigInt(Math.floor(chance() * 2 ** 40)) ** 2n
   await devnet.send([fee, proxy].map((token) => mintCall(token, BANK, 2n ** 200n)))
@@ -82,7 +82,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => Promise.all(worlds.map(({ devnet }) => devnet.stop())))
 
-test(`${WALLETS.length} random wallets on two chains at five past blocks have what each token itself answers, one by one`, async () => {
+test(`${WALLETS.length} random wallets on two chains at five past blocks match separate calls of each token`, async () => {
   const seen = { rows: 0, empty: 0, answers: 0 }
   for (const { devnet, client, tokens, blocks } of worlds) {
     for (const block of blocks) {

@@ -6,7 +6,7 @@ import { UnavailableError } from '../../../../src/lib/error.ts'
 import { BANK, TOKENS } from '../../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { clientOf, codeOf, deploy, listedChain, mintCall, newestBlock, read, walletAt } from './world.ts'
+import { createClient, createCode, deploy, listedChain, mintCall, newestBlock, read, walletAt } from './world.ts'
 
 /** Numbers that `OddBalance` takes. */
 const ODD = {
@@ -34,9 +34,9 @@ beforeAll(async () => {
   devnet = await sharedDevnet()
   const kinds = Object.keys(ODD) as (keyof typeof ODD)[]
   const addresses = await deploy(devnet, [
-    ...kinds.map((kind) => codeOf('OddBalance', ODD[kind])),
+    ...kinds.map((kind) => createCode('OddBalance', ODD[kind])),
     ...['Bytes32Token' as const, 'HugeSymbolToken' as const, 'RevertingToken' as const, 'GasBurnerToken' as const].map(
-      (name) => codeOf(name),
+      (name) => createCode(name),
     ),
   ])
   odd = Object.fromEntries(kinds.map((kind, index) => [kind, addresses[index]])) as typeof odd
@@ -50,7 +50,7 @@ beforeAll(async () => {
 }, 60_000)
 
 function clientWith(tokens: readonly Address[], url = devnet.rpcUrl): FinanceClient {
-  return clientOf(listedChain(devnet, tokens, { rpcUrls: [url] }))
+  return createClient(listedChain(devnet, tokens, { rpcUrls: [url] }))
 }
 
 async function withProxy<T>(work: (proxy: FaultyRpc) => Promise<T>): Promise<T> {
@@ -63,7 +63,7 @@ async function withProxy<T>(work: (proxy: FaultyRpc) => Promise<T>): Promise<T> 
 }
 
 /** Rows as a test writes them: address, amount and price in words. */
-function rowsOf({ rows }: Awaited<ReturnType<typeof read>>) {
+function toRows({ rows }: Awaited<ReturnType<typeof read>>) {
   return rows.map(({ token, raw, isListed, price }) => ({
     token: token.address,
     raw,
@@ -72,13 +72,13 @@ function rowsOf({ rows }: Awaited<ReturnType<typeof read>>) {
   }))
 }
 
-describe('askBalances()', () => {
+describe('readBalances()', () => {
   test.each(LENS_MODES)(
     'gives what is not zero, the native token first, with its facts and price, by %s',
     async (way) => {
       const client = clientWith([dai.address, usdc.address, weth.address, wbtc.address])
       const found = await read(client, { wallet: WALLET, others: [plain[0] ?? '0x', usdc.address, zeroAddress], way })
-      expect(rowsOf(found)).toEqual([
+      expect(toRows(found)).toEqual([
         { token: zeroAddress, raw: 10n ** 18n, isListed: true, price: 3_000 },
         { token: usdc.address, raw: 1_234_567n, isListed: true, price: 1 },
         { token: wbtc.address, raw: 5n, isListed: true, price: 90_000 },
@@ -89,12 +89,12 @@ describe('askBalances()', () => {
       expect(bitcoin?.token).toMatchObject({ symbol: 'WBTC', name: 'Wrapped BTC', decimals: 8 })
       expect(maker?.token).toMatchObject({ symbol: 'MKR', name: 'Maker', decimals: 18 })
       expect(found.silent).toEqual([])
-      expect(found.asked).toBe(6)
+      expect(found.tokensAsked).toBe(6)
       expect(found.block).toMatchObject({ chainId: 1 })
     },
   )
 
-  test('gives nothing for a wallet that has nothing, and for accounts without code', async () => {
+  test('returns no rows for a wallet without tokens, and for accounts without code', async () => {
     const client = clientWith([walletAt(7), usdc.address])
     expect(await read(client, { wallet: NOBODY, others: [walletAt(8)] })).toMatchObject({
       rows: [],
@@ -121,7 +121,7 @@ describe('askBalances()', () => {
       expect(rows.get(odd.long)?.raw).toBe(9n)
       expect(rows.get(odd.byGas)?.raw).toBe(1n)
       expect(found.silent).toEqual([odd.burner, odd.reverting, odd.megabyte, odd.short, odd.empty, odd.writer])
-      // What they call themselves is as bad as can be.
+      // Their names and symbols are hostile.
       const facts = plain.map((token) => rows.get(token)?.token).map((token) => [token?.symbol, token?.decimals])
       expect(facts).toEqual([
         ['MKR', 18],
@@ -150,14 +150,14 @@ describe('askBalances()', () => {
     const many = Array.from({ length: 3_000 }, (_, index) => (index % 1_000 === 999 ? wbtc.address : walletAt(index)))
     await withProxy(async (proxy) => {
       const all = await read(clientWith(burners, proxy.url), { wallet: WALLET })
-      expect(rowsOf(all).map(({ raw }) => raw)).toEqual([10n ** 18n, 1_234_567n])
+      expect(toRows(all).map(({ raw }) => raw)).toEqual([10n ** 18n, 1_234_567n])
       expect(all.silent).toHaveLength(1_999)
       const calls = proxy.seen.filter(({ method }) => method === 'eth_call')
       expect(calls.length).toBeGreaterThan(5)
       proxy.reset()
       proxy.rule(() => ({ kind: 'no_overrides', how: 'refuse' }))
       const found = await read(clientWith(many, proxy.url), { wallet: WALLET })
-      expect(rowsOf(found).map(({ raw }) => raw)).toEqual([10n ** 18n, 5n, 5n, 5n])
+      expect(toRows(found).map(({ raw }) => raw)).toEqual([10n ** 18n, 5n, 5n, 5n])
       const pages = proxy.seen.filter(({ method, params }) => method === 'eth_call' && params.length === 2)
       expect(pages).toHaveLength(2)
       for (const { params } of pages) {
@@ -167,19 +167,19 @@ describe('askBalances()', () => {
     })
   }, 30_000)
 
-  test('asks once for a token that is listed and sent, and never for the native token as a contract', async () => {
+  test('reads a token once that is listed and requested, and never the native token as a contract', async () => {
     const eee = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
     const found = await read(clientWith([usdc.address]), {
       wallet: WALLET,
       others: [usdc.address, eee, usdt.address, usdt.address],
     })
-    expect(found.asked).toBe(3)
+    expect(found.tokensAsked).toBe(3)
   })
 
-  test('reads a past block, before and after a token stood', async () => {
+  test('reads a past block, before and after a token was deployed', async () => {
     const client = clientWith([])
     const before = await newestBlock(client)
-    const [late] = await deploy(devnet, [codeOf('Bytes32Token')])
+    const [late] = await deploy(devnet, [createCode('Bytes32Token')])
     const token = late ?? zeroAddress
     await devnet.send([mintCall(token, NOBODY, 77n)])
     const after = await newestBlock(client)
@@ -193,7 +193,7 @@ describe('askBalances()', () => {
     expect(await raws(undefined)).toEqual([78n])
   })
 
-  test('an endpoint that cuts the answer, or answers from another block, is not believed', async () => {
+  test('throws for an endpoint that cuts the answer, or answers from another block', async () => {
     await withProxy(async (proxy) => {
       const client = clientWith([usdc.address], proxy.url)
       const block = await newestBlock(client)

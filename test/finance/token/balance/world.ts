@@ -33,17 +33,17 @@ const ABI = parseAbi([
 
 export const patient: AbortSignal = new AbortController().signal
 
-export function clientOf(chain: FinanceChain): FinanceClient {
+export function createClient(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
 
-/** A wallet that nobody has the key of. */
+/** A wallet without a known key. */
 export function walletAt(index: number): Address {
   return getAddress(`0x${keccak256(toHex(`balance wallet ${index}`)).slice(-40)}`)
 }
 
 /** Creation code of a contract of ours with words behind it. */
-export function codeOf(name: OwnContract, ...words: readonly (Hex | number)[]): Hex {
+export function createCode(name: OwnContract, ...words: readonly (Hex | number)[]): Hex {
   return ownCreationCode(
     name,
     concatHex(words.map((word) => pad(typeof word === 'number' ? numberToHex(word) : word, { size: 32 }))),
@@ -67,7 +67,7 @@ export function transferCall(token: Address, { from, to, value }: { from: Addres
   return { from, to: token, data: encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [to, value] }) }
 }
 
-/** What the token itself and the chain answer, one question for each; 0 for the native token's address. */
+/** Balances by separate calls of each token and of the chain; 0 for the native token's address. */
 export function balanceCall(wallet: Address, token: Address | undefined, block: PinnedBlock) {
   const at = { blockHash: block.hash }
   if (token === undefined) return { method: 'eth_getBalance', params: [wallet, at] }
@@ -80,7 +80,7 @@ export function listedChain(devnet: Devnet, addresses: readonly Address[], chang
   return createDevnetChain(devnet, { tokens: { addresses, names: ['test'], added: [] }, ...changes })
 }
 
-const { judge } = createSpamFilter()
+const { classify: classifyToken } = createSpamFilter()
 
 /** Reads balances as a portfolio does. */
 export function read(
@@ -92,12 +92,12 @@ export function read(
     readonly way?: LensMode
   },
 ): Promise<Balances> {
-  const { wallet, others = [], block, way } = asked
+  const { wallet, others: additional = [], block, way } = asked
   const question = {
     chain: client.chain,
     wallet,
-    others,
-    judge,
+    additional,
+    classifyToken,
     clock: systemClock,
   }
   return withLensMode(client, way).read((endpoint, signal) => readBalances({ endpoint, block }, question, signal), {

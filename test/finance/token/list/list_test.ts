@@ -49,7 +49,7 @@ describe('the built-in list', () => {
     }
   })
 
-  test('says what it is made from, which is under MIT', async () => {
+  test('names its sources, which are under MIT', async () => {
     for (const source of builtIn.sources) {
       const [name, version] = source.replace(', MIT', '').split(' ')
       const { default: theirs } = await import(join(MODULES, name ?? '', 'package.json'))
@@ -58,10 +58,10 @@ describe('the built-in list', () => {
   })
 })
 
-describe('tokenListOf()', () => {
+describe('createTokenList()', () => {
   const known = { id: 42_220, nativeCurrency: { wrapped: GOLD }, prices: { usdFeeds: {}, stablecoins: [] } } as const
 
-  test('leaves out what is the native token under another name, whoever lists it', () => {
+  test('omits the native token under another name from every list', () => {
     const added = [
       { name: 'Mine', addresses: [OVM_ETH, GOLD, zeroAddress, '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'] as const },
     ]
@@ -71,7 +71,7 @@ describe('tokenListOf()', () => {
     expect(names).toEqual([`built-in ${builtIn.date}`, 'Mine'])
   })
 
-  test('has every token once, the wrapped native one and those with a price too', () => {
+  test('has every token once, including the wrapped native token and tokens with a price', () => {
     for (const chain of FINANCE_CHAINS) {
       const { addresses } = chain.tokens
       expect(new Set(addresses).size).toBe(addresses.length)

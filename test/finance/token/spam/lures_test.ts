@@ -11,13 +11,13 @@ test('an amount of money is its sign or its coin right beside a number', () => {
   }
 })
 
-test('letters right behind a digit are no word', () => {
+test('letters right after a digit are not a word', () => {
   expect(hasLure('claim your')).toBe(true)
   expect(hasLure('1claim your')).toBe(false)
   expect(hasLure('claim 1your')).toBe(false)
 })
 
-test('two words promise something if no more stands between them than a sentence needs', () => {
+test('two words are a lure if they are close enough for one sentence', () => {
   for (const [first, second, gap] of [
     ['claim', 'reward', 24],
     ['claim', 'now', 12],

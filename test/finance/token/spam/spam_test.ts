@@ -117,7 +117,7 @@ const SPAM: readonly (readonly [string, string, string])[] = [
   ['x', `${'\ufdfa'.repeat(75)} visit evil.com`, 'name'],
 ]
 
-/** What strangers could write to make a matcher go over the same text again and again. */
+/** Texts that could make a matcher scan the same characters repeatedly. */
 const REPEATED = {
   '㏘, four characters each': '㏘',
   '㏂, four characters each': '㏂',
@@ -154,13 +154,13 @@ async function secondsFor(text: string): Promise<number> {
 
 describe('spamReason()', () => {
   for (const [symbol, name] of REAL) {
-    test(`takes ${JSON.stringify(symbol)}, ${JSON.stringify(name)} for a real token`, () => {
+    test(`takes ${JSON.stringify(symbol)}, ${JSON.stringify(name)} as a real token`, () => {
       expect(spamReason(token(symbol, name), NOBODY)).toBeUndefined()
     })
   }
 
   for (const [symbol, name, field] of SPAM) {
-    test(`takes ${JSON.stringify(symbol)}, ${JSON.stringify(name)} for spam and names its ${field}`, () => {
+    test(`takes ${JSON.stringify(symbol)}, ${JSON.stringify(name)} as spam and names its ${field}`, () => {
       expect(spamReason(token(symbol, name), NOBODY)).toStartWith(`Token ${ADDRESS}: its ${field} `)
     })
   }
@@ -174,18 +174,18 @@ describe('spamReason()', () => {
     })
   }
 
-  test('looks at no more of a text than is read of a name', async () => {
+  test('checks no more of a text than is read of a name', async () => {
     const ofLength = (length: number) => secondsFor('\u0301\u0316'.repeat(length / 2))
     const [long, longest] = [await ofLength(LONG), await ofLength(LONG * 1_000)]
     expect(longest / long).toBeLessThan(64)
   })
 
-  test('does not take a company’s name for an invitation to visit it', () => {
+  test('does not classify a company’s name as a call to visit it', () => {
     for (const name of ['Atom.com Token', 'Toyota.com Coin'])
       expect(spamReason(token('X', name), NOBODY)).toBeUndefined()
   })
 
-  test('follows the operator, no matter what the token says', () => {
+  test('follows the operator’s list, whatever the token’s text', () => {
     expect(spamReason(token('USDC', 'USD Coin'), new Set([ADDRESS]))).toBe(`Token ${ADDRESS} is on the operator's list`)
   })
 })

@@ -11,52 +11,53 @@ import { findAccountContradiction } from './contradiction.ts'
 
 /** 2022-01-01: no market of Aave V3 is older. */
 const FIRST_DAY_MIN = 18_993
-/** So many wallets fit into one call. */
+/** Maximum number of wallets in one call. */
 const WALLETS_MAX = 250
 
-/** The only market of a place, for its daily snapshots. */
-export function snapshotMarket(reader: LendingReader, place: AaveV3Target): SnapshotMarket {
+/** The only market of a target, for its daily snapshots. */
+export function snapshotMarket(reader: LendingReader, target: AaveV3Target): SnapshotMarket {
   const {
     client,
     deployments: [deployment],
-  } = place
-  if (deployment === undefined) throw new Error('Cannot take snapshots at a place without a market')
-  const at = (block: PinnedBlock): AaveV3Target => ({ ...place, block, priority: 'background' })
+  } = target
+  if (deployment === undefined) throw new Error('Cannot take snapshots: the target has no market')
+  const atBlock = (block: PinnedBlock): AaveV3Target => ({ ...target, block, priority: 'background' })
   return {
     client,
     chainId: client.chain.id,
     name: deployment.poolAddressesProvider,
     firstDayMin: FIRST_DAY_MIN,
     walletsMax: WALLETS_MAX,
-    async figuresAt({ day, block }, wallets, signal) {
-      const figures = (found: ChainRead) => wallets.map((wallet) => figuresIn(found, wallet))
-      const textOf = (found: ChainRead) => JSON.stringify(figures(found).map((each) => each ?? null))
-      const { value, endpoints } = await reader.readAgreed(wallets, { place: at(block), textOf, signal })
-      if (endpoints.length < QUORUM) checkAlone(value, { place, day })
-      return { value: figures(value), endpoints }
+    async readFigures({ day, block }, wallets, signal) {
+      const toFigures = (read: ChainRead) => wallets.map((wallet) => findFigures(read, wallet))
+      const toText = (read: ChainRead) => JSON.stringify(toFigures(read).map((each) => each ?? null))
+      const { value, endpoints } = await reader.readAgreed(wallets, { target: atBlock(block), toText, signal })
+      if (endpoints.length < QUORUM) checkAlone(value, { target, day })
+      return { value: toFigures(value), endpoints }
     },
-    movedBy: (block, wallets, signal) => reader.touched(wallets, block === undefined ? place : at(block), signal),
+    readMovements: (block, wallets, signal) =>
+      reader.readMovements(wallets, block === undefined ? target : atBlock(block), signal),
   }
 }
 
-/** Throws `DisputeError` if what one endpoint alone says of a wallet cannot be so. */
+/** Checks an answer that only one endpoint gave. Throws `DisputeError` if it contradicts itself. */
 function checkAlone(
   { wallets }: ChainRead,
-  { place: { client }, day }: { readonly place: AaveV3Target } & Pick<Midnight, 'day'>,
+  { target: { client }, day }: { readonly target: AaveV3Target } & Pick<Midnight, 'day'>,
 ): void {
   const { id, name } = client.chain
   for (const { wallet, positions } of wallets) {
-    const because = positions.map(findAccountContradiction).find((each) => each !== undefined)
-    if (because === undefined) continue
+    const contradiction = positions.map(findAccountContradiction).find((each) => each !== undefined)
+    if (contradiction === undefined) continue
     throw new DisputeError(
-      `Cannot believe what wallet ${wallet} had at the midnight of day ${day} on chain ${id} (${name}): ${because} ` +
+      `Cannot trust the position of wallet ${wallet} at the midnight of day ${day} on chain ${id} (${name}): ${contradiction} ` +
         '(own sums)',
     )
   }
 }
 
 /** Zeros for a wallet that has nothing, undefined if the market could not be valued. */
-function figuresIn({ wallets, unanswerable }: ChainRead, wallet: Address): SnapshotFigures | undefined {
+function findFigures({ wallets, unanswerable }: ChainRead, wallet: Address): SnapshotFigures | undefined {
   if (unanswerable.some((each) => each.wallet === wallet)) return undefined
   const position = wallets.find((each) => each.wallet === wallet)?.positions[0]
   return position === undefined ? EMPTY_SNAPSHOT : toSnapshotFigures(position)

@@ -16,7 +16,7 @@ type Prices = ReadonlyMap<string, ReadonlyMap<Address, bigint>>
 
 const UNPRICED: ReadonlyMap<Address, bigint> = new Map()
 
-/** Foresees figures of accounts by the prices of their reserves. */
+/** Creates a forecaster of accounts' figures from the prices of their reserves. */
 export function createForecaster(options: {
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly markets: MarketContracts
@@ -24,57 +24,59 @@ export function createForecaster(options: {
 }): FigureForecaster {
   const { deployments, markets, clock } = options
 
-  async function pricesAt(
+  async function readPrices(
     assets: ReadonlyMap<string, ReadonlySet<Address>>,
     { client, block }: WatchTarget,
     signal: AbortSignal,
   ): Promise<Prices> {
-    const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)
-    const asked = [...assets].flatMap(([market, some]) => {
-      const asker = facts.get(market)?.asker
-      return asker?.kind === 'aave_market' ? [...some].map((asset) => ({ market, asset, to: asker.oracle })) : []
+    const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], signal)
+    const requests = [...assets].flatMap(([market, marketAssets]) => {
+      const source = facts.get(market)?.source
+      return source?.kind === 'aave_market'
+        ? [...marketAssets].map((asset) => ({ market, asset, to: source.oracle }))
+        : []
     })
     const prices = new Map<string, Map<Address, bigint>>()
-    if (asked.length === 0) return prices
-    const calls = asked.map(({ to, asset }) => ({ to, data: encodeCall(GET_ASSET_PRICE, asset) }))
+    if (requests.length === 0) return prices
+    const calls = requests.map(({ to, asset }) => ({ to, data: encodeCall(GET_ASSET_PRICE, asset) }))
     const { results } = await client.read(
       (endpoint, within) => readMulticall(endpoint, { calls, block, isLight: true, clock }, within),
-      { signal, past: block, priority: 'background', together: true },
+      { signal, past: block, priority: 'background', isBundled: true },
     )
-    for (const [index, { market, asset }] of asked.entries()) {
+    for (const [index, { market, asset }] of requests.entries()) {
       const price = tryDecodeUint(results[index]) ?? 0n
       if (price === 0n) continue
-      const known = prices.get(market) ?? new Map<Address, bigint>()
-      prices.set(market, known.set(asset, price))
+      const marketPrices = prices.get(market) ?? new Map<Address, bigint>()
+      prices.set(market, marketPrices.set(asset, price))
     }
     return prices
   }
 
   return {
-    async share(memos, place, signal) {
-      return foresightOf(await pricesAt(assetsOf(memos as Iterable<AccountMemo | undefined>), place, signal))
+    async readShared(memos, target, signal) {
+      return createForecast(await readPrices(listAssets(memos as Iterable<AccountMemo | undefined>), target, signal))
     },
-    filters: (chainId) => [createChangeFilter(markets.last(chainId))],
-    touched(logs, chainId) {
-      const wallets = listWallets(logs, markets.last(chainId))
+    filters: (chainId) => [createChangeFilter(markets.getLastTargets(chainId))],
+    toTouchedCheck(logs, chainId) {
+      const wallets = listWallets(logs, markets.getLastTargets(chainId))
       return ({ wallet = '' }) => wallets.size > 0 && wallets.has(wallet.toLowerCase() as Hex)
     },
   }
 }
 
-/** Which reserves of which markets these accounts have. */
-function assetsOf(memos: Iterable<AccountMemo | undefined>): ReadonlyMap<string, ReadonlySet<Address>> {
+/** Reserves of these accounts, by market. */
+function listAssets(memos: Iterable<AccountMemo | undefined>): ReadonlyMap<string, ReadonlySet<Address>> {
   const assets = new Map<string, Set<Address>>()
   for (const memo of memos) {
     if (memo === undefined) continue
-    const known = assets.get(memo.market) ?? new Set<Address>()
-    if (known.size === 0) assets.set(memo.market, known)
-    for (const { asset } of memo.legs) known.add(asset)
+    const marketAssets = assets.get(memo.market) ?? new Set<Address>()
+    if (marketAssets.size === 0) assets.set(memo.market, marketAssets)
+    for (const { asset } of memo.legs) marketAssets.add(asset)
   }
   return assets
 }
 
-function foresightOf(prices: Prices): FigureForecast {
+function createForecast(prices: Prices): FigureForecast {
   return {
     estimate(memo, figure) {
       const account = memo as AccountMemo | undefined

@@ -1,6 +1,6 @@
 import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
-import type { EventsPlace } from '../../../../finance/lending/read_events.ts'
+import type { EventsTarget } from '../../../../finance/lending/read_events.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
@@ -8,28 +8,28 @@ import type { LendingTarget } from '../../event/target.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
 import { createMarketReader } from '../read_market.ts'
 
-/** Reserves are listed, and a market's contracts change, rarely; whatever is missed, a sweep finds. */
+/** Listings of reserves and changes of a market's contracts are rare; a sweep finds subjects missed meanwhile. */
 const KNOWN_MS = 3_600_000
-/** What does not answer is asked again after a while. */
+/** Time before a market that does not answer is read again. */
 const SILENT_MS = 60_000
 const MARKETS_MAX = 1_000
 
-/** The contracts of a market, as far as watching needs them. */
-export type MarketFacts = EventsPlace<LendingTarget>
+/** The contracts of a market that watching needs. */
+export type MarketFacts = EventsTarget<LendingTarget>
 
-/** Knows which contracts are a market's. */
+/** Cached contracts of the markets. */
 export type MarketContracts = ReturnType<typeof createMarketContracts>
 
-/** Makes it with an empty memory. */
+/** Creates it with an empty cache. */
 export function createMarketContracts(clock: Clock) {
   const markets = createMarketReader(clock)
   const cache = createCache<MarketFacts | undefined>({ clock, entriesMax: MARKETS_MAX })
-  const known = new Map<number, readonly LendingTarget[]>()
+  const lastTargets = new Map<number, readonly LendingTarget[]>()
 
-  async function factsOf(client: FinanceClient, deployment: AaveV3Deployment, signal: AbortSignal) {
+  async function readFacts(client: FinanceClient, deployment: AaveV3Deployment, signal: AbortSignal) {
     try {
-      const { place, asker } = await markets.read(client, deployment, signal)
-      return { value: { place, asker }, lifeMs: KNOWN_MS }
+      const { target, source } = await markets.read(client, deployment, signal)
+      return { value: { target, source }, lifeMs: KNOWN_MS }
     } catch (error) {
       if (error instanceof UnavailableError && error.cause instanceof ContractUnresponsiveError)
         return { value: undefined, lifeMs: SILENT_MS }
@@ -38,27 +38,27 @@ export function createMarketContracts(clock: Clock) {
   }
 
   return {
-    /** The markets that answer, by name; asks once in an hour. Throws `UnavailableError`. */
-    async of(
+    /** The markets that answer, by name; reads them once an hour. Throws `UnavailableError`. */
+    async read(
       client: FinanceClient,
       deployments: readonly AaveV3Deployment[],
       signal: AbortSignal,
     ): Promise<ReadonlyMap<string, MarketFacts>> {
-      const found = await Promise.all(
+      const entries = await Promise.all(
         deployments.map(async (deployment) => {
           const key = `${client.chain.id}:${deployment.poolAddressesProvider}`
-          const read = (shared: AbortSignal) => factsOf(client, deployment, shared)
+          const read = (shared: AbortSignal) => readFacts(client, deployment, shared)
           return [deployment.market, await cache.get({ key, read }, signal)] as const
         }),
       )
-      const facts = new Map(found.flatMap(([market, each]) => (each === undefined ? [] : [[market, each] as const])))
-      known.set(
+      const facts = new Map(entries.flatMap(([market, each]) => (each === undefined ? [] : [[market, each] as const])))
+      lastTargets.set(
         client.chain.id,
-        [...facts.values()].map(({ place }) => place),
+        [...facts.values()].map(({ target }) => target),
       )
       return facts
     },
-    /** The places of those that were told last, without asking. */
-    last: (chainId: number): readonly LendingTarget[] => known.get(chainId) ?? [],
+    /** The targets of the last result, from memory. */
+    getLastTargets: (chainId: number): readonly LendingTarget[] => lastTargets.get(chainId) ?? [],
   }
 }

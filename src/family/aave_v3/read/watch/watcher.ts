@@ -13,91 +13,93 @@ import { createLendingReader } from '../read.ts'
 import { createForecaster } from './forecaster.ts'
 import { createMarketContracts } from './market_contracts.ts'
 
-/** Wallets of one reading, as many as a batch of the routes may have, and readings at the same time. */
-const PIECES = { size: 500, running: 3 } as const
+/** Wallets of one reading, as many as a batch of the routes may have, and concurrent readings. */
+const PIECES = { size: 500, runningMax: 3 } as const
 
-/** So many wallets leave with what others ask about the block. */
-const TOGETHER_MAX = 160
+/** Maximum number of wallets whose calls are bundled with other calls at the block. */
+const BUNDLED_WALLETS_MAX = 160
 
-/** Reads wallets in markets for triggers. */
+/** Creates the reader of wallets in markets, for triggers. */
 export function createWatcher(options: Parameters<typeof createLendingReader>[0]): Watcher {
   const { deployments, clock } = options
   const reader = createLendingReader(options)
   const markets = createMarketContracts(clock)
 
-  /** What wallets have in one market, in their order. */
+  /** Figures of wallets in one market, in their order. */
   async function readMarket(
     deployment: AaveV3Deployment,
-    { wallets, place: { client, block } }: { readonly wallets: readonly Address[]; readonly place: WatchTarget },
+    { wallets, target: { client, block } }: { readonly wallets: readonly Address[]; readonly target: WatchTarget },
     signal: AbortSignal,
   ): Promise<ConfirmedFigures[]> {
-    const together = wallets.length <= TOGETHER_MAX && { together: true as const }
-    const places = [{ client, deployments: [deployment], block, priority: 'background' as const, ...together }]
-    const [read] = await reader.read(wallets, { places, signal })
-    const held = new Map((read?.wallets ?? []).map(({ wallet, positions: [position] }) => [wallet, position]))
-    const unknown = new Set((read?.unanswerable ?? []).map(({ wallet }) => wallet))
+    const bundling = wallets.length <= BUNDLED_WALLETS_MAX && { isBundled: true as const }
+    const targets = [{ client, deployments: [deployment], block, priority: 'background' as const, ...bundling }]
+    const [read] = await reader.read(wallets, { targets, signal })
+    const positionsByWallet = new Map(
+      (read?.wallets ?? []).map(({ wallet, positions: [position] }) => [wallet, position]),
+    )
+    const unvalued = new Set((read?.unanswerable ?? []).map(({ wallet }) => wallet))
     return wallets.map((wallet) => {
-      const position = held.get(wallet)
+      const position = positionsByWallet.get(wallet)
       if (position !== undefined) return toConfirmedFigures(position)
-      return unknown.has(wallet) ? WATCHED_UNKNOWN : EMPTY_CONFIRMED
+      return unvalued.has(wallet) ? WATCHED_UNKNOWN : EMPTY_CONFIRMED
     })
   }
 
-  async function confirmIn(
+  async function confirmMarket(
     deployment: AaveV3Deployment,
-    { wallets, place }: { readonly wallets: readonly Address[]; readonly place: WatchTarget },
+    { wallets, target }: { readonly wallets: readonly Address[]; readonly target: WatchTarget },
     signal: AbortSignal,
   ): Promise<readonly (readonly [string, ConfirmedFigures])[]> {
     try {
       const read = (piece: readonly Address[], within: AbortSignal) =>
-        readMarket(deployment, { wallets: piece, place }, within)
+        readMarket(deployment, { wallets: piece, target }, within)
       const confirmed = await mapChunks(wallets, PIECES, read, signal)
-      return wallets.map((wallet, index) => [keyOf(deployment.market, wallet), confirmed[index] ?? WATCHED_UNKNOWN])
+      return wallets.map((wallet, index) => [getKey(deployment.market, wallet), confirmed[index] ?? WATCHED_UNKNOWN])
     } catch (error) {
-      // A market that does not answer stops no other one.
+      // A market that does not answer does not stop the others.
       if (!(error instanceof UnavailableError) || !(error.cause instanceof ContractUnresponsiveError)) throw error
-      return wallets.map((wallet) => [keyOf(deployment.market, wallet), WATCHED_UNKNOWN])
+      return wallets.map((wallet) => [getKey(deployment.market, wallet), WATCHED_UNKNOWN])
     }
   }
 
   return {
-    chainIds: new Set(reader.places.keys()),
-    async confirm(subjects, place, signal) {
-      const here = reader.places.get(place.client.chain.id)?.deployments ?? []
+    chainIds: new Set(reader.targets.keys()),
+    async confirm(subjects, target, signal) {
+      const here = reader.targets.get(target.client.chain.id)?.deployments ?? []
       const byMarket = groupBy(subjects, ({ market_id }) => market_id)
       const tasks = here.map((deployment) => (shared: AbortSignal) => {
-        const asked = byMarket.get(deployment.market) ?? []
-        const wallets = [...new Set(asked.map(({ wallet }) => wallet as Address))]
-        return confirmIn(deployment, { wallets, place }, shared)
+        const marketSubjects = byMarket.get(deployment.market) ?? []
+        const wallets = [...new Set(marketSubjects.map(({ wallet }) => wallet as Address))]
+        return confirmMarket(deployment, { wallets, target }, shared)
       })
-      const found = new Map((await allOrAbort(tasks, signal)).flat())
-      return subjects.map(({ market_id = '', wallet = '' }) => found.get(keyOf(market_id, wallet)) ?? 'gone')
+      const figuresByKey = new Map((await allOrAbort(tasks, signal)).flat())
+      return subjects.map(({ market_id = '', wallet = '' }) => figuresByKey.get(getKey(market_id, wallet)) ?? 'gone')
     },
-    screen: createForecaster({ deployments, markets, clock }),
+    forecaster: createForecaster({ deployments, markets, clock }),
     events: {
-      filters: (chainId) => [createChangeFilter(markets.last(chainId))],
-      async happenings(logs, subjects, { client }, signal) {
+      filters: (chainId) => [createChangeFilter(markets.getLastTargets(chainId))],
+      async read(logs, subjects, { client }, signal) {
         if (logs.length === 0) return []
-        const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)
+        const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], signal)
         const byKey = new Map(
-          subjects.map((subject) => [keyOf(subject['market_id'] ?? '', subject['wallet'] ?? ''), subject]),
+          subjects.map((subject) => [getKey(subject['market_id'] ?? '', subject['wallet'] ?? ''), subject]),
         )
-        const byPlace = new Map(logs.map((log) => [`${log.blockNumber}:${log.logIndex}`, log]))
-        const found = [...facts].flatMap(([market, { place }]) =>
-          listEvents(place, logs).flatMap(({ wallet, kind: type, block, ...event }): SubjectEvent[] => {
-            const subject = byKey.get(keyOf(market, wallet))
-            const log = byPlace.get(`${block}:${event.logIndex}`)
+        const logsByPosition = new Map(logs.map((log) => [`${log.blockNumber}:${log.logIndex}`, log]))
+        const events = [...facts].flatMap(([market, { target }]) =>
+          listEvents(target, logs).flatMap(({ wallet, kind: type, block, ...event }): SubjectEvent[] => {
+            const subject = byKey.get(getKey(market, wallet))
+            const log = logsByPosition.get(`${block}:${event.logIndex}`)
             if (subject === undefined || log === undefined) return []
             const { blockNumber, blockHash, transactionHash, logIndex } = log
             return [{ subject, type, blockNumber, blockHash, transactionHash, logIndex }]
           }),
         )
-        return found.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
+        return events.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
       },
     },
   }
 }
 
-function keyOf(market: string, wallet: string): string {
+function getKey(market: string, wallet: string): string {
   return `${market}:${wallet.toLowerCase()}`
 }

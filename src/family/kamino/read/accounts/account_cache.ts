@@ -5,61 +5,61 @@ import { createLru } from '../../../../lib/lru.ts'
 import { memoize } from '../../../../lib/memoize.ts'
 import { decodeMarket, decodeObligation, decodeReserve, isAccount, type Obligation, type Reserve } from './layout.ts'
 
-/** Obligations and reserves that are remembered; beyond that the oldest are forgotten. */
+/** Cached obligations and reserves; beyond the limit the oldest are evicted. */
 const REMEMBERED_MAX = 50_000
-/** Wallets that are remembered, and how many obligations they may have together. */
+/** Cached wallets, and the obligations of all of them together. */
 const WALLETS_MAX = 20_000
 const HELD_MAX = 100_000
-/** Markets whose obligations are looked for, and reserves of each: anybody may make more. */
+/** Markets whose obligations are derived, and reserves of each: markets are permissionless, so both are bounded. */
 const MARKETS_MAX = 64
 const RESERVES_MAX = 256
 
 /** Accounts of one slot, by address. */
 export type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
-/** An obligation to read. It is answered only if all three belong together. */
+/** An obligation to read. The read is absent unless address, market and wallet belong together. */
 export interface ObligationTarget extends MarketObligation {
   readonly wallet: string
 }
 
-/** The same, whoever's it is. */
+/** An obligation of any wallet. */
 export interface MarketObligation {
   readonly address: string
   readonly market: string
 }
 
-/** A reserve's token and where its price is; undefined without a feed. */
-interface PricedBy {
+/** Token of a reserve and the address of its price feed; undefined without a feed. */
+interface ReservePricing {
   readonly mint: string
   readonly feed: string | undefined
 }
 
-/** A reserve of a market, as far as obligations are derived from it. */
+/** Fields of a reserve that the addresses of obligations are derived from. */
 type PairedReserve = Pick<Reserve, 'mint' | 'groups'>
 
-/** A market that was read, and the reserves of it that were. */
+/** A market that was read, with those of its reserves that were read. */
 export interface KnownMarket {
   readonly market: string
   readonly reserves: ReadonlyMap<string, PairedReserve>
 }
 
-/** What earlier readings have shown, to ask for all that an answer needs at once. */
+/** Cache of what earlier reads showed, so that one request can ask for all accounts of an answer. */
 export type AccountCache = ReturnType<typeof createAccountCache>
 
-/** Makes an empty memory. */
+/** Creates an empty cache of accounts of the program. */
 export function createAccountCache({ programId }: Pick<KaminoProgram, 'programId'>) {
-  const reservesOf = createLru<readonly string[]>({ entriesMax: REMEMBERED_MAX })
-  const priced = createLru<PricedBy>({ entriesMax: REMEMBERED_MAX })
-  const held = createLru<readonly ObligationTarget[]>({
+  const reservesByObligation = createLru<readonly string[]>({ entriesMax: REMEMBERED_MAX })
+  const pricingByReserve = createLru<ReservePricing>({ entriesMax: REMEMBERED_MAX })
+  const obligationsByWallet = createLru<readonly ObligationTarget[]>({
     entriesMax: WALLETS_MAX,
     weightMax: HELD_MAX,
-    weightOf: ({ length }) => length,
+    getWeight: ({ length }) => length,
   })
   const markets = new Map<string, Map<string, PairedReserve>>()
   let version = 0
 
   function learnReserve(address: string, reserve: Reserve): void {
-    priced.set(address, { mint: reserve.mint, feed: findScopeFeed(reserve) })
+    pricingByReserve.set(address, { mint: reserve.mint, feed: findScopeFeed(reserve) })
     const reserves = markets.get(reserve.market)
     if (reserves === undefined || reserves.has(address) || reserves.size >= RESERVES_MAX) return
     reserves.set(address, { mint: reserve.mint, groups: reserve.groups })
@@ -67,59 +67,62 @@ export function createAccountCache({ programId }: Pick<KaminoProgram, 'programId
   }
 
   return {
-    /** Accounts that the figures of an obligation need, as far as it and its reserves were read. */
-    addressesFor({ address, market }: MarketObligation): readonly string[] {
-      const reserves = reservesOf.get(address) ?? []
-      const feeds = reserves.map((reserve) => priced.get(reserve)?.feed).filter((feed) => feed !== undefined)
+    /** Lists the accounts that the figures of an obligation need, as far as it and its reserves were read. */
+    listAddresses({ address, market }: MarketObligation): readonly string[] {
+      const reserves = reservesByObligation.get(address) ?? []
+      const feeds = reserves.map((reserve) => pricingByReserve.get(reserve)?.feed).filter((feed) => feed !== undefined)
       return [...new Set([address, market, ...reserves, ...feeds])]
     },
-    /** Of these accounts those that must be read before all are known; empty once they are. */
-    unreadFor({ address }: Pick<ObligationTarget, 'address'>): readonly string[] {
-      return reservesOf.get(address)?.filter((reserve) => priced.get(reserve) === undefined) ?? [address]
+    /** Lists the accounts of an obligation to read before all its accounts are known; empty once they are. */
+    listUnread({ address }: Pick<ObligationTarget, 'address'>): readonly string[] {
+      return (
+        reservesByObligation.get(address)?.filter((reserve) => pricingByReserve.get(reserve) === undefined) ?? [address]
+      )
     },
-    /** Mints of what an obligation has and owes, as far as it and its reserves were read. */
-    mintsOf({ address }: Pick<ObligationTarget, 'address'>): readonly string[] {
-      const mints = (reservesOf.get(address) ?? []).map((reserve) => priced.get(reserve)?.mint)
+    /** Lists the mints of an obligation's reserves, as far as it and its reserves were read. */
+    listMints({ address }: Pick<ObligationTarget, 'address'>): readonly string[] {
+      const mints = (reservesByObligation.get(address) ?? []).map((reserve) => pricingByReserve.get(reserve)?.mint)
       return [...new Set(mints.filter((mint) => mint !== undefined))]
     },
-    /** Obligations that a wallet had when it was last asked about; undefined if it never was. */
-    obligationsOf: held.get,
-    noteObligations: held.set,
-    /** Notes that an obligation is a wallet's, which may have others. */
+    /** Gets the obligations that a wallet had at its last read; undefined if it was never read. */
+    getObligations: obligationsByWallet.get,
+    noteObligations: obligationsByWallet.set,
+    /** Adds one obligation to those of its wallet. */
     noteObligation(target: ObligationTarget): void {
-      const before = held.get(target.wallet) ?? []
-      if (before.every(({ address }) => address !== target.address)) held.set(target.wallet, [...before, target])
+      const remembered = obligationsByWallet.get(target.wallet) ?? []
+      if (remembered.every(({ address }) => address !== target.address))
+        obligationsByWallet.set(target.wallet, [...remembered, target])
     },
-    /** Markets that were read, those named first before others. */
+    /** Lists the markets that were read, in the order of their first read. */
     markets: (): KnownMarket[] => [...markets].map(([market, reserves]) => ({ market, reserves })),
-    /** Grows when a market or a reserve becomes known. */
+    /** Increases whenever a market or a reserve is added. */
     get version() {
       return version
     },
-    /** Notes what accounts show. */
+    /** Stores what accounts show. */
     learn(accounts: Accounts): void {
-      const own = [...accounts].flatMap(([address, account]) =>
+      const programAccounts = [...accounts].flatMap(([address, account]) =>
         account?.owner === programId ? [{ address, ...decodeAccount(account) }] : [],
       )
-      for (const { address, kind } of own) {
+      for (const { address, kind } of programAccounts) {
         if (kind !== 'market' || markets.has(address) || markets.size >= MARKETS_MAX) continue
         markets.set(address, new Map())
         version++
       }
-      for (const { address, obligation, reserve } of own) {
-        if (obligation !== undefined) reservesOf.set(address, listReserves(obligation))
+      for (const { address, obligation, reserve } of programAccounts) {
+        if (obligation !== undefined) reservesByObligation.set(address, listReserves(obligation))
         if (reserve !== undefined) learnReserve(address, reserve)
       }
     },
   }
 }
 
-/** Every reserve that an obligation holds or owes, once. */
+/** Lists every reserve of an obligation's deposits and borrows, once. */
 export function listReserves({ deposits, borrows }: Obligation): readonly string[] {
   return [...new Set([...deposits, ...borrows].map(({ reserve }) => reserve))]
 }
 
-/** What an account of the program is. Read once, because many obligations share reserves and markets. */
+/** Decodes an account of the program. Memoized, because many obligations share reserves and markets. */
 export const decodeAccount = memoize(({ data }: SolanaAccount) => {
   const isObligation = isAccount('obligation', data)
   const isReserve = isAccount('reserve', data)

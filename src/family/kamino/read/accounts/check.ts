@@ -3,19 +3,19 @@ import type { KaminoProgram } from '../../../../finance/price/table/kamino.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { isAccount, isTruncated, readLastUpdateSlot } from './layout.ts'
 
-/** Throws `UpstreamError` if an answer cannot be right: it then counts as the endpoint's failure. */
+/** Throws `UpstreamError` for an impossible answer, which then counts as a failure of the endpoint. */
 export type AnswerCheck = (answer: Pick<SolanaAccounts, 'slot' | 'accounts'>) => void
 
-/** Checks what the program never writes: accounts of another size, and a refresh after the slot of the answer. */
+/** Rejects what the program never writes: accounts of another size, and a refresh after the slot of the answer. */
 export function createAnswerCheck({ programId }: Pick<KaminoProgram, 'programId'>): AnswerCheck {
   return ({ slot, accounts }) => {
     for (const account of accounts) {
       if (account?.owner !== programId) continue
       const { data } = account
-      if (isTruncated(data)) throw new UpstreamError('The endpoint shows an account that is cut')
+      if (isTruncated(data)) throw new UpstreamError('Cannot use the answer: an account is truncated')
       const isDated = isAccount('obligation', data) || isAccount('reserve', data)
       if (isDated && readLastUpdateSlot(data) > slot) {
-        throw new UpstreamError('The endpoint answered from a slot before one that it shows')
+        throw new UpstreamError('Cannot use the answer: an account was refreshed after its slot')
       }
     }
   }

@@ -5,28 +5,28 @@ import type { KnownMarket } from '../accounts/account_cache.ts'
 
 /** Addresses that are derived in one turn of the event loop, at 0.1 ms each. */
 const ADDRESSES_IN_TURN = 20
-/** Most addresses of a wallet that are tried, its lookup table aside. */
+/** Highest number of derived addresses of a wallet, its lookup table not counted. */
 const ADDRESSES_MAX = 280
-/** Plain obligations of a wallet in a market that are tried, by their numbers from 0 on. */
+/** How many plain obligations of a wallet in a market are derived, numbered from 0. */
 const NUMBERS = { brief: 1, whole: 5 } as const
 const KEY_NONE = new Uint8Array(32)
 
 /** Kinds of obligations whose seeds are known, as the program numbers them. */
 const TAG = { plain: 0, multiply: 1, lending: 2, leverage: 3 } as const
 
-/** `brief`: plain obligations of number 0 alone, for many wallets at once. */
+/** `brief`: only plain obligations of number 0, for many wallets at once. */
 export type Breadth = keyof typeof NUMBERS
 
-/** What an obligation's address is derived from besides wallet and market. */
+/** Seeds of an obligation's address besides the wallet. */
 interface Seeds {
   readonly market: string
   readonly tag: (typeof TAG)[keyof typeof TAG]
   readonly number: number
-  /** Two mints, or zeros: of collateral and of debt. */
+  /** Mints of collateral and debt, or zeros. */
   readonly keys: readonly [Uint8Array, Uint8Array]
 }
 
-/** Where the program keeps an obligation. Source: klend `handler_init_obligation.rs`. */
+/** Derives the address of an obligation. Source: klend `handler_init_obligation.rs`. */
 export function deriveObligationAddress(program: string, wallet: string, { market, tag, number, keys }: Seeds): string {
   return deriveProgramAddress(program, [
     Uint8Array.of(tag),
@@ -37,14 +37,14 @@ export function deriveObligationAddress(program: string, wallet: string, { marke
   ])
 }
 
-/** Where the program keeps what it knows of a wallet, such as its lookup table. */
+/** Derives the address of a wallet's metadata account, which names its lookup table. */
 export function deriveUserAddress(program: string, wallet: string): string {
   return deriveProgramAddress(program, ['user_meta', decodeBase58Address(wallet)])
 }
 
 /**
- * Addresses at which a wallet may have obligations in these markets: plain ones and, if `whole`, one for each token and
- * those of pairs of tokens, pairs of one elevation group first.
+ * Derives the addresses at which a wallet may have obligations in these markets: plain ones and, if `whole`, one for
+ * each token and those of pairs of tokens, pairs of one elevation group first.
  */
 export async function deriveWalletAddresses(
   program: string,

@@ -18,15 +18,15 @@ import { type Breadth, deriveUserAddress, deriveWalletAddresses } from './addres
 import type { FoundObligations } from './find_result.ts'
 import { decodeLookupTable, decodeUserTable } from './table.ts'
 
-/** Requests in a row: what is known of a wallet, its lookup table, what that names. */
+/** Sequential requests: known addresses of a wallet, its lookup table, the addresses in the table. */
 const WAVES_MAX = 3
-/** Addresses that are remembered, of all wallets together. */
+/** Cached addresses, of all wallets together. */
 const ADDRESSES_MAX = 200_000
 const WALLETS_MAX = 20_000
-/** How long markets' lookup tables are left alone after they could not be read. */
-const TABLES_AGAIN_MS = 600_000
+/** Delay before markets' lookup tables are read again after a failure. */
+const TABLES_RETRY_MS = 600_000
 
-/** Where one wallet's obligations may be. */
+/** Addresses at which one wallet's obligations may be. */
 interface WalletCandidates {
   readonly wallet: string
   readonly derived: readonly string[]
@@ -35,103 +35,111 @@ interface WalletCandidates {
   readonly keys: readonly string[]
 }
 
-/** The addresses of a wallet that were derived, and by what was known then. */
+/** Derived addresses of a wallet, and the version of the cache that they were derived from. */
 interface DerivedObligations {
   readonly version: number
   readonly addresses: readonly string[]
   readonly user: string
 }
 
-/** Finds obligations of wallets at addresses that are derived from usual seeds, for endpoints that cannot search. */
+/** Creates a finder of wallets' obligations at addresses derived from usual seeds, for endpoints that cannot search. */
 export function createDeriver(options: {
   readonly program: string
   readonly rows: readonly KaminoMarket[]
-  readonly known: AccountCache
+  readonly cache: AccountCache
   readonly check: AnswerCheck
   readonly clock: Clock
 }) {
-  const { program, rows, known, check, clock } = options
+  const { program, rows, cache, check, clock } = options
   const derivations = createLru<DerivedObligations>({
     entriesMax: WALLETS_MAX,
     weightMax: ADDRESSES_MAX,
-    weightOf: ({ addresses }) => addresses.length,
+    getWeight: ({ addresses }) => addresses.length,
   })
   const tables = createLru<Pick<WalletCandidates, 'table' | 'keys'>>({
     entriesMax: WALLETS_MAX,
     weightMax: ADDRESSES_MAX,
-    weightOf: ({ keys }) => keys.length + 1,
+    getWeight: ({ keys }) => keys.length + 1,
   })
-  let rowsRead = false
-  let tablesAtMs = Number.NEGATIVE_INFINITY
+  let hasReadRows = false
+  let tablesRetryAtMs = Number.NEGATIVE_INFINITY
 
-  /** Reads the markets of the table and of the configuration, their reserves, and what their lookup tables name. */
+  /** Reads the built-in and configured markets, their reserves, and the accounts in their lookup tables. */
   async function learnMarkets(session: SolanaSession): Promise<void> {
     const nowMs = clock.monotonicMs()
-    if (rowsRead && nowMs < tablesAtMs) return
-    const named = rows.flatMap(({ market, reserves, lookupTable }) => [
+    if (hasReadRows && nowMs < tablesRetryAtMs) return
+    const addresses = rows.flatMap(({ market, reserves, lookupTable }) => [
       market,
       ...reserves,
       ...(lookupTable === undefined ? [] : [lookupTable]),
     ])
-    const accounts = await readApart(session, named, 0n)
-    known.learn(accounts.all)
-    rowsRead = true
+    const accounts = await readAccounts(session, addresses, 0n)
+    cache.learn(accounts.all)
+    hasReadRows = true
     const keys = rows.flatMap(({ lookupTable = '' }) => decodeLookupTable(accounts.all.get(lookupTable)))
     const unread = [...new Set(keys)].filter((key) => !accounts.all.has(key))
     try {
-      known.learn((await readApart(session, unread, 0n)).all)
-      tablesAtMs = Number.POSITIVE_INFINITY
+      cache.learn((await readAccounts(session, unread, 0n)).all)
+      tablesRetryAtMs = Number.POSITIVE_INFINITY
     } catch (error) {
-      // They only add to what is found: an account among them may be too long to be read.
+      // Optional: the tables only widen the search, and an account in them may be too long to read.
       if (!(error instanceof UpstreamError)) throw error
-      tablesAtMs = nowMs + TABLES_AGAIN_MS
+      tablesRetryAtMs = nowMs + TABLES_RETRY_MS
     }
   }
 
-  /** Accounts, each of the slot at which it was read. */
-  async function readApart(session: SolanaSession, addresses: readonly string[], minSlot: bigint) {
+  /** Reads accounts, which may be of different slots. */
+  async function readAccounts(session: SolanaSession, addresses: readonly string[], minSlot: bigint) {
     const items = addresses.map((address) => [address])
     const groups = [...new Set(await session.grouped(items, { minSlot, check, mayDiffer: true }))]
     const slots = groups.map(({ slot }) => slot)
     return { all: new Map(groups.flatMap(({ accounts }) => [...accounts])), slots }
   }
 
-  async function derivedOf(wallet: string, breadth: Breadth, only: string | undefined): Promise<DerivedObligations> {
-    const key = `${wallet}:${breadth}:${only ?? ''}`
-    const before = derivations.get(key)
-    if (before?.version === known.version) return before
-    const { version } = known
+  async function deriveAddresses(
+    wallet: string,
+    breadth: Breadth,
+    onlyMarket: string | undefined,
+  ): Promise<DerivedObligations> {
+    const key = `${wallet}:${breadth}:${onlyMarket ?? ''}`
+    const cached = derivations.get(key)
+    if (cached?.version === cache.version) return cached
+    const { version } = cache
     await yieldToEventLoop()
-    const addresses = await deriveWalletAddresses(program, wallet, { markets: marketsOf(only), breadth })
-    const made = { version, addresses, user: before?.user ?? deriveUserAddress(program, wallet) }
-    derivations.set(key, made)
-    return made
+    const addresses = await deriveWalletAddresses(program, wallet, { markets: listMarkets(onlyMarket), breadth })
+    const derivation = { version, addresses, user: cached?.user ?? deriveUserAddress(program, wallet) }
+    derivations.set(key, derivation)
+    return derivation
   }
 
-  /** The market that was asked for, known or not, or all that are known. */
-  function marketsOf(only: string | undefined): readonly KnownMarket[] {
-    const markets = known.markets()
-    if (only === undefined) return markets
-    return [markets.find(({ market }) => market === only) ?? { market: only, reserves: new Map() }]
+  /** Lists the requested market, known or not, or all known markets. */
+  function listMarkets(onlyMarket: string | undefined): readonly KnownMarket[] {
+    const markets = cache.markets()
+    if (onlyMarket === undefined) return markets
+    return [markets.find(({ market }) => market === onlyMarket) ?? { market: onlyMarket, reserves: new Map() }]
   }
 
-  async function trailOf(wallet: string, breadth: Breadth, only: string | undefined): Promise<WalletCandidates> {
-    const { addresses, user } = await derivedOf(wallet, breadth, only)
-    const before = known.obligationsOf(wallet) ?? []
+  async function createCandidates(
+    wallet: string,
+    breadth: Breadth,
+    onlyMarket: string | undefined,
+  ): Promise<WalletCandidates> {
+    const { addresses, user } = await deriveAddresses(wallet, breadth, onlyMarket)
+    const remembered = cache.getObligations(wallet) ?? []
     const { table, keys } = tables.get(wallet) ?? { table: undefined, keys: [] }
-    return { wallet, derived: [...before.map(({ address }) => address), ...addresses], user, table, keys }
+    return { wallet, derived: [...remembered.map(({ address }) => address), ...addresses], user, table, keys }
   }
 
-  /** What a wallet's lookup table is now known to name. */
-  function followed(trail: WalletCandidates, accounts: Accounts): WalletCandidates {
-    const table = decodeUserTable(accounts.get(trail.user), program)
+  /** Adds the lookup table that the accounts name, and the addresses in it. */
+  function followLookupTable(candidates: WalletCandidates, accounts: Accounts): WalletCandidates {
+    const table = decodeUserTable(accounts.get(candidates.user), program)
     const account = table === undefined ? undefined : accounts.get(table)
-    const keys = account === undefined ? trail.keys : decodeLookupTable(account)
-    if (table !== undefined) tables.set(trail.wallet, { table, keys })
-    return { ...trail, table, keys }
+    const keys = account === undefined ? candidates.keys : decodeLookupTable(account)
+    if (table !== undefined) tables.set(candidates.wallet, { table, keys })
+    return { ...candidates, table, keys }
   }
 
-  function targetsIn({ wallet, derived, keys }: WalletCandidates, accounts: Accounts): ObligationTarget[] {
+  function toTargets({ wallet, derived, keys }: WalletCandidates, accounts: Accounts): ObligationTarget[] {
     return [...new Set([...derived, ...keys])].flatMap((address) => {
       const account = accounts.get(address)
       const obligation = account?.owner === program ? decodeAccount(account).obligation : undefined
@@ -139,42 +147,42 @@ export function createDeriver(options: {
     })
   }
 
-  /** What wallets have at addresses that can be derived, in the order of the wallets. */
+  /** Finds the obligations of wallets at derived addresses, in the order of the wallets. */
   return async (
     session: SolanaSession,
     wallets: readonly string[],
     { breadth, market, minSlot }: DeriveOptions,
   ): Promise<FoundObligations[]> => {
     await learnMarkets(session)
-    let trails: WalletCandidates[] = []
-    for (const wallet of wallets) trails.push(await trailOf(wallet, breadth, market))
+    let candidates: WalletCandidates[] = []
+    for (const wallet of wallets) candidates.push(await createCandidates(wallet, breadth, market))
     const accounts = new Map<string, SolanaAccount | null>()
     const slots: bigint[] = []
     for (let waves = 0; waves < WAVES_MAX; waves++) {
-      const wanted = trails.flatMap(({ derived, user, table, keys }) => [
+      const addresses = candidates.flatMap(({ derived, user, table, keys }) => [
         ...derived,
         user,
         ...(table === undefined ? [] : [table]),
         ...keys,
       ])
-      const unread = [...new Set(wanted)].filter((address) => !accounts.has(address))
+      const unread = [...new Set(addresses)].filter((address) => !accounts.has(address))
       if (unread.length === 0) break
-      const read = await readApart(session, unread, minSlot)
+      const read = await readAccounts(session, unread, minSlot)
       for (const [address, account] of read.all) accounts.set(address, account)
       slots.push(...read.slots)
-      trails = trails.map((trail) => followed(trail, accounts))
+      candidates = candidates.map((each) => followLookupTable(each, accounts))
     }
-    known.learn(accounts)
+    cache.learn(accounts)
     const oldest = slots.reduce(minBigint)
     const newest = slots.reduce(maxBigint)
-    const by = { markets: marketsOf(market).length }
-    return trails.map((trail) => ({ targets: targetsIn(trail, accounts), oldest, newest, by }))
+    const by = { markets: listMarkets(market).length }
+    return candidates.map((each) => ({ targets: toTargets(each, accounts), oldest, newest, by }))
   }
 }
 
 interface DeriveOptions {
   readonly breadth: Breadth
-  /** Looks in this market alone. */
+  /** If given, only this market is searched. */
   readonly market: string | undefined
   readonly minSlot: bigint
 }

@@ -3,20 +3,20 @@ import { MethodRefusedError } from '../../../../chain/solana/error.ts'
 import { CodedError } from '../../../../lib/error.ts'
 import { decodeBase58Address } from '../../../../lib/text/base58.ts'
 import { decodeAccount } from '../accounts/account_cache.ts'
-import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../accounts/layout.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET } from '../accounts/layout.ts'
 import { createDeriver } from './derive.ts'
 import type { FoundObligations } from './find_result.ts'
 
 const { size, discriminator } = ACCOUNT_KINDS.obligation
-/** Obligations that a wallet may have. Only its owner opens them. */
+/** Highest number of obligations of a wallet. Only the owner opens them, so spam cannot reach it. */
 const OBLIGATIONS_MAX = 500
 
-/** Makes a finder of wallets' obligations: by a search if an endpoint offers it, else at addresses that can be derived. */
+/** Creates a finder of wallets' obligations: by a search if an endpoint offers it, else at derived addresses. */
 export function createFinder(options: Parameters<typeof createDeriver>[0]) {
-  const { program, known } = options
+  const { program, cache } = options
   const derive = createDeriver(options)
 
-  /** All of one wallet, by a search of the program's accounts; undefined if no endpoint offers it. */
+  /** Finds all obligations of a wallet by a search of the program's accounts; undefined if no endpoint offers it. */
   async function search(
     session: SolanaSession,
     wallet: string,
@@ -24,16 +24,16 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
   ): Promise<FoundObligations | undefined> {
     const holds = [
       { at: 0, bytes: new Uint8Array(Buffer.from(discriminator, 'hex')) },
-      { at: OBLIGATION_OWNER_AT, bytes: decodeBase58Address(wallet) },
+      { at: OBLIGATION_OWNER_OFFSET, bytes: decodeBase58Address(wallet) },
     ]
     try {
       const { slot, accounts } = await session.programAccounts({ program, size, holds }, { minSlot })
-      known.learn(new Map(accounts.map((account) => [account.address, account])))
+      cache.learn(new Map(accounts.map((account) => [account.address, account])))
       const targets = accounts.flatMap((account) => {
         const { obligation } = decodeAccount(account)
         return obligation === undefined ? [] : [{ address: account.address, market: obligation.market, wallet }]
       })
-      return checked(wallet, { targets, oldest: slot, newest: slot, by: 'search' })
+      return checkCount(wallet, { targets, oldest: slot, newest: slot, by: 'search' })
     } catch (error) {
       if (error instanceof MethodRefusedError) return undefined
       throw error
@@ -42,33 +42,33 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
 
   return {
     search,
-    /** Those of many wallets, in their order, of the most usual seeds alone. */
+    /** Finds obligations of many wallets, in their order, at addresses of the most usual seeds only. */
     derive: (
       session: SolanaSession,
       wallets: readonly string[],
-      asked: MarketNarrowing & { readonly minSlot: bigint },
-    ) => derive(session, wallets, { breadth: 'brief', ...asked }),
-    /** Those of one wallet, by a search if there is one, at a slot not before `minSlot`. */
+      query: MarketNarrowing & { readonly minSlot: bigint },
+    ) => derive(session, wallets, { breadth: 'brief', ...query }),
+    /** Finds obligations of one wallet at a slot not before `minSlot`, by a search if an endpoint offers it. */
     async find(
       session: SolanaSession,
       { wallet, market }: MarketNarrowing & { readonly wallet: string },
       minSlot: bigint,
     ): Promise<FoundObligations> {
-      const found = await search(session, wallet, minSlot)
-      if (found !== undefined) return found
+      const searched = await search(session, wallet, minSlot)
+      if (searched !== undefined) return searched
       const [derived] = await derive(session, [wallet], { breadth: 'whole', market, minSlot })
-      return checked(wallet, derived as FoundObligations)
+      return checkCount(wallet, derived as FoundObligations)
     },
   }
 }
 
-/** Where obligations are derived: in this market alone, or in all that are known. A search finds those of all. */
+/** Restricts derived addresses to one market; undefined: all known markets. A search always covers all markets. */
 interface MarketNarrowing {
   readonly market: string | undefined
 }
 
-function checked(wallet: string, found: FoundObligations): FoundObligations {
-  if (found.targets.length <= OBLIGATIONS_MAX) return found
+function checkCount(wallet: string, obligations: FoundObligations): FoundObligations {
+  if (obligations.targets.length <= OBLIGATIONS_MAX) return obligations
   const message = `Cannot read the obligations of wallet ${wallet}: it has more than ${OBLIGATIONS_MAX}`
   throw new CodedError('INVALID_PARAMETER', message)
 }

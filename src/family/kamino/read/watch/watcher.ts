@@ -3,10 +3,10 @@ import type { AccountWatcher } from '../../../watch.ts'
 import { toConfirmedFigures } from '../../present/watched.ts'
 import type { KaminoReader } from '../read.ts'
 
-/** Obligations of one reading: each request holds a dozen or two. */
+/** Obligations of one read, at one or two dozen per request. */
 const SUBJECTS_MAX = 500
 
-/** Reads obligations for triggers. */
+/** Creates a reader of obligations for triggers. */
 export function createWatcher(
   reader: Pick<KaminoReader, 'readObligations'>,
   { slotMs }: Pick<SolanaClient, 'slotMs'>,

@@ -13,43 +13,50 @@ import type { ForecastMemo } from '../../present/watched.ts'
 import type { MorphoBlueDeployment } from '../../table/deployments.ts'
 import type { PositionReader } from '../read.ts'
 
-/** Foresees figures of positions by the books, oracles and loan tokens of their markets. */
+/** Creates a forecaster of positions' figures from the totals, oracles and loan tokens of their markets. */
 export function createForecaster(options: {
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly reader: Pick<PositionReader, 'askRaw'>
 }): FigureForecaster {
   const { deployments, reader } = options
-  /** Whoever receives fees, by chain: of that wallet the lens tells every market, whatever it has there. */
-  const recipients = new Map<number, Address>()
+  /** Fee recipients by chain: for this wallet the lens returns every market, also without a position. */
+  const feeRecipients = new Map<number, Address>()
 
-  async function read(marketIds: readonly Hex[], place: WatchTarget, signal: AbortSignal): Promise<RawRead['entries']> {
-    const { client, block } = place
+  async function read(
+    marketIds: readonly Hex[],
+    target: WatchTarget,
+    signal: AbortSignal,
+  ): Promise<RawRead['entries']> {
+    const { client, block } = target
     const deployment = deployments.get(client.chain.id)
     if (deployment === undefined || marketIds.length === 0) return []
     const at = { client, deployments: [deployment], block }
-    const ask = (wallet: Address) =>
-      client.read((endpoint, within) => reader.askRaw(endpoint, { ...at, asked: { marketIds, wallet } }, within), {
-        signal,
-        past: block,
-        priority: 'background',
-        together: true,
-      })
-    const asked = recipients.get(client.chain.id) ?? zeroAddress
-    const first = await ask(asked)
-    recipients.set(client.chain.id, first.feeRecipient)
-    return first.feeRecipient === asked ? first.entries : (await ask(first.feeRecipient)).entries
+    const readFor = (wallet: Address) =>
+      client.read(
+        (endpoint, within) => reader.askRaw(endpoint, { ...at, walletQuery: { marketIds, wallet } }, within),
+        {
+          signal,
+          past: block,
+          priority: 'background',
+          isBundled: true,
+        },
+      )
+    const recipient = feeRecipients.get(client.chain.id) ?? zeroAddress
+    const first = await readFor(recipient)
+    feeRecipients.set(client.chain.id, first.feeRecipient)
+    return first.feeRecipient === recipient ? first.entries : (await readFor(first.feeRecipient)).entries
   }
 
   return {
-    async share(memos, place, signal) {
+    async readShared(memos, target, signal) {
       const ids = new Set<Hex>()
       for (const memo of memos as Iterable<ForecastMemo>) if (typeof memo === 'object') ids.add(memo.marketId)
       const marketIds = [...ids]
-      const entries = await read(marketIds, place, signal)
-      return foresightOf(
+      const entries = await read(marketIds, target, signal)
+      return createForecast(
         new Map(
           entries.flatMap((entry, index) => {
-            const [id, now] = [marketIds[index], typeof entry === 'string' ? undefined : marketNow(entry, place)]
+            const [id, now] = [marketIds[index], typeof entry === 'string' ? undefined : toMarketNow(entry, target)]
             return id === undefined || now === undefined ? [] : [[id, now]]
           }),
         ),
@@ -59,7 +66,7 @@ export function createForecaster(options: {
       const morpho = deployments.get(chainId)?.morpho
       return morpho === undefined ? [] : [createChangeFilter(morpho)]
     },
-    touched(logs, chainId) {
+    toTouchedCheck(logs, chainId) {
       const morpho = deployments.get(chainId)?.morpho
       const changed = morpho === undefined ? new Set() : listChangedPositions(logs, morpho)
       return ({ market_id = '', wallet = '' }) => changed.size > 0 && changed.has(getPositionKey(market_id, wallet))
@@ -67,27 +74,27 @@ export function createForecaster(options: {
   }
 }
 
-/** Undefined if its interest cannot be accrued. */
-function marketNow(raw: RawMarket, { client: { chain }, block }: WatchTarget): MarketNow | undefined {
+/** The current state of a market; undefined if its interest cannot be accrued. */
+function toMarketNow(raw: RawMarket, { client: { chain }, block }: WatchTarget): MarketNow | undefined {
   const market = raw.params.irm === zeroAddress ? raw.market : raw.accrued?.market
   if (market === undefined) return undefined
-  return { market, oraclePrice: raw.oraclePrice, loanUsd: loanUsdOf(raw, chain, block.timestampSec) }
+  return { market, oraclePrice: raw.oraclePrice, loanUsd: computeLoanUsd(raw, chain, block.timestampSec) }
 }
 
-function loanUsdOf({ loan, loanUsd: answers }: RawMarket, chain: FinanceChain, blockTimestampSec: bigint) {
+function computeLoanUsd({ loan, loanUsd: answers }: RawMarket, chain: FinanceChain, blockTimestampSec: bigint) {
   const { decimals } = toToken(loan)
   const outcome = computeUsdPrice(loan.address, { chain, answers, blockTimestampSec })
   if (decimals === undefined || outcome.kind === 'missing') return undefined
   return rational(outcome.price.units, pow10(outcome.price.scale + decimals))
 }
 
-function foresightOf(markets: ReadonlyMap<Hex, MarketNow>): FigureForecast {
+function createForecast(markets: ReadonlyMap<Hex, MarketNow>): FigureForecast {
   return {
     estimate(memo, figure) {
-      const known = memo as ForecastMemo
-      if (known === 'nothing') return getLendingValue(EMPTY_LENDING, figure)
-      const now = known && markets.get(known.marketId)
-      const figures = known && now && forecast(known, now)
+      const watched = memo as ForecastMemo
+      if (watched === 'nothing') return getLendingValue(EMPTY_LENDING, figure)
+      const now = watched && markets.get(watched.marketId)
+      const figures = watched && now && forecast(watched, now)
       return figures && getLendingValue(figures, figure)
     },
   }

@@ -10,64 +10,69 @@ import type { MarketRead } from '../position.ts'
 import { createPositionReader } from '../read.ts'
 import { createForecaster } from './forecaster.ts'
 
-/** Wallets that are read at the same time: their calls leave together, eight in each request. */
-const PIECES = { size: 64, running: 1 } as const
-/** Time for one wallet over all tries. */
+/** Wallets that are read concurrently: their calls are bundled, eight in each request. */
+const PIECES = { size: 64, runningMax: 1 } as const
+/** Time for one wallet over all attempts. */
 const BUDGET_MS = 4_500
 
-/** A wallet and the markets that are watched of it. */
+/** A wallet and its watched markets. */
 interface WatchedMarkets {
   readonly wallet: Address
   readonly marketIds: readonly Hex[]
 }
 
-/** Reads wallets in markets for triggers. */
+/** Creates the reader of wallets in markets, for triggers. */
 export function createWatcher(options: Parameters<typeof createPositionReader>[0]): Watcher {
   const { deployments } = options
   const reader = createPositionReader(options)
 
-  async function readWallet(asked: WatchedMarkets, { client, block }: WatchTarget, signal: AbortSignal) {
+  async function readWallet(watched: WatchedMarkets, { client, block }: WatchTarget, signal: AbortSignal) {
     const deployment = deployments.get(client.chain.id)
     if (deployment === undefined) return []
-    const place = { client, deployments: [deployment], block }
-    const { markets } = await client.read((endpoint, within) => reader.ask(endpoint, { ...place, asked }, within), {
-      signal,
-      budgetMs: BUDGET_MS,
-      past: block,
-      priority: 'background',
-      together: true,
-    })
-    return asked.marketIds.map((id, index) => [getPositionKey(id, asked.wallet), watchedOf(markets[index])] as const)
+    const target = { client, deployments: [deployment], block }
+    const { markets } = await client.read(
+      (endpoint, within) => reader.ask(endpoint, { ...target, walletQuery: watched }, within),
+      {
+        signal,
+        budgetMs: BUDGET_MS,
+        past: block,
+        priority: 'background',
+        isBundled: true,
+      },
+    )
+    return watched.marketIds.map(
+      (id, index) => [getPositionKey(id, watched.wallet), toFigures(markets[index])] as const,
+    )
   }
 
-  /** One wallet whose market contradicts itself stops no other; if all of them fail, it is the chain. */
-  async function readWallets(asked: readonly WatchedMarkets[], place: WatchTarget, signal: AbortSignal) {
-    const ends = await Promise.allSettled(asked.map((each) => readWallet(each, place, signal)))
-    const failed = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
-    const severe = failed.find((reason) => !(reason instanceof UnavailableError))
-    if (severe !== undefined || failed.length === asked.length) throw severe ?? failed[0]
-    return ends.map((end) => (end.status === 'fulfilled' ? end.value : []))
+  /** A wallet whose market contradicts itself does not stop the others; if all wallets fail, the chain has failed. */
+  async function readWallets(watched: readonly WatchedMarkets[], target: WatchTarget, signal: AbortSignal) {
+    const outcomes = await Promise.allSettled(watched.map((each) => readWallet(each, target, signal)))
+    const failures = outcomes.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
+    const severe = failures.find((reason) => !(reason instanceof UnavailableError))
+    if (severe !== undefined || failures.length === watched.length) throw severe ?? failures[0]
+    return outcomes.map((end) => (end.status === 'fulfilled' ? end.value : []))
   }
 
   return {
-    chainIds: new Set(reader.places.keys()),
-    async confirm(subjects, place, signal) {
+    chainIds: new Set(reader.targets.keys()),
+    async confirm(subjects, target, signal) {
       const wallets = groupBy(subjects, ({ wallet = '' }) => wallet)
-      const asked = [...wallets].map(([wallet, own]) => ({
+      const watched = [...wallets].map(([wallet, own]) => ({
         wallet: wallet as Address,
         marketIds: [...new Set(own.map(({ market_id }) => market_id as Hex))],
       }))
-      const read = (piece: readonly WatchedMarkets[], within: AbortSignal) => readWallets(piece, place, within)
-      const found = new Map((await mapChunks(asked, PIECES, read, signal)).flat())
+      const read = (piece: readonly WatchedMarkets[], within: AbortSignal) => readWallets(piece, target, within)
+      const figuresByKey = new Map((await mapChunks(watched, PIECES, read, signal)).flat())
       return subjects.map(
-        ({ market_id = '', wallet = '' }) => found.get(getPositionKey(market_id, wallet)) ?? WATCHED_UNKNOWN,
+        ({ market_id = '', wallet = '' }) => figuresByKey.get(getPositionKey(market_id, wallet)) ?? WATCHED_UNKNOWN,
       )
     },
-    screen: createForecaster({ deployments, reader }),
+    forecaster: createForecaster({ deployments, reader }),
   }
 }
 
-function watchedOf(read: MarketRead | undefined): ConfirmedFigures | 'gone' {
+function toFigures(read: MarketRead | undefined): ConfirmedFigures | 'gone' {
   if (read === undefined) return WATCHED_UNKNOWN
   if (read.kind !== 'absent') return toConfirmedFigures(read)
   return read.reason === 'no_market' ? 'gone' : EMPTY_CONFIRMED

@@ -6,14 +6,14 @@ import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import { parseQuantity } from '../../../../chain/rpc/value.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 
-/** Where a manager keeps its counters: `uint176 _nextId`, then `uint80 _nextPoolId`, both from 1 on. */
+/** Storage slot of a manager's counters: `uint176 _nextId`, then `uint80 _nextPoolId`, both from 1 on. */
 const COUNTERS_SLOT = toHex(13, { size: 32 })
 const NEXT_ID_BITS = 176
 const TOTAL_SUPPLY = toFunctionSelector('totalSupply()')
 
 /**
- * The next id that a manager gives out. Undefined if what stands there cannot be its counters: each pool came with a first
- * position, and none has two ids. Source: `NonfungiblePositionManager`.
+ * Reads the next id that a manager will assign. Undefined if the slot cannot hold its counters: each pool came with a
+ * first position, and no position has two ids. Source: `NonfungiblePositionManager`.
  */
 export async function readNextId(
   endpoint: Endpoint,
@@ -27,7 +27,7 @@ export async function readNextId(
     readMulticall(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
   ])
   const [nextId, nextPoolId] = [BigInt.asUintN(NEXT_ID_BITS, counters), counters >> BigInt(NEXT_ID_BITS)]
-  const held = tryDecodeUint(results[0])
-  const areCounters = nextPoolId > 0n && nextPoolId <= nextId && held !== undefined && held < nextId
+  const supply = tryDecodeUint(results[0])
+  const areCounters = nextPoolId > 0n && nextPoolId <= nextId && supply !== undefined && supply < nextId
   return areCounters ? nextId : undefined
 }

@@ -13,21 +13,21 @@ import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 
-/** A position that was burned: only its birth tells what it was. */
-interface BirthQuestion {
+/** A burned position: only the receipt of its first flow shows its pool and range. */
+interface OriginQuery {
   readonly client: ChainClient
   readonly deployment: UniswapV3Deployment
-  /** Its first flow. */
+  /** First flow of the position. */
   readonly first: PositionFlow
   readonly clock: Clock
 }
 
-/** What a position was made in. */
+/** Pool, range and tokens of a position. */
 export interface PositionOrigin extends PnlSubject {
   readonly pool: Address
 }
 
-const POOL_QUESTIONS = ['token0()', 'token1()', 'fee()'].map((each) => toFunctionSelector(each))
+const POOL_SELECTORS = ['token0()', 'token1()', 'fee()'].map((each) => toFunctionSelector(each))
 const GET_POOL = toFunctionSelector('getPool(address,address,uint24)')
 const DECIMALS = toFunctionSelector('decimals()')
 /** Largest `uint24`. */
@@ -35,54 +35,55 @@ const FEE_MAX = 2n ** 24n - 1n
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
 
 /**
- * Pool, range and tokens of a position, from the receipt of its first flow: the pool's own `Mint` of the same amounts
- * stands before the manager's log. Two endpoints are asked. Throws as `readByQuorum`, with an `UpstreamError` as its
- * cause if the receipt does not show it.
+ * Reads pool, range and tokens of a position from the receipt of its first flow, where the pool's own `Mint` of the
+ * same amounts precedes the manager's log. Two endpoints must agree. Throws as `readByQuorum`, with an `UpstreamError`
+ * as cause if the receipt does not show the pool.
  */
 export async function readPositionOrigin(
-  { client, deployment, first, clock }: BirthQuestion,
+  { client, deployment, first, clock }: OriginQuery,
   signal: AbortSignal,
 ): Promise<QuorumResult<PositionOrigin>> {
   return await readByQuorum(
     client,
     async (endpoint: Endpoint, within): Promise<PositionOrigin> => {
       const logs = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
-      const mints = (logs ?? []).filter((log) => isMintOf(log, first)).reverse()
+      const mints = (logs ?? []).filter((log) => matchesMint(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const ask: Ask = async (calls) => (await readMulticall(endpoint, { calls, block, clock }, within)).results
+      const callContracts: CallContracts = async (calls) =>
+        (await readMulticall(endpoint, { calls, block, clock }, within)).results
       for (const mint of mints) {
-        const pool = await readPool(mint.address, { deployment, ask })
+        const pool = await readPool(mint.address, { deployment, callContracts })
         const [, , lower = '0x0', upper = '0x0'] = mint.topics
-        if (pool !== undefined) return { ...pool, tickLower: tickOf(lower), tickUpper: tickOf(upper) }
+        if (pool !== undefined) return { ...pool, tickLower: decodeTick(lower), tickUpper: decodeTick(upper) }
       }
-      throw new UpstreamError(`The receipt of position ${first.tokenId} does not show its pool`)
+      throw new UpstreamError(`Cannot find the pool of position ${first.tokenId}: the receipt has no matching mint`)
     },
-    { signal, what: `the pool of position ${first.tokenId}`, textOf: JSON.stringify },
+    { signal, what: `the pool of position ${first.tokenId}`, toText: JSON.stringify },
   )
 }
 
-type Ask = (calls: readonly ContractCall[]) => Promise<readonly ReturnData[]>
+type CallContracts = (calls: readonly ContractCall[]) => Promise<readonly ReturnData[]>
 
-/** Undefined if the contract is not a pool of the factory. */
+/** Reads pool and tokens of a contract; undefined if it is not a pool of the factory. */
 async function readPool(
   pool: Address,
-  { deployment, ask }: { readonly deployment: UniswapV3Deployment; readonly ask: Ask },
+  { deployment, callContracts }: { readonly deployment: UniswapV3Deployment; readonly callContracts: CallContracts },
 ): Promise<Pick<PositionOrigin, 'pool' | 'tokens'> | undefined> {
-  const words = await ask(POOL_QUESTIONS.map((data) => ({ to: pool, data })))
+  const words = await callContracts(POOL_SELECTORS.map((data) => ({ to: pool, data })))
   const [token0, token1, fee] = [tryDecodeAddress(words[0]), tryDecodeAddress(words[1]), tryDecodeUint(words[2])]
   if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
-  const [known, decimals0, decimals1] = await ask([
+  const [poolWord, decimals0, decimals1] = await callContracts([
     { to: deployment.factory, data: encodeCall(GET_POOL, token0, token1, fee) },
     { to: token0, data: DECIMALS },
     { to: token1, data: DECIMALS },
   ])
-  const real = tryDecodeAddress(known)
-  if (real === undefined || !isAddressEqual(real, pool)) return undefined
-  return { pool: real, tokens: [decodePnlToken(decimals0, token0), decodePnlToken(decimals1, token1)] }
+  const registeredPool = tryDecodeAddress(poolWord)
+  if (registeredPool === undefined || !isAddressEqual(registeredPool, pool)) return undefined
+  return { pool: registeredPool, tokens: [decodePnlToken(decimals0, token0), decodePnlToken(decimals1, token1)] }
 }
 
-/** The pool says sender and three numbers; owner and range are topics. */
-function isMintOf(
+/** True if a log is the pool's `Mint` of a flow. Its data are sender and three numbers; owner and range are topics. */
+function matchesMint(
   { topics, data, logIndex }: HistoryLog,
   { liquidity, amount0, amount1, ...flow }: PositionFlow,
 ): boolean {
@@ -91,6 +92,6 @@ function isMintOf(
   return decodeWord(data, 1) === liquidity && decodeWord(data, 2) === amount0 && decodeWord(data, 3) === amount1
 }
 
-function tickOf(topic: Hex): number {
+function decodeTick(topic: Hex): number {
   return Number(BigInt.asIntN(24, BigInt(topic)))
 }

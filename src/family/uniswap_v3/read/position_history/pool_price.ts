@@ -12,13 +12,13 @@ const SLOT0 = toFunctionSelector('slot0()')
 const POOL_PRICES_MAX = 50_000
 
 /**
- * Makes a reader of pools' square-root prices in Q96 at the end of a block, of two endpoints, that remembers what it
- * read; undefined if none keeps the state of the block. Throws `DisputeError`, `EndpointsTimedOutError`.
+ * Creates a cached reader of pools' square-root prices at the end of a block, Q96, confirmed by two endpoints. It
+ * returns undefined if no endpoint has the state of the block, and throws `DisputeError` or `EndpointsTimedOutError`.
  */
 export function createPoolPriceReader(clock: Clock) {
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
 
-  return async function poolPriceAt(
+  return async function readPoolPriceAt(
     { client, pool }: { readonly client: ChainClient; readonly pool: Address },
     block: PriceBlock,
     signal: AbortSignal,
@@ -34,7 +34,7 @@ export function createPoolPriceReader(clock: Clock) {
     }
     const what = `the price of pool ${pool} at block ${block.number}`
     const read = async (shared: AbortSignal) => {
-      const options = { signal: shared, past: block, what, textOf: String }
+      const options = { signal: shared, past: block, what, toText: String }
       const { value, endpoints } = await readByQuorum(client, attempt, options)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }

@@ -25,15 +25,15 @@ import { type PositionOrigin, readPositionOrigin } from './origin.ts'
 import { createPoolPriceReader } from './pool_price.ts'
 import { createFlowStream } from './stream.ts'
 
-/** Whose life is read. */
+/** Position whose history is read. */
 export type UniswapV3HistoryQuery = ManagedHistoryQuery<UniswapV3Deployment, Position>
 
 export type UniswapV3HistoryReader = PositionHistoryReader<UniswapV3HistoryQuery>
 
-/** Burned positions that are remembered. */
-const BIRTHS_MAX = 10_000
+/** Cached origins of burned positions. */
+const ORIGINS_MAX = 10_000
 
-/** Makes a reader over stored history. */
+/** Creates a reader of position histories over stored flows. */
 export function createUniswapV3HistoryReader(services: {
   readonly db: Database
   readonly history: History
@@ -42,22 +42,22 @@ export function createUniswapV3HistoryReader(services: {
   const { db, clock } = services
   const stream = createFlowStream(clock)
   const findMint = createMintFinder()
-  const births = createCache<PositionOrigin>({ clock, entriesMax: BIRTHS_MAX })
+  const origins = createCache<PositionOrigin>({ clock, entriesMax: ORIGINS_MAX })
   const poolPrices = createPoolPriceReader(clock)
 
-  /** What a burned position was never changes, once the block of its mint is final. */
-  function birthOf(
-    question: UniswapV3HistoryQuery,
+  /** Reads the origin of a burned position, cached once the block of its mint is final. */
+  function readOrigin(
+    query: UniswapV3HistoryQuery,
     { first, finalTo }: { readonly first: PositionFlow; readonly finalTo: number },
     signal: AbortSignal,
   ): Promise<PositionOrigin> {
-    const { client, deployment } = question
+    const { client, deployment } = query
     const read = async (shared: AbortSignal) => {
       const { value, endpoints } = await readPositionOrigin({ client, deployment, first, clock }, shared)
       const lifeMs = getCacheTtlMs(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
-    return births.get({ key: getPositionKey(question), read }, signal)
+    return origins.get({ key: getPositionKey(query), read }, signal)
   }
 
   return createPositionHistoryReader<UniswapV3HistoryQuery, PositionFlow, StreamTarget>(services, {
@@ -65,27 +65,28 @@ export function createUniswapV3HistoryReader(services: {
     async locate({ client, deployment, tokenId, position }, toBlock, signal) {
       const { manager, startBlock: firstBlock } = deployment
       const chainId = client.chain.id
-      const next = (endpoint: Endpoint, within: AbortSignal) =>
+      const readNext = (endpoint: Endpoint, within: AbortSignal) =>
         readNextId(endpoint, { manager, chainId, clock }, within)
-      if (position === undefined && (await isUnminted({ client, tokenId }, next, signal))) return undefined
+      if (position === undefined && (await isUnminted({ client, tokenId }, readNext, signal))) return undefined
       const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
       if (startBlock === undefined) return undefined
-      const place = { chainId, contract: toLowerHex(manager), startBlock: firstBlock }
-      return { place, subject: positionSubject(tokenId), startBlock }
+      const target = { chainId, contract: toLowerHex(manager), startBlock: firstBlock }
+      return { target, subject: positionSubject(tokenId), startBlock }
     },
-    async flows({ tokenId }, { at: { place }, fromBlock, storedTo, tail, max }) {
-      const asked = { place, stream: stream.name, tokenId, fromBlock, toBlock: storedTo, max }
-      const stored = storedTo < fromBlock ? [] : await readPositionFlows(db, asked)
+    async readFlows({ tokenId }, { at: { target }, fromBlock, storedTo, tail, max }) {
+      const request = { target, stream: stream.name, tokenId, fromBlock, toBlock: storedTo, max }
+      const stored = storedTo < fromBlock ? [] : await readPositionFlows(db, request)
       return stored && { stored, young: tail }
     },
-    async born(question, by, signal) {
-      const { client, position } = question
-      const { pool, ...subject } = position === undefined ? await birthOf(question, by, signal) : birthIn(position)
+    async readOrigin(query, context, signal) {
+      const { client, position } = query
+      const { pool, ...subject } =
+        position === undefined ? await readOrigin(query, context, signal) : toOrigin(position)
       return { subject, poolPrice: (block, within) => poolPrices({ client, pool }, block, within) }
     },
   })
 }
 
-function birthIn({ token0, token1, tickLower, tickUpper, pool }: Position): PositionOrigin {
+function toOrigin({ token0, token1, tickLower, tickUpper, pool }: Position): PositionOrigin {
   return { tokens: [token0, token1], tickLower, tickUpper, pool: pool.address }
 }

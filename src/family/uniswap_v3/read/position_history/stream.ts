@@ -7,7 +7,7 @@ import { createFlowCheck } from './verify.ts'
 const NAME = 'uniswap_v3_flow'
 const TOPICS = [...FLOW_KINDS.keys()]
 
-/** What goes into positions and out of them. A subject is a token id, whoever holds it: transfers are not flows. */
+/** Creates the stream of flows into and out of positions. A subject is a token id; transfers are not flows. */
 export function createFlowStream(clock: Clock): Stream<PositionFlow> {
   return {
     name: NAME,

@@ -7,22 +7,22 @@ import type { PositionRefs } from '../abi.ts'
 import { interpret, type Position } from '../position.ts'
 import { type LensQueryContext, readSelected, toInterpretOptions } from '../queries.ts'
 
-/** What was read of some positions, as `getPositionKey` names them. */
+/** Positions that were read, by `getPositionKey`. */
 export interface NamedPositionsRead {
   readonly positions: ReadonlyMap<string, Position>
-  /** Those that their manager does not know, though it answers. */
+  /** Positions unknown to a manager that answers. */
   readonly gone: ReadonlySet<string>
 }
 
-/** Some positions, whoever has them, at a block. */
+/** Reads positions by id, regardless of owner, at a block. */
 export async function readNamed(
   lens: LensAccess,
-  { picks, block }: { readonly picks: PositionRefs; readonly block: PinnedBlock },
-  asked: LensQueryContext,
+  { refs, block }: { readonly refs: PositionRefs; readonly block: PinnedBlock },
+  context: LensQueryContext,
 ): Promise<NamedPositionsRead> {
-  const { deployments } = asked.place
-  const raw = await readSelected(lens, { owner: zeroAddress, picks, block }, asked)
-  const { positions } = await runCooperatively(interpret(raw, toInterpretOptions(asked, 'included')))
+  const { deployments } = context.target
+  const raw = await readSelected(lens, { owner: zeroAddress, refs, block }, context)
+  const { positions } = await runCooperatively(interpret(raw, toInterpretOptions(context, 'included')))
   const gone = raw.broken.filter(
     ({ part, manager }) => part === 'position' && raw.managers[manager]?.balance !== undefined,
   )

@@ -16,10 +16,10 @@ import { createForecaster } from './forecaster.ts'
 import { type NamedPositionsRead, readNamed } from './read_named.ts'
 import { createWithdrawnReader } from './withdrawn.ts'
 
-/** Positions of one reading, as many as one call holds, and readings at the same time. */
-const PIECES = { size: 500, running: 3 } as const
+/** Positions of one read, as many as one call holds, and concurrent reads. */
+const CHUNKS = { size: 500, runningMax: 3 } as const
 
-/** Reads positions for triggers. */
+/** Creates a reader of positions for triggers. */
 export function createWatcher(
   options: Pick<FamilyServices, 'clients' | 'clock' | 'db' | 'history'> & {
     readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
@@ -27,79 +27,79 @@ export function createWatcher(
 ): Watcher {
   const { deployments, clock } = options
   const reader = createPositionReader(options)
-  const { judge } = createSpamFilter()
-  const timedLives = createTimedHistories({ lives: createUniswapV3HistoryReader(options), clock })
-  const withdrawnOf = createWithdrawnReader({ timedLives, clock })
-  const here = (chainId: number) => deployments.get(chainId) ?? []
+  const { classify: classifyToken } = createSpamFilter()
+  const timedHistories = createTimedHistories({ histories: createUniswapV3HistoryReader(options), clock })
+  const readWithdrawn = createWithdrawnReader({ timedHistories, clock })
+  const getDeployments = (chainId: number) => deployments.get(chainId) ?? []
 
-  const placeOf = ({ client, block }: WatchTarget) => ({
+  const toTarget = ({ client, block }: WatchTarget) => ({
     client,
-    deployments: here(client.chain.id),
+    deployments: getDeployments(client.chain.id),
     block,
     priority: 'background' as const,
-    together: true as const,
+    isBundled: true as const,
   })
 
-  async function readPicked(
+  async function readPositions(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
-    at: WatchTarget,
+    watchTarget: WatchTarget,
     signal: AbortSignal,
   ): Promise<NamedPositionsRead> {
-    const place = placeOf(at)
-    const picks = named.map(({ deployment, tokenId }) => ({ manager: place.deployments.indexOf(deployment), tokenId }))
-    const asked = { place, judge, isPriced: true }
-    if (picks.length === 0) return { positions: new Map(), gone: new Set() }
-    const read = (lens: LensAccess) => readNamed(lens, { picks, block: at.block }, asked)
-    return await readTargetByLens(place, { ...LENS, clock, read }, signal)
+    const target = toTarget(watchTarget)
+    const refs = named.map(({ deployment, tokenId }) => ({ manager: target.deployments.indexOf(deployment), tokenId }))
+    const context = { target, classifyToken, isPriced: true }
+    if (refs.length === 0) return { positions: new Map(), gone: new Set() }
+    const read = (lens: LensAccess) => readNamed(lens, { refs, block: watchTarget.block }, context)
+    return await readTargetByLens(target, { ...LENS, clock, read }, signal)
   }
 
-  /** The same with all that their figures need. */
+  /** Reads positions with all inputs of their figures. */
   async function readWhole(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
-    at: WatchTarget,
+    watchTarget: WatchTarget,
     signal: AbortSignal,
   ): Promise<readonly (ConfirmedFigures | 'gone')[]> {
-    const { positions, gone } = await readPicked(named, at, signal)
-    const found = [...positions.values()]
+    const { positions, gone } = await readPositions(named, watchTarget, signal)
+    const positionList = [...positions.values()]
     const [priced, withdrawn] = await Promise.all([
-      reader.priceByPools(found, { places: [placeOf(at)], reads: [at], signal }),
-      withdrawnOf(found, { client: at.client, block: at.block.number }, signal),
+      reader.priceByPools(positionList, { targets: [toTarget(watchTarget)], reads: [watchTarget], signal }),
+      readWithdrawn(positionList, { client: watchTarget.client, block: watchTarget.block.number }, signal),
     ])
     const confirmed = new Map(
-      [...positions.keys()].map((name, index) => {
+      [...positions.keys()].map((key, index) => {
         const position = priced[index]
-        return [name, position && toConfirmedFigures({ position, withdrawn: withdrawn[index] })]
+        return [key, position && toConfirmedFigures({ position, withdrawn: withdrawn[index] })]
       }),
     )
     return named.map(({ deployment, tokenId }) => {
-      const name = getPositionKey(deployment.manager, tokenId)
-      return gone.has(name) ? 'gone' : (confirmed.get(name) ?? WATCHED_UNKNOWN)
+      const key = getPositionKey(deployment.manager, tokenId)
+      return gone.has(key) ? 'gone' : (confirmed.get(key) ?? WATCHED_UNKNOWN)
     })
   }
 
   return {
-    chainIds: new Set(reader.places.keys()),
-    async confirm(subjects, place, signal) {
-      const managers = new Map(here(place.client.chain.id).map((each) => [each.manager.toLowerCase(), each]))
-      const asked = new Map<string, Pick<Position, 'deployment' | 'tokenId'>>()
+    chainIds: new Set(reader.targets.keys()),
+    async confirm(subjects, target, signal) {
+      const managers = new Map(getDeployments(target.client.chain.id).map((each) => [each.manager.toLowerCase(), each]))
+      const requested = new Map<string, Pick<Position, 'deployment' | 'tokenId'>>()
       for (const { manager_address = '', token_id = '' } of subjects) {
         const deployment = managers.get(manager_address.toLowerCase())
         if (deployment === undefined) continue
-        asked.set(getPositionKey(manager_address, token_id), { deployment, tokenId: BigInt(token_id) })
+        requested.set(getPositionKey(manager_address, token_id), { deployment, tokenId: BigInt(token_id) })
       }
-      const read = (piece: readonly Pick<Position, 'deployment' | 'tokenId'>[], within: AbortSignal) =>
-        readWhole(piece, place, within)
-      const confirmed = await mapChunks([...asked.values()], PIECES, read, signal)
-      const found = new Map([...asked.keys()].map((name, index) => [name, confirmed[index]]))
-      return subjects.map((subject) => found.get(nameIn(subject)) ?? 'gone')
+      const read = (chunk: readonly Pick<Position, 'deployment' | 'tokenId'>[], within: AbortSignal) =>
+        readWhole(chunk, target, within)
+      const confirmed = await mapChunks([...requested.values()], CHUNKS, read, signal)
+      const confirmedByKey = new Map([...requested.keys()].map((key, index) => [key, confirmed[index]]))
+      return subjects.map((subject) => confirmedByKey.get(getSubjectKey(subject)) ?? 'gone')
     },
-    screen: createForecaster({ deployments, read: readPicked }),
+    forecaster: createForecaster({ deployments, read: readPositions }),
     events: {
-      filters: (chainId) => [createChangeFilter(here(chainId))],
-      async happenings(logs, subjects, { client }) {
-        const byName = new Map(subjects.map((subject) => [nameIn(subject), subject]))
-        return decodeLoggedFlows(logs, here(client.chain.id)).flatMap(({ name, kind, log }) => {
-          const subject = byName.get(name)
+      filters: (chainId) => [createChangeFilter(getDeployments(chainId))],
+      async read(logs, subjects, { client }) {
+        const subjectsByKey = new Map(subjects.map((subject) => [getSubjectKey(subject), subject]))
+        return decodeLoggedFlows(logs, getDeployments(client.chain.id)).flatMap(({ key, kind, log }) => {
+          const subject = subjectsByKey.get(key)
           if (subject === undefined) return []
           const { blockNumber, blockHash, transactionHash, logIndex } = log
           return { subject, type: kind, blockNumber, blockHash, transactionHash, logIndex }
@@ -109,6 +109,6 @@ export function createWatcher(
   }
 }
 
-function nameIn({ manager_address = '', token_id = '' }: WatchSubject): string {
+function getSubjectKey({ manager_address = '', token_id = '' }: WatchSubject): string {
   return getPositionKey(manager_address, token_id)
 }

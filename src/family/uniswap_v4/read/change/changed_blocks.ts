@@ -17,15 +17,15 @@ import type { ChangeTarget } from './stream.ts'
 /** The changes of one position, from its mint on, oldest first. */
 export interface AmountsQuery {
   readonly client: ChainClient
-  readonly place: ChangeTarget
+  readonly target: ChangeTarget
   readonly changes: readonly StoredChange[]
-  /** The last block that can never be replaced, so far as is known. */
+  /** The last block known to be final. */
   readonly finalTo: number
-  /** Prices that will be wanted at the blocks of changes: they leave together with the questions for the state. */
-  readonly ahead?: PricePrefetcher | undefined
+  /** Prefetches prices at the blocks of changes, bundled with the reads of the state. */
+  readonly prefetcher?: PricePrefetcher | undefined
 }
 
-/** Fees moved between two changes of one block, so nobody can tell what each paid. */
+/** Fee growth moved between two changes in one block, so their fees cannot be separated. */
 export class FeesMovedInBlockError extends UnavailableError {}
 
 /** A block in which the position changed. */
@@ -33,60 +33,60 @@ export interface ChangeGroup {
   readonly number: number
   readonly changes: readonly StoredChange[]
   readonly first: StoredChange
-  /** Of the position, before its first change here and after its last. */
+  /** Liquidity of the position, before its first change in the block and after its last. */
   readonly liquidity: { readonly before: bigint; readonly after: bigint }
-  /** The position came into being here. */
+  /** The position was minted in this block. */
   readonly isBirth: boolean
-  /** Nothing changed it besides, so no state of the past is needed. */
+  /** The position has no other changes, so no past state is needed. */
   readonly isAlone: boolean
 }
 
-/** A block of changes as it was read. */
+/** The changes of a block with their amounts. */
 export interface ChangeGroupRead {
   readonly changes: readonly FoundChange[]
-  /** Growth within the range before it; undefined if nobody was asked. */
+  /** Growth within the range before the block; undefined if it was not read. */
   readonly before: FeeGrowth | undefined
 }
 
-const UNBORN = { liquidity: 0n, inside: { growth0: 0n, growth1: 0n } } as const
-const NO_MOVES: WitnessedPoolEvents = { rows: [], witnesses: 1 }
-/** What nobody can tell today, nobody can tell tomorrow; a change that is missing may be there soon. */
-const RETRY_SEC = { moved: 3_600, contradicted: 5 } as const
+const EMPTY_COUNTERS = { liquidity: 0n, inside: { growth0: 0n, growth1: 0n } } as const
+const NO_POOL_EVENTS: WitnessedPoolEvents = { rows: [], witnesses: 1 }
+/** `moved` is permanent, so retry rarely; a missing change may arrive soon. */
+const RETRY_SEC = { moved: 3_600, incomplete: 5 } as const
 
-/** Reads what the changes of some blocks were worth, all blocks at the same time. Throws as `FindAmounts`. */
+/** Reads the amounts of the changes of some blocks, all blocks at the same time. Throws as `FindAmounts`. */
 type ReadGroups = (
-  question: AmountsQuery,
+  query: AmountsQuery,
   groups: readonly ChangeGroup[],
   signal: AbortSignal,
 ) => Promise<readonly ChangeGroupRead[]>
 
-/** Makes a reader of such blocks. */
+/** Creates a reader of blocks with changes. */
 export function createGroupReader(clock: Clock): ReadGroups {
   const finder = createBlockFinder(clock)
 
-  /** A block that may be replaced is asked for by its hash. */
-  async function blockOf(
+  /** Adds the hash to a block that may be replaced. */
+  async function toBlockReference(
     { client, finalTo }: AmountsQuery,
     number: number,
     signal: AbortSignal,
   ): Promise<BlockReference> {
     if (number <= finalTo) return { number }
-    const { hash } = await finder.byNumber(client, BigInt(number), signal)
+    const { hash } = await finder.findByNumber(client, BigInt(number), signal)
     return { number, hash }
   }
 
-  async function stateAt(question: AmountsQuery, { first: change }: ChangeGroup, number: number, signal: AbortSignal) {
-    const block = await blockOf(question, number, signal)
-    return await readState({ ...question, clock }, { change, block }, signal)
+  async function readStateAt(query: AmountsQuery, { first: change }: ChangeGroup, number: number, signal: AbortSignal) {
+    const block = await toBlockReference(query, number, signal)
+    return await readState({ ...query, clock }, { change, block }, signal)
   }
 
-  /** After the block, together with its prices. Undefined if no endpoint keeps it, but logs may tell all that is needed. */
-  async function stateAfter(question: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
+  /** Reads the state after the block and prefetches its prices; undefined for a lone mint if no endpoint keeps it. */
+  async function readStateAfter(query: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
     const { number, isAlone } = group
     const [timeSec] = group.changes.flatMap(({ timestampSec }) => timestampSec ?? [])
-    const state = stateAt(question, group, number, signal)
-    if (number <= question.finalTo && timeSec !== undefined) {
-      question.ahead?.start({ number: BigInt(number), timestampSec: BigInt(timeSec) }, signal)
+    const state = readStateAt(query, group, number, signal)
+    if (number <= query.finalTo && timeSec !== undefined) {
+      query.prefetcher?.start({ number: BigInt(number), timestampSec: BigInt(timeSec) }, signal)
     }
     if (!isAlone) return await state
     return await state.catch((error: unknown) => {
@@ -95,84 +95,88 @@ export function createGroupReader(clock: Clock): ReadGroups {
     })
   }
 
-  /** The price before a position came into being, which logs tell if no endpoint keeps the state. */
-  async function birthPrice(question: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
+  /** Reads the price before a position's mint, from logs if no endpoint keeps the state. */
+  async function readOriginPrice(query: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
     try {
-      return await stateAt(question, group, group.number - 1, signal)
+      return await readStateAt(query, group, group.number - 1, signal)
     } catch (error) {
       if (!(error instanceof StatePrunedError)) throw error
-      const told = await readPriceBefore(poolOf(question, group.first), group.number, signal)
-      if (told === undefined) throw error
-      return told
+      const price = await readPriceBefore(toNamedPool(query, group.first), group.number, signal)
+      if (price === undefined) throw error
+      return price
     }
   }
 
   async function readGroup(
-    question: AmountsQuery,
+    query: AmountsQuery,
     { group, moves }: { readonly group: ChangeGroup; readonly moves: Promise<WitnessedPoolEvents> },
     signal: AbortSignal,
   ): Promise<ChangeGroupRead> {
     const { changes, first, isBirth, liquidity } = group
-    const [seen, before, after] = await Promise.all([
+    const [poolEvents, before, after] = await Promise.all([
       moves,
-      isBirth ? undefined : stateAt(question, group, group.number - 1, signal),
-      stateAfter(question, group, signal),
+      isBirth ? undefined : readStateAt(query, group, group.number - 1, signal),
+      readStateAfter(query, group, signal),
     ])
-    const isTold = findPriceBefore(seen.rows, first) !== undefined
-    const isStill = seen.rows.every(({ sqrtPriceX96 }) => sqrtPriceX96 === undefined)
+    const hasPriceBefore = findPriceBefore(poolEvents.rows, first) !== undefined
+    const isPriceUnchanged = poolEvents.rows.every(({ sqrtPriceX96 }) => sqrtPriceX96 === undefined)
     const price =
-      before ?? (isStill ? after : undefined) ?? (isTold ? undefined : await birthPrice(question, group, signal))
-    if (after !== undefined && after.liquidity !== liquidity.after) throw incompleteChangesError(question, first)
-    if (before !== undefined && before.liquidity !== liquidity.before) throw incompleteChangesError(question, first)
+      before ??
+      (isPriceUnchanged ? after : undefined) ??
+      (hasPriceBefore ? undefined : await readOriginPrice(query, group, signal))
+    if (after !== undefined && after.liquidity !== liquidity.after) throw incompleteChangesError(query, first)
+    if (before !== undefined && before.liquidity !== liquidity.before) throw incompleteChangesError(query, first)
     const amounts = computeChangeAmounts({
       changes,
-      moves: seen.rows,
+      poolEvents: poolEvents.rows,
       sqrtPriceBeforeX96: price?.sqrtPriceX96,
-      before: before ?? UNBORN,
+      before: before ?? EMPTY_COUNTERS,
       after: after?.inside,
     })
-    if (amounts === 'moved') throw moved(question, first)
-    if (amounts === 'unknown') throw incompleteChangesError(question, first)
-    const witnesses = Math.min(seen.witnesses, price?.witnesses ?? QUORUM, after?.witnesses ?? QUORUM)
-    const found = changes.flatMap((change, index): FoundChange[] => {
-      const worth = amounts[index]
-      return worth === undefined ? [] : [{ ...change, found: { ...worth, inside: after?.inside, witnesses } }]
+    if (amounts === 'moved') throw feesMovedError(query, first)
+    if (amounts === 'unknown') throw incompleteChangesError(query, first)
+    const witnesses = Math.min(poolEvents.witnesses, price?.witnesses ?? QUORUM, after?.witnesses ?? QUORUM)
+    const foundChanges = changes.flatMap((change, index): FoundChange[] => {
+      const changeAmounts = amounts[index]
+      return changeAmounts === undefined
+        ? []
+        : [{ ...change, amounts: { ...changeAmounts, inside: after?.inside, witnesses } }]
     })
-    return { changes: found, before: before?.inside }
+    return { changes: foundChanges, before: before?.inside }
   }
 
-  return async (question, groups, signal) => {
+  return async (query, groups, signal) => {
     const [group] = groups
     if (group === undefined) return []
-    const asked = groups.map(
+    const blockReads = groups.map(
       ({ number }) =>
         (within: AbortSignal) =>
-          blockOf(question, number, within),
+          toBlockReference(query, number, within),
     )
-    const blocks = await allOrAbort(asked, signal)
-    const all = readPoolEvents(poolOf(question, group.first), blocks, signal)
-    all.catch(() => {})
+    const blocks = await allOrAbort(blockReads, signal)
+    const eventsByBlock = readPoolEvents(toNamedPool(query, group.first), blocks, signal)
+    eventsByBlock.catch(() => {})
     const tasks = groups.map((group) => (within: AbortSignal) => {
-      const moves = all.then((seen) => seen.get(group.number) ?? NO_MOVES)
-      return readGroup(question, { group, moves }, within)
+      const moves = eventsByBlock.then((events) => events.get(group.number) ?? NO_POOL_EVENTS)
+      return readGroup(query, { group, moves }, within)
     })
     return await allOrAbort(tasks, signal)
   }
 }
 
-/** The changes by their blocks. */
+/** Groups changes by block. */
 export function groupByBlock(changes: readonly StoredChange[]): readonly ChangeGroup[] {
   let liquidity = 0n
   const byBlock = [...groupBy(changes, ({ block }) => block)]
-  return byBlock.flatMap(([number, here], index) => {
+  return byBlock.flatMap(([number, blockChanges], index) => {
     const before = liquidity
-    const [first] = here
+    const [first] = blockChanges
     if (first === undefined) return []
-    for (const change of here) liquidity += change.liquidity
+    for (const change of blockChanges) liquidity += change.liquidity
     const isBirth = index === 0
     return {
       number,
-      changes: here,
+      changes: blockChanges,
       first,
       liquidity: { before, after: liquidity },
       isBirth,
@@ -181,20 +185,20 @@ export function groupByBlock(changes: readonly StoredChange[]): readonly ChangeG
   })
 }
 
-function poolOf({ client, place: { poolManager } }: AmountsQuery, { pool }: StoredChange) {
+function toNamedPool({ client, target: { poolManager } }: AmountsQuery, { pool }: StoredChange) {
   return { client, poolManager, pool }
 }
 
-function moved({ client }: AmountsQuery, { tokenId, block }: StoredChange): FeesMovedInBlockError {
+function feesMovedError({ client }: AmountsQuery, { tokenId, block }: StoredChange): FeesMovedInBlockError {
   const message =
-    `Cannot tell what ${formatPosition({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
+    `Cannot compute what ${formatPosition({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
     'donation in between'
   return new FeesMovedInBlockError(message, { retryAfterSec: RETRY_SEC.moved })
 }
 
-/** The changes cannot be all. */
+/** The error if the state shows that a change is missing. */
 export function incompleteChangesError({ client }: AmountsQuery, { tokenId, block }: StoredChange): UnavailableError {
   const title = formatPosition({ client, tokenId })
   const message = `The history of ${title} is not complete: the state at block ${block} does not follow from it`
-  return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradicted })
+  return new UnavailableError(message, { retryAfterSec: RETRY_SEC.incomplete })
 }

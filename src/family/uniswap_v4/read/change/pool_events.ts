@@ -10,7 +10,7 @@ import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { createPoolEventFilter, createPriceFilter, decodePoolEvents, type PoolEvent } from '../../event/pool_move.ts'
 
-/** A pool, and who keeps it. */
+/** A pool and its pool manager. */
 export interface NamedPool {
   readonly client: ChainClient
   /** Lower case. */
@@ -18,72 +18,73 @@ export interface NamedPool {
   readonly pool: Hex
 }
 
-/** Moves of a pool, and how many different endpoints gave them. */
+/** Events of a pool, and the number of different endpoints that returned them. */
 export type WitnessedPoolEvents = WitnessedLogs<PoolEvent>
 
-/** A block, by its hash if it may still be replaced. */
+/** A block, with its hash if it may still be replaced. */
 export interface BlockReference {
   readonly number: number
   readonly hash?: Hex | undefined
 }
 
-/** Blocks so near to each other are asked for together, and at most so many. */
+/** Largest gap between blocks that one request covers, and its longest range. */
 const NEAR_BLOCKS = 64
 const RANGE_MAX = 512
-/** First and longest stretch of the search for the last price, and how many there may be. */
+/** First and longest range of the search for the last price, and the most ranges. */
 const BACK_FIRST = 64
 const BACK_MAX = 10_000
 const BACKS_MAX = 40
 
-/** Moves of a pool in each of some blocks, ascending, by number; two endpoints are asked. Throws as `readByQuorum`. */
+/** Reads a pool's events in each of some ascending blocks, by number, by two endpoints. Throws as `readByQuorum`. */
 export async function readPoolEvents(
-  of: NamedPool,
+  namedPool: NamedPool,
   blocks: readonly BlockReference[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, WitnessedPoolEvents>> {
-  const found = new Map<number, WitnessedPoolEvents>()
+  const eventsByBlock = new Map<number, WitnessedPoolEvents>()
   const add = ({ number }: BlockReference, { rows, witnesses }: WitnessedPoolEvents) =>
-    found.set(number, { rows: rows.filter(({ block }) => block === number), witnesses })
-  const readOne = (block: BlockReference) => async (within: AbortSignal) => {
+    eventsByBlock.set(number, { rows: rows.filter(({ block }) => block === number), witnesses })
+  const readBlockEvents = (block: BlockReference) => async (within: AbortSignal) => {
     const { number, hash } = block
     const range = hash === undefined ? { fromBlock: number, toBlock: number } : { number, blockHash: hash }
-    const seen = await look(of, createPoolEventFilter(of), range, within)
-    if ('blocks' in seen) throw new UnavailableError(seen.message)
-    add(block, seen)
+    const result = await readPoolLogs(namedPool, createPoolEventFilter(namedPool), range, within)
+    if ('blocks' in result) throw new UnavailableError(result.message)
+    add(block, result)
   }
-  const tasks = groupsOf(blocks).map((group) => async (within: AbortSignal) => {
+  const tasks = groupNearby(blocks).map((group) => async (within: AbortSignal) => {
     const [first, last] = [group[0]?.number ?? 0, group.at(-1)?.number ?? 0]
-    const seen =
-      group.length > 1 && (await look(of, createPoolEventFilter(of), { fromBlock: first, toBlock: last }, within))
-    if (seen === false || 'blocks' in seen) await allOrAbort(group.map(readOne), within)
-    else for (const block of group) add(block, seen)
+    const result =
+      group.length > 1 &&
+      (await readPoolLogs(namedPool, createPoolEventFilter(namedPool), { fromBlock: first, toBlock: last }, within))
+    if (result === false || 'blocks' in result) await allOrAbort(group.map(readBlockEvents), within)
+    else for (const block of group) add(block, result)
   })
   await allOrAbort(tasks, signal)
-  return found
+  return eventsByBlock
 }
 
 /**
- * The square-root price of a pool, in Q96, before a block, by the last log that says it: needs no state of the past.
- * Undefined if it is further back than the search goes. Throws as `readByQuorum`.
+ * Reads the square-root price of a pool, in Q96, before a block, from the last log that contains it; needs no past
+ * state. Undefined if that log is older than the search reaches. Throws as `readByQuorum`.
  */
 export async function readPriceBefore(
-  of: NamedPool,
+  namedPool: NamedPool,
   block: number,
   signal: AbortSignal,
 ): Promise<{ readonly sqrtPriceX96: bigint; readonly witnesses: number } | undefined> {
   let [toBlock, blocks] = [block - 1, BACK_FIRST]
   let witnesses = Number.POSITIVE_INFINITY
   let cap = BACK_MAX
-  for (let looks = 0; looks < BACKS_MAX && toBlock >= 0; looks++) {
+  for (let reads = 0; reads < BACKS_MAX && toBlock >= 0; reads++) {
     const range = { fromBlock: Math.max(0, toBlock - blocks + 1), toBlock }
-    const seen = await look(of, createPriceFilter(of), range, signal)
-    if ('blocks' in seen) {
-      if (blocks === 1) throw new UnavailableError(seen.message)
-      blocks = cap = seen.blocks
+    const result = await readPoolLogs(namedPool, createPriceFilter(namedPool), range, signal)
+    if ('blocks' in result) {
+      if (blocks === 1) throw new UnavailableError(result.message)
+      blocks = cap = result.blocks
       continue
     }
-    witnesses = Math.min(witnesses, seen.witnesses)
-    const sqrtPriceX96 = seen.rows.findLast((move) => move.sqrtPriceX96 !== undefined)?.sqrtPriceX96
+    witnesses = Math.min(witnesses, result.witnesses)
+    const sqrtPriceX96 = result.rows.findLast((event) => event.sqrtPriceX96 !== undefined)?.sqrtPriceX96
     if (sqrtPriceX96 !== undefined) return { sqrtPriceX96, witnesses }
     toBlock = range.fromBlock - 1
     blocks = Math.min(cap, blocks * 4)
@@ -91,13 +92,13 @@ export async function readPriceBefore(
   return undefined
 }
 
-function look({ client, pool }: NamedPool, filter: LogFilter, range: LogRange, signal: AbortSignal) {
+function readPoolLogs({ client, pool }: NamedPool, filter: LogFilter, range: LogRange, signal: AbortSignal) {
   const what = `the moves of pool ${pool}`
-  return readWitnessedLogs({ client, filter, range, what, rowsOf: decodePoolEvents, textOf: textOfMove }, signal)
+  return readWitnessedLogs({ client, filter, range, what, decodeRows: decodePoolEvents, toText: toEventText }, signal)
 }
 
-/** Neighbouring blocks together; what may be replaced is alone. */
-function groupsOf(blocks: readonly BlockReference[]): readonly (readonly BlockReference[])[] {
+/** Groups neighbouring blocks; a block that may be replaced is a group of its own. */
+function groupNearby(blocks: readonly BlockReference[]): readonly (readonly BlockReference[])[] {
   const groups: BlockReference[][] = []
   for (const block of blocks) {
     const group = groups.at(-1)
@@ -115,6 +116,6 @@ function groupsOf(blocks: readonly BlockReference[]): readonly (readonly BlockRe
   return groups
 }
 
-function textOfMove({ block, logIndex, sqrtPriceX96 }: PoolEvent): string {
+function toEventText({ block, logIndex, sqrtPriceX96 }: PoolEvent): string {
   return `${block} ${logIndex} ${sqrtPriceX96}`
 }

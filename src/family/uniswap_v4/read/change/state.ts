@@ -10,13 +10,13 @@ import type { Counters } from '../../math/change.ts'
 import type { BlockReference } from './pool_events.ts'
 import type { ChangeTarget } from './stream.ts'
 
-/** A pool, and what the pool manager keeps about a position in it, at the end of a block. */
+/** State of a pool and of a position in it, as the pool manager stores them, at the end of a block. */
 interface PoolState extends Counters {
   /** 0 before the pool is initialized. */
   readonly sqrtPriceX96: bigint
 }
 
-/** Where the pool manager keeps pools (v4-core `StateLibrary.POOLS_SLOT`), and where a pool keeps positions. */
+/** Storage slot of pools in the pool manager (v4-core `StateLibrary.POOLS_SLOT`), and of positions in a pool. */
 const POOLS_SLOT = 6n
 const POSITIONS_OFFSET = 6n
 const EXTSLOAD = toFunctionSelector('extsload(bytes32[])')
@@ -24,33 +24,34 @@ const EXTSLOAD = toFunctionSelector('extsload(bytes32[])')
 const WORDS = 4
 
 /**
- * The state of a position and its pool at the end of a block, of two endpoints, and how many different ones gave it. Leaves
- * in one request with what is begun about the block in the same turn of the event loop. Throws as `readByQuorum`: `DepthError` if none keeps it.
+ * Reads the state of a position and its pool at the end of a block from two endpoints; `witnesses` counts those that
+ * agree. Bundled into one request with other reads of the block from the same event-loop turn. Throws as
+ * `readByQuorum`: `StatePrunedError` if no endpoint keeps the state.
  */
 export async function readState(
-  { client, place, clock }: { readonly client: ChainClient; readonly place: ChangeTarget; readonly clock: Clock },
+  { client, target, clock }: { readonly client: ChainClient; readonly target: ChangeTarget; readonly clock: Clock },
   { change, block }: { readonly change: LiquidityChange; readonly block: BlockReference },
   signal: AbortSignal,
 ): Promise<PoolState & { readonly witnesses: number }> {
-  const calls = [{ to: place.poolManager, data: encodeStateQuestion(change, place.contract) }]
+  const calls = [{ to: target.poolManager, data: encodeStateCall(change, target.contract) }]
   const { number, hash } = block
-  const at = { chainId: place.chainId, number: BigInt(number), ...(hash === undefined ? {} : { hash }) }
+  const callBlock = { chainId: target.chainId, number: BigInt(number), ...(hash === undefined ? {} : { hash }) }
   const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PoolState> => {
-    const { results } = await readMulticall(endpoint, { calls, block: at, isLight: true, clock }, within)
-    return stateIn(results[0])
+    const { results } = await readMulticall(endpoint, { calls, block: callBlock, isLight: true, clock }, within)
+    return decodeState(results[0])
   }
   const { value, endpoints } = await readByQuorum(client, attempt, {
     signal,
     past: { number: BigInt(number), timestampSec: 0n },
-    together: true,
+    isBundled: true,
     what: `the state of pool ${change.pool} at block ${number}`,
-    textOf: ({ sqrtPriceX96, liquidity, inside }) => `${sqrtPriceX96} ${liquidity} ${inside.growth0} ${inside.growth1}`,
+    toText: ({ sqrtPriceX96, liquidity, inside }) => `${sqrtPriceX96} ${liquidity} ${inside.growth0} ${inside.growth1}`,
   })
   return { ...value, witnesses: endpoints.length }
 }
 
-/** Call data that asks the pool manager for the state of a position's pool, and of the position. */
-function encodeStateQuestion({ pool, tokenId, tickLower, tickUpper }: LiquidityChange, positionManager: Hex): Hex {
+/** Encodes the call that reads the state of a position's pool and of the position from the pool manager. */
+function encodeStateCall({ pool, tokenId, tickLower, tickUpper }: LiquidityChange, positionManager: Hex): Hex {
   const state = BigInt(keccak256(concat([pool, toHex(POOLS_SLOT, { size: 32 })])))
   const key = keccak256(
     encodePacked(['address', 'int24', 'int24', 'uint256'], [positionManager, tickLower, tickUpper, tokenId]),
@@ -59,8 +60,8 @@ function encodeStateQuestion({ pool, tokenId, tickLower, tickUpper }: LiquidityC
   return encodeCall(EXTSLOAD, encodeArray([state, position, position + 1n, position + 2n]))
 }
 
-/** The state in an answer. Throws `UpstreamError` if it is none. */
-function stateIn(answer: Hex | undefined): PoolState {
+/** Decodes a state. Throws `UpstreamError` for an answer of another length. */
+function decodeState(answer: Hex | undefined): PoolState {
   if (answer === undefined || answer.length !== 2 + 64 * (2 + WORDS)) {
     throw new UpstreamError('The pool manager does not answer')
   }

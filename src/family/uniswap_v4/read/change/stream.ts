@@ -8,15 +8,15 @@ import type { Stream, StreamTarget } from '../../../../history/stream.ts'
 import { CHANGE_TOPIC, decodeChanges } from '../../event/log.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
 
-/** Where changes are logged: by the pool manager, for one position manager, which names the place. */
+/** The pool manager that logs changes, for one position manager, which is the `contract` of the target. */
 export interface ChangeTarget extends StreamTarget {
   /** Lower case. */
   readonly poolManager: Hex
 }
 
 /**
- * What changed positions. A log names the pool and the manager in its topics and the token id in its data alone, so a
- * subject is a pool: its changes serve all who hold positions in it.
+ * The stream of changes of positions. A log has the pool and the manager in its topics but the token id only in its
+ * data, so a subject is a pool: its changes serve all positions in it.
  */
 export const CHANGE_STREAM: Stream<LiquidityChange, ChangeTarget> = {
   name: 'uniswap_v4_change',
@@ -27,7 +27,7 @@ export const CHANGE_STREAM: Stream<LiquidityChange, ChangeTarget> = {
   decode: (_, logs) => ({ rows: decodeChanges(logs), unsettled: [] }),
 }
 
-/** Where history follows a deployment. */
+/** Converts a deployment to the target that history follows. */
 export function toChangeTarget(
   chainId: number,
   { positionManager, poolManager, startBlock }: UniswapV4Deployment,

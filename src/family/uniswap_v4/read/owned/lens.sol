@@ -9,15 +9,16 @@ import {LensPage} from '../../../../chain/call/page.sol';
 ///
 /// The answer is the header of `page.sol`, where taken counts the ids at its end, then u256 what the manager has stored as
 /// the wallet's balance, u256 its next id, u256 the highest id that was not looked at, and each id that the wallet owns as
-/// a u256. Whoever asks compares the first two with what the manager says: they tell whether its storage is as is thought.
+/// a u256. The caller compares the first two with the manager's own answers, which shows whether its storage has the
+/// expected layout.
 contract Lens is LensPage {
     /// Of solmate's ERC721 and of PositionManager, v4-periphery 1.0.3.
     uint256 private constant OWNER_SLOT = 2;
     uint256 private constant BALANCE_SLOT = 3;
     uint256 private constant NEXT_ID_SLOT = 8;
-    /// What is kept to look at one more id and to answer.
+    /// Gas reserved for one more id and for the answer.
     uint256 private constant REST_GAS = 60_000;
-    /// An answer holds no more ids.
+    /// Most ids in an answer.
     uint256 private constant FOUND_MAX = 4_096;
 
     /// Looks first at the ids `known`, which descend, then at `count` ids from `from` down, or from the newest if that is 0.

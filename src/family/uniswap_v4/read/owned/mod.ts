@@ -22,28 +22,28 @@ import {
 } from './scan.ts'
 import { TRANSFER_STREAM } from './transfers.ts'
 
-/** A scan of so many calls is never weighed against reading logs. */
+/** Up to this many calls, always scan instead of reading logs. */
 const SCAN_CALLS_MAX = 16
-/** What one request for logs covers as a rule, and how often each block's are read. */
+/** Blocks that one request for logs usually covers, and how often each block's logs are read. */
 const LOG_BLOCKS = 10_000
 const LOG_READS = 2
 /** Time for one round trip of a scan over all tries. */
 const BUDGET_MS = 4_500
-/** How long a caller waits for a scan of many calls; then it is told when to come back. */
+/** How long a caller waits for a scan of many calls; after that the error says when to retry. */
 const WAIT_MS = 4_000
-/** A scan that nobody waits for ends after this time: its block is then too old for most nodes. */
+/** Time limit of a scan in the background: its block is then too old for most nodes. */
 const SCAN_LIMIT_MS = 180_000
-/** Scans and storings at a time. */
+/** Most scans in the background at a time, and most results being stored. */
 const RUNNING_MAX = 8
-/** Ids that are looked at first. */
-const KNOWN_MAX = 2_000
-/** Wallets whose finished scans are remembered until they are stored. */
+/** Most ids that a scan checks first. */
+const CANDIDATES_MAX = 2_000
+/** Wallets whose finished scans are cached until they are stored. */
 const SCANNED_MAX = 1_000
-const RETRY_SEC = { least: 1, most: 15 }
-/** In the database: what a scan found at a final block. */
+const RETRY_SEC = { min: 1, max: 15 }
+/** Name in the database of the ids that scans found at final blocks. */
 const SCAN_STREAM = 'uniswap_v4_scan'
 
-/** A scan that outlasts the request that began it. */
+/** A scan that outlasts the request that started it. */
 interface Running {
   state: ScanState
   readonly startedMs: number
@@ -52,9 +52,10 @@ interface Running {
 }
 
 /**
- * Makes a finder of positions over the history of the process. It scans the manager's storage, newest id first, if that
- * takes 16 calls or fewer calls than reading `Transfer` logs, else reads those; what cannot be scanned is read from logs.
- * What was found at a final block is stored, as ids to look at first: each list is proved anew by its number.
+ * Creates a finder of positions over the history of the process. It scans the manager's storage, newest id first, if
+ * that takes at most 16 calls or fewer calls than reading `Transfer` logs; otherwise, and if the storage cannot be
+ * scanned, it reads logs. Finds at a final block are stored as candidate ids; every list is re-checked against
+ * `balanceOf`.
  */
 export function createOwnedFinder(options: {
   readonly history: History
@@ -68,11 +69,11 @@ export function createOwnedFinder(options: {
   const storing = new Set<string>()
   const scanned = createLru<readonly bigint[]>({ entriesMax: SCANNED_MAX })
 
-  /** Ids that the wallet was sent up to the block, of those that are stored. */
-  async function stored(asked: WalletTarget, toBlock: number) {
-    const wallet = toLowerHex(asked.wallet)
+  /** Reads the stored ids that the wallet was sent up to the block. */
+  async function readStored(query: WalletTarget, toBlock: number) {
+    const wallet = toLowerHex(query.wallet)
     const { isWhole, entries } = await readWalletEntries(db, {
-      place: placeOf(asked),
+      target: toStreamTarget(query),
       stream: TRANSFER_STREAM.name,
       wallet,
       toBlock,
@@ -80,21 +81,21 @@ export function createOwnedFinder(options: {
     return { isWhole, ids: entries.map(BigInt) }
   }
 
-  async function byLogs(asked: WalletTarget, block: PinnedBlock, signal: AbortSignal): Promise<readonly bigint[]> {
-    const place = placeOf(asked)
-    const subject = toLowerHex(asked.wallet)
-    const ensured = await history.ensure({ stream: TRANSFER_STREAM, place, subject, upTo: block.number }, signal)
+  async function findByLogs(query: WalletTarget, block: PinnedBlock, signal: AbortSignal): Promise<readonly bigint[]> {
+    const target = toStreamTarget(query)
+    const subject = toLowerHex(query.wallet)
+    const ensured = await history.ensure({ stream: TRANSFER_STREAM, target, subject, upTo: block.number }, signal)
     const toBlock = Math.min(ensured.storedTo, Number(block.number))
-    const { isWhole, ids } = await stored(asked, toBlock)
-    if (!isWhole && toBlock >= place.startBlock) {
-      const { id, name } = asked.client.chain
+    const { isWhole, ids } = await readStored(query, toBlock)
+    if (!isWhole && toBlock >= target.startBlock) {
+      const { id, name } = query.client.chain
       throw new PendingError(`The history of chain ${id} (${name}) is not complete any more: it is read again`)
     }
     const young = ensured.tail.filter((entry) => entry.block <= Number(block.number)).map(({ entry }) => BigInt(entry))
     return [...new Set([...ids, ...young])]
   }
 
-  function step(
+  function scanStep(
     scan: Scan & { readonly client: WalletTarget['client'] },
     { state, ...reading }: Pick<ReadOptions, 'priority'> & { readonly state?: ScanState },
     signal: AbortSignal,
@@ -108,17 +109,17 @@ export function createOwnedFinder(options: {
     )
   }
 
-  /** Goes on with a scan, and forgets it when it ends; how it ends is told to whoever asks meanwhile. */
-  function goOn(key: string, asked: WalletTarget, scan: ScanOf, first: ScanState): Running {
+  /** Continues a scan in the background until it ends; callers that wait for it meanwhile share its result. */
+  function continueInBackground(key: string, query: WalletTarget, scan: ScanWithClient, first: ScanState): Running {
     const limit = timeoutSignal(SCAN_LIMIT_MS)
     const run = async () => {
       while (!isComplete(work.state)) {
-        work.state = await step(scan, { state: work.state, priority: 'background' }, limit)
+        work.state = await scanStep(scan, { state: work.state, priority: 'background' }, limit)
       }
       scanned.set(key, work.state.owned)
-      keep(key, asked, work.state.owned)
+      storeScan(key, query, work.state.owned)
     }
-    // Begins when `work` is there.
+    // `run` needs `work`, so it starts a microtask later.
     const done = Promise.resolve()
       .then(run)
       .finally(() => running.delete(key))
@@ -128,24 +129,24 @@ export function createOwnedFinder(options: {
     return work
   }
 
-  /** Stores what the wallet owns at the final block, if it is known which that is. Nobody waits for it. */
-  function keep(key: string, asked: WalletTarget, owned: readonly bigint[]): void {
+  /** Stores the ids that the wallet owns at the final block, in the background, if the history has a final block. */
+  function storeScan(key: string, query: WalletTarget, owned: readonly bigint[]): void {
     if (storing.has(key) || storing.size >= RUNNING_MAX || owned.length === 0) return
     storing.add(key)
     const limit = timeoutSignal(SCAN_LIMIT_MS)
-    const { client, wallet } = asked
+    const { client, wallet } = query
     const chainId = client.chain.id
     const run = async () => {
-      const tip = await history.prepare?.(chainId, limit).tip()
+      const tip = await history.prepare?.(chainId, limit).waitForTip()
       if (tip === undefined) return
       const { finalized: block, epoch } = tip
-      const known = owned.slice(0, KNOWN_MAX)
-      const { ids } = await stored(asked, Number(block.number))
+      const candidates = owned.slice(0, CANDIDATES_MAX)
+      const { ids } = await readStored(query, Number(block.number))
       if (owned.every((id) => ids.includes(id))) return
-      const state = await step(scanOf(asked, block, known), { priority: 'background' }, limit)
+      const state = await scanStep(createScan(query, block, candidates), { priority: 'background' }, limit)
       const at = Number(block.number)
       const part = {
-        place: placeOf(asked),
+        target: toStreamTarget(query),
         stream: SCAN_STREAM,
         subjects: [toLowerHex(wallet)],
         fromBlock: at,
@@ -154,91 +155,92 @@ export function createOwnedFinder(options: {
       const rows = state.owned.map((id) => ({ wallet: toLowerHex(wallet), entry: positionSubject(id), block: at }))
       if (isComplete(state)) await WALLET_ENTRIES.store(db, { ...part, rows, witnesses: 1, epoch })
     }
-    // What is not stored is scanned again.
+    // A failure costs only another scan.
     run()
       .catch(() => {})
       .finally(() => storing.delete(key))
   }
 
-  function scanOf(asked: WalletTarget, block: PinnedBlock, known: readonly bigint[]): ScanOf {
-    const { client, wallet, deployment } = asked
+  function createScan(query: WalletTarget, block: PinnedBlock, candidates: readonly bigint[]): ScanWithClient {
+    const { client, wallet, deployment } = query
     const { chain } = client
-    return { client, wallet, manager: deployment.positionManager, chainId: chain.id, block, clock, known }
+    return { client, wallet, manager: deployment.positionManager, chainId: chain.id, block, clock, candidates }
   }
 
-  /** Undefined if logs are the better way, or the only one. */
-  async function byScan(
-    asked: WalletTarget,
+  /** Finds ids by a scan; undefined if reading logs takes fewer calls. */
+  async function findByScan(
+    query: WalletTarget,
     block: PinnedBlock,
     signal: AbortSignal,
   ): Promise<readonly bigint[] | undefined> {
-    const key = `${asked.client.chain.id}:${asked.deployment.positionManager}:${asked.wallet}`
-    const under = running.get(key)
-    if (under !== undefined) await finished(asked, under, signal)
-    const { ids } = await stored(asked, Number(block.number))
-    const known = [...new Set([...(scanned.get(key) ?? []), ...ids])].slice(-KNOWN_MAX)
-    const scan = scanOf(asked, block, known)
-    let state = await step(scan, {}, signal)
+    const key = `${query.client.chain.id}:${query.deployment.positionManager}:${query.wallet}`
+    const runningScan = running.get(key)
+    if (runningScan !== undefined) await waitForScan(query, runningScan, signal)
+    const { ids } = await readStored(query, Number(block.number))
+    const candidates = [...new Set([...(scanned.get(key) ?? []), ...ids])].slice(-CANDIDATES_MAX)
+    const scan = createScan(query, block, candidates)
+    let state = await scanStep(scan, {}, signal)
     const calls = countCallsLeft(state)
     if (!isComplete(state) && calls >= SCAN_CALLS_MAX) {
-      if (callsByLogs(asked, block) < calls) return undefined
-      if (running.size >= RUNNING_MAX) throw pending(asked, { state, first: state, startedMs: clock.monotonicMs() })
-      const work = goOn(key, asked, scan, state)
-      await finished(asked, work, signal)
+      if (countLogCalls(query, block) < calls) return undefined
+      if (running.size >= RUNNING_MAX)
+        throw pendingError(query, { state, first: state, startedMs: clock.monotonicMs() })
+      const work = continueInBackground(key, query, scan, state)
+      await waitForScan(query, work, signal)
       return work.state.owned
     }
-    while (!isComplete(state)) state = await step(scan, { state }, signal)
-    if (state.owned.some((id) => !ids.includes(id))) keep(key, asked, state.owned)
+    while (!isComplete(state)) state = await scanStep(scan, { state }, signal)
+    if (state.owned.some((id) => !ids.includes(id))) storeScan(key, query, state.owned)
     return state.owned
   }
 
-  /** Waits for a scan. Throws `PendingError` with the progress if it takes long, or what it ended with. */
-  async function finished(asked: WalletTarget, work: Running, signal: AbortSignal): Promise<void> {
-    registerTimeoutError(signal, () => pending(asked, work))
+  /** Waits for a scan. Throws `PendingError` with the progress if it takes too long, and the error of a failed scan. */
+  async function waitForScan(query: WalletTarget, work: Running, signal: AbortSignal): Promise<void> {
+    registerTimeoutError(signal, () => pendingError(query, work))
     try {
       await untilAborted(work.done, AbortSignal.any([signal, timeoutSignal(waitMs)]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
-      throw pending(asked, work)
+      throw pendingError(query, work)
     }
   }
 
-  function pending({ client: { chain } }: WalletTarget, work: Omit<Running, 'done'>): PendingError {
+  function pendingError({ client: { chain } }: WalletTarget, work: Omit<Running, 'done'>): PendingError {
     const { state, first, startedMs } = work
     const seconds = (clock.monotonicMs() - startedMs) / 1_000
-    const done = Number(first.rest - state.rest)
-    const left = done === 0 ? RETRY_SEC.most : (Number(state.rest) * seconds) / done
-    const percent = Math.floor(100 - (100 * Number(state.rest)) / Math.max(1, Number(state.nextId)))
+    const done = Number(first.remaining - state.remaining)
+    const left = done === 0 ? RETRY_SEC.max : (Number(state.remaining) * seconds) / done
+    const percent = Math.floor(100 - (100 * Number(state.remaining)) / Math.max(1, Number(state.nextId)))
     return new PendingError(
       `The positions on chain ${chain.id} (${chain.name}) are being looked for: ${percent} % of ${state.nextId.toLocaleString('en')} ids done`,
       {
-        retryAfterSec: Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(left))),
-        progress: { percent, left: { count: Number(state.rest), unit: 'ids' } },
+        retryAfterSec: Math.min(RETRY_SEC.max, Math.max(RETRY_SEC.min, Math.ceil(left))),
+        progress: { percent, left: { count: Number(state.remaining), unit: 'ids' } },
       },
     )
   }
 
-  return async (asked, block, signal) => {
+  return async (query, block, signal) => {
     try {
-      const ids = await byScan(asked, block, signal)
+      const ids = await findByScan(query, block, signal)
       if (ids !== undefined) return ids
     } catch (error) {
-      const isElsewhere = error instanceof UnavailableError && !(error instanceof PendingError)
-      if (!isElsewhere && !(error instanceof UnexpectedStorageError)) throw error
+      const isUnavailable = error instanceof UnavailableError && !(error instanceof PendingError)
+      if (!isUnavailable && !(error instanceof UnexpectedStorageError)) throw error
     }
-    return await byLogs(asked, block, signal)
+    return await findByLogs(query, block, signal)
   }
 }
 
-type ScanOf = Scan & { readonly client: WalletTarget['client'] }
+type ScanWithClient = Scan & { readonly client: WalletTarget['client'] }
 
-/** Requests that a wallet's logs take from the beginning. */
-function callsByLogs({ deployment }: WalletTarget, { number }: PinnedBlock): number {
+/** Counts the requests that reading a wallet's logs from the start block takes. */
+function countLogCalls({ deployment }: WalletTarget, { number }: PinnedBlock): number {
   const blocks = Math.max(0, Number(number) - deployment.startBlock)
   return LOG_READS * Math.ceil(blocks / LOG_BLOCKS)
 }
 
-function placeOf({ client, deployment }: Pick<WalletTarget, 'client' | 'deployment'>): StreamTarget {
+function toStreamTarget({ client, deployment }: Pick<WalletTarget, 'client' | 'deployment'>): StreamTarget {
   const { positionManager, startBlock } = deployment
   return { chainId: client.chain.id, contract: toLowerHex(positionManager), startBlock }
 }

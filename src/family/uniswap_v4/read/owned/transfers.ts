@@ -5,8 +5,8 @@ import type { HistoryLog, Stream } from '../../../../history/stream.ts'
 const TRANSFERS = createEventTable({ transfer: 'Transfer(address indexed, address indexed, uint256 indexed)' })
 
 /**
- * What history follows of a position manager: which positions wallets were ever sent. There is no check of its own: every
- * list is proved by the number that the manager says.
+ * The stream of positions that wallets were ever sent by a position manager. It needs no check of its own: every list
+ * is compared with the balance that the manager returns.
  */
 export const TRANSFER_STREAM: Stream<WalletEntry> = {
   name: 'uniswap_v4_transfer',
@@ -18,13 +18,13 @@ export const TRANSFER_STREAM: Stream<WalletEntry> = {
     },
   ],
   decode({ contract }, logs) {
-    const entries = logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : []))
+    const entries = logs.flatMap((log) => (log.address === contract ? (toEntry(log) ?? []) : []))
     return { rows: keepFirstEntries(entries), unsettled: [] }
   },
 }
 
-function entryOf(log: HistoryLog): WalletEntry | undefined {
-  if (TRANSFERS.nameOf(log) === undefined) return undefined
+function toEntry(log: HistoryLog): WalletEntry | undefined {
+  if (TRANSFERS.findName(log) === undefined) return undefined
   const { topics, blockNumber: block } = log
   return { wallet: createLogFieldReader(log).address(2), entry: topics[3] ?? '0x', block }
 }

@@ -33,10 +33,10 @@ import { CHANGE_STREAM, type ChangeTarget, toChangeTarget } from '../change/stre
 import { readNextId } from './next_id.ts'
 import { readPositionOrigin, type V4PositionOrigin } from './origin.ts'
 
-/** Whose life is read. */
+/** The position whose history is read. */
 export type UniswapV4HistoryQuery = ManagedHistoryQuery<UniswapV4Deployment, ExistingPosition>
 
-/** What a life needs to know about a position that is there. */
+/** The part of an existing position that its history needs. */
 interface ExistingPosition extends TickRange {
   readonly token0: PnlToken
   readonly token1: PnlToken
@@ -47,14 +47,15 @@ interface ExistingPosition extends TickRange {
 
 export type UniswapV4HistoryReader = PositionHistoryReader<UniswapV4HistoryQuery>
 
-/** Burned positions that are remembered. */
-const BIRTHS_MAX = 10_000
-/** A change that is missing may be there soon. */
+/** Burned positions whose origin is cached. */
+const ORIGINS_MAX = 10_000
+/** A missing change may arrive soon. */
 const RETRY_SEC = 5
 
 /**
- * Makes a reader over stored history. Its `read` also throws `CodedError` NOT_FOUND for a position whose hook may change
- * what is paid when liquidity is added or removed: neither logs nor state tell what its owner paid and got.
+ * Creates a reader over stored history. Its `read` also throws `CodedError` NOT_FOUND for a position whose hook may
+ * change the amounts paid when liquidity is added or removed: neither logs nor state show what its owner paid and
+ * received.
  */
 export function createUniswapV4HistoryReader(services: {
   readonly db: Database
@@ -64,89 +65,104 @@ export function createUniswapV4HistoryReader(services: {
   const { db, clock } = services
   const findMint = createMintFinder()
   const findAmounts = createAmountsFinder(services)
-  const births = createCache<V4PositionOrigin>({ clock, entriesMax: BIRTHS_MAX })
+  const origins = createCache<V4PositionOrigin>({ clock, entriesMax: ORIGINS_MAX })
 
-  /** What a burned position was never changes; its mint is far older than what may be replaced, or is read again. */
-  function birthOf(
+  /** Reads the origin of a burned position. It never changes; one from an unconfirmed read expires. */
+  function readBurnedOrigin(
     { client, manager, deployment, tokenId }: UniswapV4HistoryQuery,
     block: number,
     signal: AbortSignal,
   ): Promise<V4PositionOrigin> {
-    const place = toChangeTarget(client.chain.id, deployment)
+    const target = toChangeTarget(client.chain.id, deployment)
     const read = async (shared: AbortSignal) => {
-      const { value, endpoints } = await readPositionOrigin({ client, place, tokenId, block, clock }, shared)
+      const { value, endpoints } = await readPositionOrigin({ client, target, tokenId, block, clock }, shared)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
-    return births.get({ key: `${getPositionKey({ client, manager, tokenId })}:${block}`, read }, signal)
+    return origins.get({ key: `${getPositionKey({ client, manager, tokenId })}:${block}`, read }, signal)
   }
 
-  /** When it was minted; undefined if it never was, or later. */
-  async function mintOf(question: UniswapV4HistoryQuery, toBlock: bigint, signal: AbortSignal) {
-    const { client, manager, deployment, tokenId, position } = question
+  /** Finds the block of the mint; undefined if the position was not minted up to `toBlock`. */
+  async function findMintBlock(query: UniswapV4HistoryQuery, toBlock: bigint, signal: AbortSignal) {
+    const { client, manager, deployment, tokenId, position } = query
     const chainId = client.chain.id
-    const next = (endpoint: Endpoint, within: AbortSignal) => readNextId(endpoint, { manager, chainId, clock }, within)
-    if (position === undefined && (await isUnminted({ client, tokenId }, next, signal))) return undefined
+    const readNext = (endpoint: Endpoint, within: AbortSignal) =>
+      readNextId(endpoint, { manager, chainId, clock }, within)
+    if (position === undefined && (await isUnminted({ client, tokenId }, readNext, signal))) return undefined
     const { startBlock } = deployment
     return await findMint({ client, deployment: { manager, startBlock }, tokenId, toBlock: Number(toBlock) }, signal)
   }
 
-  const bornOf = async (
-    question: UniswapV4HistoryQuery,
+  const readOrigin = async (
+    query: UniswapV4HistoryQuery,
     block: number,
     signal: AbortSignal,
   ): Promise<V4PositionOrigin> => {
-    const { position } = question
-    const birth = position === undefined ? await birthOf(question, block, signal) : birthIn(position)
-    if (mayChangePayment(birth.hooks)) throw untellable(question)
-    return birth
+    const { position } = query
+    const origin = position === undefined ? await readBurnedOrigin(query, block, signal) : toOrigin(position)
+    if (mayChangePayment(origin.hooks)) throw pnlImpossibleError(query)
+    return origin
   }
 
-  async function subjectOf(question: UniswapV4HistoryQuery, block: number, signal: AbortSignal): Promise<PnlSubject> {
-    const { client } = question
-    const { subject } = await bornOf(question, block, signal)
+  async function readSubject(query: UniswapV4HistoryQuery, block: number, signal: AbortSignal): Promise<PnlSubject> {
+    const { client } = query
+    const { subject } = await readOrigin(query, block, signal)
     const [token0, token1] = subject.tokens
-    return { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] }
+    return { ...subject, tokens: [toPricedToken(client, token0), toPricedToken(client, token1)] }
   }
 
   return createPositionHistoryReader<UniswapV4HistoryQuery, LiquidityChange, ChangeTarget>(services, {
     stream: CHANGE_STREAM,
-    async locate(question, toBlock, signal) {
-      const { client, deployment, position } = question
-      if (position !== undefined && mayChangePayment(position.pool.hooks)) throw untellable(question)
-      const startBlock = await mintOf(question, toBlock, signal)
+    async locate(query, toBlock, signal) {
+      const { client, deployment, position } = query
+      if (position !== undefined && mayChangePayment(position.pool.hooks)) throw pnlImpossibleError(query)
+      const startBlock = await findMintBlock(query, toBlock, signal)
       if (startBlock === undefined) return undefined
-      const { pool } = await bornOf(question, startBlock, signal)
-      return { place: toChangeTarget(client.chain.id, deployment), subject: pool, startBlock }
+      const { pool } = await readOrigin(query, startBlock, signal)
+      return { target: toChangeTarget(client.chain.id, deployment), subject: pool, startBlock }
     },
-    async flows(question, { at, fromBlock, storedTo, tail, end, max, pricesAhead }, signal) {
-      const { client, tokenId } = question
-      const { place, subject: pool, startBlock } = at
-      const asked = { place, stream: CHANGE_STREAM.name, pool, tokenId, fromBlock: startBlock, toBlock: storedTo, max }
-      const stored = storedTo < startBlock ? [] : await readChanges(db, asked)
+    async readFlows(query, { at, fromBlock, storedTo, tail, end, max, pricesAhead }, signal) {
+      const { client, tokenId } = query
+      const { target, subject: pool, startBlock } = at
+      const changesQuery = {
+        target,
+        stream: CHANGE_STREAM.name,
+        pool,
+        tokenId,
+        fromBlock: startBlock,
+        toBlock: storedTo,
+        max,
+      }
+      const stored = storedTo < startBlock ? [] : await readChanges(db, changesQuery)
       if (stored === undefined) return undefined
       const all = [...stored, ...tail.filter((change) => change.tokenId === tokenId)]
-      // What came later may be what nobody can tell.
-      const { block = end.number } = question
-      const until = all.filter((change) => change.block <= Number(block))
-      const { tokens } = await subjectOf(question, startBlock, signal)
-      const asking = { client, place, changes: until, finalTo: storedTo, ahead: pricesAhead(tokens) }
-      const changes = await findAmounts(asking, signal)
-      if (question.block === undefined || end.number >= question.block) checkLast(question, changes)
+      // Later changes may be undecodable; do not fail an answer about an earlier block.
+      const { block = end.number } = query
+      const changesToBlock = all.filter((change) => change.block <= Number(block))
+      const { tokens } = await readSubject(query, startBlock, signal)
+      const amountsQuery = {
+        client,
+        target,
+        changes: changesToBlock,
+        finalTo: storedTo,
+        prefetcher: pricesAhead(tokens),
+      }
+      const changes = await findAmounts(amountsQuery, signal)
+      if (query.block === undefined || end.number >= query.block) checkLastChange(query, changes)
       return {
         stored: changes.filter(({ block }) => block >= fromBlock && block <= storedTo).flatMap(toFlows),
         young: changes.filter(({ block }) => block > storedTo).flatMap(toFlows),
-        isCut: until.length < all.length,
+        isCut: changesToBlock.length < all.length,
       }
     },
-    async born(question, { first }, signal) {
-      return { subject: await subjectOf(question, first.block, signal) }
+    async readOrigin(query, { first }, signal) {
+      return { subject: await readSubject(query, first.block, signal) }
     },
   })
 }
 
 /**
- * True if a life cannot be told, whoever asks and whenever: of its hook, of a block with a swap between two changes, or of
- * a past that nobody keeps.
+ * True if the position's PnL can never be computed: its hook, a swap between two changes in a block, or pruned state
+ * prevents it.
  */
 export function isPnlImpossible(error: unknown): boolean {
   return (
@@ -156,30 +172,33 @@ export function isPnlImpossible(error: unknown): boolean {
   )
 }
 
-function birthIn({ pool, token0, token1, tickLower, tickUpper }: ExistingPosition): V4PositionOrigin {
+function toOrigin({ pool, token0, token1, tickLower, tickUpper }: ExistingPosition): V4PositionOrigin {
   return { pool: pool.id, hooks: pool.hooks, subject: { tokens: [token0, token1], tickLower, tickUpper } }
 }
 
-/** The native token costs what its wrapper costs. */
-function asPriced({ chain: { nativeCurrency } }: FinanceClient, { address, decimals }: PnlToken): PnlToken {
+/** Sets the token whose price counts: for the native token that of its wrapper. */
+function toPricedToken({ chain: { nativeCurrency } }: FinanceClient, { address, decimals }: PnlToken): PnlToken {
   const pricedAs = address === zeroAddress ? nativeCurrency?.wrapped : undefined
   return pricedAs === undefined ? { address, decimals } : { address, decimals, pricedAs }
 }
 
-/** The growth at the last change must be that of the position now. Throws `UnavailableError`. */
-function checkLast({ client, position, tokenId, block }: UniswapV4HistoryQuery, changes: readonly FoundChange[]): void {
+/** Throws `UnavailableError` unless the growth at the last change equals that of the position now. */
+function checkLastChange(
+  { client, position, tokenId, block }: UniswapV4HistoryQuery,
+  changes: readonly FoundChange[],
+): void {
   const last = changes.findLast((change) => block === undefined || change.block <= Number(block))
-  const [then, now] = [last?.found.inside, position?.growth?.insideLast]
+  const [then, now] = [last?.amounts.inside, position?.growth?.insideLast]
   if (then === undefined || now === undefined) return
   if (then.growth0 === now.growth0 && then.growth1 === now.growth1) return
   const message = `The history of ${formatPosition({ client, tokenId })} is not complete: it lacks its last change`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC })
 }
 
-function untellable({ client: { chain }, tokenId }: UniswapV4HistoryQuery): CodedError {
+function pnlImpossibleError({ client: { chain }, tokenId }: UniswapV4HistoryQuery): CodedError {
   return new CodedError(
     'NOT_FOUND',
     `Position ${tokenId} on chain ${chain.id} (${chain.name}) has no profit and loss: the hook of its pool may change ` +
-      'what is paid when liquidity is added or removed, which no log says',
+      'what is paid when liquidity is added or removed, which no log contains',
   )
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../../../lib/clock.ts'
 
 const NEXT_ID = toFunctionSelector('nextTokenId()')
 
-/** The next id that the manager gives out; undefined if it does not say. Source: v4-periphery `PositionManager.nextTokenId`. */
+/** Reads the next id to be minted; undefined if the call fails. Source: v4-periphery `PositionManager.nextTokenId`. */
 export async function readNextId(
   endpoint: Endpoint,
   { manager, chainId, clock }: { readonly manager: Address; readonly chainId: number; readonly clock: Clock },

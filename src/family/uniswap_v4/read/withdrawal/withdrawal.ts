@@ -11,19 +11,19 @@ import type { UniswapV4Deployment } from '../../table/deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 const WITHDRAWALS = toFunctionSelector('withdrawals(address owner, uint256[] ids, address manager)')
-/** Of a position whose withdrawal no endpoint executes. */
+/** Outcome of a withdrawal that no endpoint executes. */
 export const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
-/** Withdrawals in one call: they take 6 million gas with ordinary hooks, and seven times as much with the worst. */
+/** Withdrawals in one call: 25 take 6 million gas with ordinary hooks, and seven times as much with the worst. */
 const PAGE_SIZE = 25
 
-/** The lens that withdraws. It needs its code at the owner's address too, so it runs by state override alone. */
+/** The lens that withdraws. Its code must be at the owner's address too, so only a state override can run it. */
 export const WITHDRAWAL_LENS = {
   topic: 'uniswap_v4_withdrawal',
   runtime: LENS_RUNTIME,
-  ways: ['override'],
+  modes: ['override'],
 } as const
 
-/** Positions of one owner, and the block to withdraw at; absent: the newest. */
+/** Positions of one owner, and the block to withdraw at; absent: the newest block. */
 export interface WithdrawalQuery {
   readonly owner: Address
   readonly ids: readonly bigint[]
@@ -31,44 +31,44 @@ export interface WithdrawalQuery {
   readonly block?: Block | undefined
 }
 
-/** What withdrawing positions pays at one block. Those whose hooks are not called when liquidity is removed are absent. */
+/** Outcomes of withdrawals at one block. Positions whose hook is not called when liquidity is removed are absent. */
 export interface Withdrawals {
-  /** Undefined if nothing had to be asked. */
+  /** Undefined if no call was needed. */
   readonly block: Block | undefined
   readonly byId: ReadonlyMap<bigint, Withdrawal>
 }
 
 /**
- * Withdraws positions as their owner, with empty hook data, and undoes it, each by itself and 25 in a call. Throws
- * `RpcRefusedError` if the endpoint does not override code or allows too little gas for one, `UpstreamError` if an answer
- * is of another block.
+ * Withdraws each position as its owner, with empty hook data, and reverts it; 25 in a call. Throws `RpcRefusedError` if
+ * the endpoint does not override code or allows too little gas for one withdrawal, `UpstreamError` if an answer is of
+ * another block.
  */
 export async function readWithdrawals(
   { call, observeBlock }: LensAccess,
   { owner, ids, deployment, block }: WithdrawalQuery,
 ): Promise<Withdrawals> {
   const { positionManager, poolManager } = deployment
-  // They cannot stand if the owner's code is replaced.
+  // Replacing the owner's code would replace the manager itself.
   if ([positionManager, poolManager].some((each) => each.toLowerCase() === owner.toLowerCase())) {
     return { block: undefined, byId: new Map(ids.map((id) => [id, UNSUPPORTED])) }
   }
   const byId = new Map<bigint, Withdrawal>()
   let at = block
   for (let start = 0; start < ids.length; ) {
-    const asked = ids.slice(start, start + PAGE_SIZE)
-    const data = encodeCall(WITHDRAWALS, owner, encodeArray(asked), positionManager)
-    const question = {
+    const pageIds = ids.slice(start, start + PAGE_SIZE)
+    const data = encodeCall(WITHDRAWALS, owner, encodeArray(pageIds), positionManager)
+    const request = {
       data,
-      block: at === undefined ? 'latest' : tagOf(at),
-      others: { [owner]: LENS_RUNTIME },
+      block: at === undefined ? 'latest' : toCallBlock(at),
+      additionalCodes: { [owner]: LENS_RUNTIME },
     } as const
-    const page = decodePage(await call({ ...question, isLight: start === 0 }))
+    const page = decodePage(await call({ ...request, isLight: start === 0 }))
     if (at === undefined) observeBlock(page.block)
     at ??= page.block
     if (!isSameBlock(page.block, at)) throw new UpstreamError('The chain changed between two calls')
     if (page.taken === 0) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one withdrawal', 'size')
     for (const [index, outcome] of page.outcomes.entries()) {
-      const id = asked[index]
+      const id = pageIds[index]
       if (id !== undefined && outcome !== undefined) byId.set(id, outcome)
     }
     start += page.taken
@@ -76,7 +76,7 @@ export async function readWithdrawals(
   return { block: at, byId }
 }
 
-function tagOf({ hash, number }: Block): CallBlock {
+function toCallBlock({ hash, number }: Block): CallBlock {
   return hash === undefined ? number : { hash }
 }
 

@@ -1,9 +1,9 @@
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 
 /**
- * True if a manager has not minted an id up to now, which its counter tells: ids are given out in sequence, from 1 on.
- * False if it has, or if that cannot be told (`readNextId` gives undefined), so that its logs must. Throws `AbortedError`
- * if `signal` fires.
+ * True if a manager has not minted an id up to now, by its counter: it numbers positions in sequence, from 1 on. False
+ * if it has, or if the counter cannot be read (`readNextId` returns undefined), so that logs must decide. Throws
+ * `AbortedError` if `signal` fires.
  */
 export async function isUnminted(
   { client, tokenId }: { readonly client: ChainClient; readonly tokenId: bigint },

@@ -6,38 +6,38 @@ import { createLogSource } from '../../../../history/logs/source.ts'
 import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 
-/** Which logs are looked at, and what they are. */
-interface LogsQuestion<Row> {
+/** A query for logs, and how to decode them. */
+interface LogsQuery<Row> {
   readonly client: ChainClient
   readonly filter: LogFilter
   readonly range: LogRange
-  readonly rowsOf: (logs: readonly HistoryLog[]) => readonly Row[]
-  readonly textOf: (row: Row) => string
+  readonly decodeRows: (logs: readonly HistoryLog[]) => readonly Row[]
+  readonly toText: (row: Row) => string
   /** For errors: `the moves of pool 0x…`. */
   readonly what: string
 }
 
-/** Rows of logs and how many different endpoints gave them. */
+/** Rows of logs, and the number of different endpoints that returned them. */
 export interface WitnessedLogs<Row> {
   readonly rows: readonly Row[]
   readonly witnesses: number
 }
 
-/** No endpoint takes so many blocks at once: how many it may be. */
-interface TooWide extends Pick<UnavailableError, 'message'> {
+/** No endpoint accepts so long a range; `blocks` is the length to try next. */
+interface RangeTooWide extends Pick<UnavailableError, 'message'> {
   readonly blocks: number
 }
 
-/** Looks at logs, of two endpoints. Throws as `readByQuorum`. */
+/** Reads logs from two endpoints. Throws as `readByQuorum`. */
 export async function readWitnessedLogs<Row>(
-  { client, filter, range, rowsOf, textOf, what }: LogsQuestion<Row>,
+  { client, filter, range, decodeRows, toText, what }: LogsQuery<Row>,
   signal: AbortSignal,
-): Promise<WitnessedLogs<Row> | TooWide> {
+): Promise<WitnessedLogs<Row> | RangeTooWide> {
   const half = 'blockHash' in range ? 1 : Math.ceil((range.toBlock - range.fromBlock + 1) / 2)
   let blocks: number | undefined
   const attempt = async (endpoint: Endpoint, within: AbortSignal) => {
     try {
-      return rowsOf(await createLogSource(endpoint, client.chain.id).logs(filter, range, within))
+      return decodeRows(await createLogSource(endpoint, client.chain.id).logs(filter, range, within))
     } catch (error) {
       const { reaction } = error instanceof LogsRefusedError ? error : {}
       if (reaction?.kind === 'late') blocks ??= half
@@ -48,7 +48,7 @@ export async function readWitnessedLogs<Row>(
     }
   }
   try {
-    const options = { signal, what, textOf: (rows: readonly Row[]) => rows.map(textOf).join() }
+    const options = { signal, what, toText: (rows: readonly Row[]) => rows.map(toText).join() }
     const { value: rows, endpoints } = await readByQuorum(client, attempt, options)
     return { rows, witnesses: endpoints.length }
   } catch (error) {
