@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type FlowRow, feeAprOfDays, feeAprSinceOpening, lifeOf } from './pages.ts'
+import { computeLifetime, type FlowRow, feeAprOfDays, feeAprSinceOpening } from './pages.ts'
 
 const DAY = 86_400
 const flow = (
@@ -22,10 +22,17 @@ const position = (liquidity: number, worth: string | null, fees: readonly [strin
 describe('the life of a position', () => {
   test('is from its first deposit to its last flow, or to now', () => {
     const flows = [flow('increase', 10, 100), flow('decrease', 30, 100), flow('collect', 31)]
-    expect(lifeOf(flows, false)).toEqual({ openedSec: 10 * DAY, closedSec: 31 * DAY, wasEmpty: false })
-    expect(lifeOf(flows.slice(0, 1), true)).toEqual({ openedSec: 10 * DAY, closedSec: undefined, wasEmpty: false })
-    expect(lifeOf([...flows, flow('increase', 40, 5)], true)).toMatchObject({ closedSec: undefined, wasEmpty: true })
-    expect(lifeOf([], true).openedSec).toBeUndefined()
+    expect(computeLifetime(flows, false)).toEqual({ openedSec: 10 * DAY, closedSec: 31 * DAY, wasEmpty: false })
+    expect(computeLifetime(flows.slice(0, 1), true)).toEqual({
+      openedSec: 10 * DAY,
+      closedSec: undefined,
+      wasEmpty: false,
+    })
+    expect(computeLifetime([...flows, flow('increase', 40, 5)], true)).toMatchObject({
+      closedSec: undefined,
+      wasEmpty: true,
+    })
+    expect(computeLifetime([], true).openedSec).toBeUndefined()
   })
 })
 

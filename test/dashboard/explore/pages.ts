@@ -30,7 +30,7 @@ interface WhatIf {
     steps: Steps,
   ): { readonly healthFactor: number; readonly collateral: number; readonly debt: number; readonly ltv: number }
   liquidationAt(legs: Legs, id: string): number | undefined
-  roomOf(legs: Legs): number
+  computeBorrowRoom(legs: Legs): number
 }
 
 interface LegsOf {
@@ -39,7 +39,7 @@ interface LegsOf {
   kaminoLegs(position: object, figures: object): Legs | undefined
 }
 
-export const { whatIf, liquidationAt, roomOf }: WhatIf = await import(join(EXPLORE, 'lending/what_if.js'))
+export const { whatIf, liquidationAt, computeBorrowRoom }: WhatIf = await import(join(EXPLORE, 'lending/what_if.js'))
 export const { aaveLegs, morphoLegs, kaminoLegs }: LegsOf = await import(join(EXPLORE, 'lending/legs.js'))
 
 /** A position as far as its order and the totals depend on it. */
@@ -57,8 +57,8 @@ interface Sum {
 }
 
 interface Orders {
-  ordered(positions: readonly ShownPosition[], order: object): readonly ShownPosition[]
-  totalsOf(positions: readonly ShownPosition[]): Readonly<Record<string, number | Sum>>
+  sortPositions(positions: readonly ShownPosition[], order: object): readonly ShownPosition[]
+  computeTotals(positions: readonly ShownPosition[]): Readonly<Record<string, number | Sum>>
 }
 
 interface Bounds {
@@ -92,7 +92,7 @@ interface Life {
 }
 
 interface FeeAprs {
-  lifeOf(flows: readonly FlowRow[], isActive: boolean): Life
+  computeLifetime(flows: readonly FlowRow[], isActive: boolean): Life
   feeAprSinceOpening(told: { readonly pnl: object; readonly life: Life; readonly untilSec: number }): Rate
   feeAprOfDays(told: {
     readonly before: object
@@ -103,6 +103,8 @@ interface FeeAprs {
   }): Rate
 }
 
-export const { ordered, totalsOf }: Orders = await import(join(EXPLORE, 'liquidity/order.js'))
+export const { sortPositions, computeTotals }: Orders = await import(join(EXPLORE, 'liquidity/order.js'))
 export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.js'))
-export const { lifeOf, feeAprSinceOpening, feeAprOfDays }: FeeAprs = await import(join(EXPLORE, 'liquidity/fee_apr.js'))
+export const { computeLifetime, feeAprSinceOpening, feeAprOfDays }: FeeAprs = await import(
+  join(EXPLORE, 'liquidity/fee_apr.js')
+)

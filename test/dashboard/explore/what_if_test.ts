@@ -6,7 +6,7 @@ import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/ad
 import { borrowCall, repayCall, setPriceCall } from '../../devnet/aave_v3/calls.ts'
 import { exclusiveAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
 import { createChain, createClient, readWallets } from '../../family/aave_v3/support.ts'
-import { aaveLegs, type Legs, liquidationAt, roomOf, type Steps, whatIf } from './pages.ts'
+import { aaveLegs, computeBorrowRoom, type Legs, liquidationAt, type Steps, whatIf } from './pages.ts'
 
 /** Relative to the health factor: what accrues within the seconds of a test, and the sixth digit of US dollars. */
 const NEAR = 5e-6
@@ -175,7 +175,7 @@ describe('by hand', () => {
 
   test('sums what counts, and leaves out what backs nothing', () => {
     expect(whatIf(legs, none)).toEqual({ collateral: 1_500, debt: 700, ltv: 700 / 1_500, healthFactor: 1_150 / 700 })
-    expect(roomOf(legs)).toBe(450)
+    expect(computeBorrowRoom(legs)).toBe(450)
   })
 
   test('has no health factor without debt, and never repays more than is owed', () => {
