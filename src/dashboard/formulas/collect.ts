@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How figures of answers are calculated, as the docstring of the code that does it says. */
+/** Formula of figures in answers, from the docstring of the code that computes them. */
 export interface Formula {
   /** Names in answers; `kamino/amount` if the name means something else in another family. */
   readonly figures: readonly string[]
   /** The formula in words. */
   readonly text: string
-  /** Whose formula it is; absent: the text names it, or it is ours. */
+  /** Source of the formula; null: the text names it, or the formula is ours. */
   readonly source: string | null
   /** Files of the tests that prove it. */
   readonly proofs: readonly string[]
@@ -16,14 +16,14 @@ export interface Formula {
 }
 
 const SOURCES = join(import.meta.dir, '../..')
-/** Rooms that calculate figures; the pages count a few from those that answers give. */
+/** Folders that compute figures; Explore derives a few from the figures of answers. */
 const ROOMS = ['finance', 'family', 'portfolio', 'chain', 'dashboard/explore']
-/** A docstring, and what it describes: a function, a result with figures, or a field of it. */
+/** Docstring and the declaration that it describes: a function, a result with figures, or a field of a result. */
 const DESCRIBED = /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*(export (?:async )?function|export interface|readonly) (\w+)/g
 
 /**
- * All formulas, by file. For a macro: it runs when the module that calls it is compiled, and so says what the code of
- * that moment says. Throws on a docstring without a proof.
+ * Collects all formulas, by file. For a macro: it runs when the module that calls it is compiled, so it matches the compiled
+ * code. Throws on a docstring without a proof.
  */
 export function collectFormulas(): Formula[] {
   const files = ROOMS.flatMap((room) =>
@@ -34,7 +34,7 @@ export function collectFormulas(): Formula[] {
   return files.sort().flatMap((path) => formulasIn(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
 }
 
-/** Of a field without a proof of its own, the proof is that of the result. */
+/** Parses the formulas of a file. A field without a proof inherits that of its result. */
 function formulasIn(path: string, text: string): Formula[] {
   let ofResult: string | undefined
   return [...text.matchAll(DESCRIBED)].flatMap(([, doc = '', what = '', name = '']) => {

@@ -32,15 +32,15 @@ describe('positions are shown', () => {
     expect(ids({ least: '10' })).toEqual(['2', '3', '4', '5'])
   })
 
-  test('with exact sums, and of how many they are', () => {
+  test('with exact sums and the number of positions in each', () => {
     expect(computeTotals(POSITIONS)).toEqual({
       open: 4,
       closed: 1,
       inRange: 3,
       outOfRange: 1,
-      value: { usd: '1125.100001', of: 3 },
-      fees: { usd: '1.100000', of: 2 },
-      pnl: { usd: '4.000001', of: 2 },
+      value: { usd: '1125.100001', count: 3 },
+      fees: { usd: '1.100000', count: 2 },
+      pnl: { usd: '4.000001', count: 2 },
     })
   })
 })
