@@ -31,24 +31,24 @@ export function collectFormulas(): Formula[] {
       .filter((path) => /\.[jt]s$/.test(path))
       .map((path) => `${room}/${path}`),
   )
-  return files.sort().flatMap((path) => formulasIn(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
+  return files.sort().flatMap((path) => parseFormulas(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
 }
 
 /** Parses the formulas of a file. A field without a proof inherits that of its result. */
-function formulasIn(path: string, text: string): Formula[] {
-  let ofResult: string | undefined
+function parseFormulas(path: string, text: string): Formula[] {
+  let resultProof: string | undefined
   return [...text.matchAll(DESCRIBED)].flatMap(([, doc = '', what = '', name = '']) => {
-    const { text, figure, source = null, ...tags } = tagsOf(doc)
-    if (what !== 'readonly') ofResult = tags.proof
+    const { text, figure, source = null, ...tags } = parseTags(doc)
+    if (what !== 'readonly') resultProof = tags.proof
     if (figure === undefined) return []
-    const proof = tags.proof ?? ofResult
+    const proof = tags.proof ?? resultProof
     const code = `${path} ${name}`
     if (proof === undefined) throw new Error(`Cannot collect the formula of ${code}: it names no proof`)
-    return [{ figures: listed(figure), text, source, proofs: listed(proof), code }]
+    return [{ figures: splitNames(figure), text, source, proofs: splitNames(proof), code }]
   })
 }
 
-function tagsOf(doc: string) {
+function parseTags(doc: string) {
   const lines = doc.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trimEnd())
   const [text = '', ...parts] = lines
     .join('\n')
@@ -59,6 +59,6 @@ function tagsOf(doc: string) {
   return { text, figure: tag('figure'), source: tag('source'), proof: tag('proof') }
 }
 
-function listed(names: string): string[] {
+function splitNames(names: string): string[] {
   return names.split(',').map((each) => each.trim())
 }
