@@ -53,7 +53,7 @@ beforeEach(async () => {
 
 /** How all of them read. */
 interface Manner extends Pick<FamilyTarget<never>, 'block' | 'priority'> {
-  readonly together?: boolean
+  readonly isBundled?: boolean
 }
 
 /** A position of a list is decoded when it is shown: what is compared is what that gives. */
@@ -64,10 +64,10 @@ function decodeTexts(position: object): object {
 }
 
 /** What each family says of a wallet, all asked in the same turn. */
-async function readAll({ together = false, ...manner }: Manner): Promise<readonly object[]> {
+async function readAll({ isBundled = false, ...manner }: Manner): Promise<readonly object[]> {
   const one: FinanceClient = {
     ...client,
-    read: (attempt, options) => client.read(attempt, { ...options, isBundled: together }),
+    read: (attempt, options) => client.read(attempt, { ...options, isBundled: isBundled }),
   }
   const clients = new Map([[one.chain.id, one]])
   const positions = createPositionReader({ clients, deployments: new Map([[1, [MANAGER]]]), clock: systemClock })
