@@ -155,7 +155,7 @@ describe('histories of V4 positions', () => {
     await expect(askAbout(pnl, open.tokenId, 'status=inactive')).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(askAbout(pnl, 999_999n)).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: expect.stringContaining('There never was'),
+      message: expect.stringContaining('never existed'),
     })
     for (const route of [pnl, events]) {
       await expect(askAbout(route, taken.tokenId)).rejects.toMatchObject({
