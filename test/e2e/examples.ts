@@ -29,7 +29,7 @@ export interface Question {
 }
 
 /** A question as it is sent. */
-export interface Asked {
+export interface ExampleRequest {
   readonly method: string
   readonly target: string
   readonly body?: object
@@ -71,7 +71,7 @@ export async function startExampleWorld(): Promise<ExampleWorld> {
 /** Asks the questions in their order, each until it is answered. */
 export async function askInTurn(
   questions: readonly Question[],
-  ask: (asked: Asked) => Promise<{ readonly status: number; readonly body: unknown; readonly text: string }>,
+  ask: (asked: ExampleRequest) => Promise<{ readonly status: number; readonly body: unknown; readonly text: string }>,
 ): Promise<Examples> {
   const examples: Record<string, Example> = {}
   const filled = (text: string) => text.replace(/<(.*?)>/g, (_, operation) => findId(examples[operation]?.answer))

@@ -15,7 +15,7 @@ import {
   EMITTED,
   placeOf,
   readTruth,
-  walletOf,
+  toWallet,
   wordsOf,
 } from './scene.ts'
 import { capped } from './simulation/capped.ts'
@@ -26,7 +26,7 @@ const never = new AbortController().signal
 const PLACE = placeOf(CHAIN_ID)
 const HEAD = 80
 const FINAL = 70
-const WALLET = walletOf(1)
+const WALLET = toWallet(1)
 const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
 
 /** Time that passed apart from the machine's, milliseconds. */
@@ -96,7 +96,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   stage.proxy.rule(limited)
   const history = open()
   // What the endpoint takes is learned, so that further histories are stored in several parts.
-  await ensure(history, walletOf(9))
+  await ensure(history, toWallet(9))
 
   let heldTo = FINAL
   stage.proxy.rule((request): Fault | undefined => {

@@ -41,7 +41,7 @@ export const REFERENCE = {
 }
 
 /** Switches and counters of the fixture's routes. */
-export interface Happenings {
+export interface RecordedEvents {
   reads: number
   /** If set, each read waits for it. */
   held: Promise<void> | undefined
@@ -56,7 +56,7 @@ export interface Happenings {
 const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
 
 /** Routes of every shape: a list, one item, a body, one that lists 502. */
-export function fixtureRoutes(happenings: Happenings): readonly Route[] {
+export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
   const work = async (signal: AbortSignal) => {
     happenings.reads += 1
     if (happenings.instead !== undefined) await happenings.instead(signal)
@@ -173,7 +173,7 @@ export interface Fixture {
   readonly app: App
   readonly gate: MemoryGate
   readonly metrics: Metrics
-  readonly happenings: Happenings
+  readonly happenings: RecordedEvents
   readonly lines: string[]
   readonly time: { ms: number }
   readonly ready: { database: boolean; chain: boolean }
@@ -193,7 +193,7 @@ export function createFixture(
   const clock: Clock = { now: () => time.ms, monotonicMs: () => performance.now() }
   const lines: string[] = []
   const metrics = createMetrics()
-  const happenings: Happenings = {
+  const happenings: RecordedEvents = {
     reads: 0,
     held: undefined,
     instead: undefined,

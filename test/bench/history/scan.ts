@@ -2,7 +2,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { createTestClient, EMITTED, placeOf, walletOf } from '../../history/scene.ts'
+import { createTestClient, EMITTED, placeOf, toWallet } from '../../history/scene.ts'
 import { startChild } from '../child.ts'
 import { forgetHistories } from '../forget.ts'
 import type { LongChain, LongChainCounts } from './long_chain.ts'
@@ -38,7 +38,7 @@ export async function scanLongChain(
     const what = { stream: EMITTED, target: placeOf(chain.chainId) }
     const startedMs = performance.now()
     if (whose === 'global') await history.complete(what, PATIENT)
-    else await history.ensure({ ...what, subject: walletOf(7) }, PATIENT)
+    else await history.ensure({ ...what, subject: toWallet(7) }, PATIENT)
     const ms = performance.now() - startedMs
     await history.close()
     client.close()

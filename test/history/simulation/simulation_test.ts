@@ -8,7 +8,7 @@ import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { caseCount } from '../../support/cases.ts'
-import { EMITTER, POOL_TOPIC, topicOf, wordsOf } from '../scene.ts'
+import { EMITTER, POOL_TOPIC, toTopic, wordsOf } from '../scene.ts'
 import { hashOf, type SimulatedChain, simulateChain, WALLETS } from './chain.ts'
 import { simulateEndpoints } from './endpoint.ts'
 import { createRandom, type Random } from './random.ts'
@@ -128,7 +128,7 @@ async function simulate(seed: number): Promise<void> {
   await runProcess(world, 'last', WALLETS)
   for (const wallet of WALLETS) {
     const truth = world.chain.logs
-      .filter(({ topics }) => topics[0] === POOL_TOPIC && topics[1] === topicOf(wallet))
+      .filter(({ topics }) => topics[0] === POOL_TOPIC && topics[1] === toTopic(wallet))
       .map(({ blockNumber, logIndex, data }) => `${blockNumber}:${logIndex}:${BigInt(data)}`)
     expect({ seed, wallet, rows: wordsOf(world.store.rowsOf(wallet)) }).toEqual({ seed, wallet, rows: truth })
   }

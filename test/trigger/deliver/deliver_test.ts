@@ -9,7 +9,7 @@ import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { addMany, createWebhook, deliverAll, deliverer, KEYS, outcomesOf, readMessages } from './scene.ts'
+import { addMany, createWebhook, deliverAll, deliverer, KEYS, readMessages, readOutcomes } from './scene.ts'
 
 let database: TestDatabase
 let db: Database
@@ -29,7 +29,7 @@ async function scene(path: string, count: number) {
   const { organizationId } = await createAccount(db)
   const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${receiver.port}/${path}`)
   const ids = await addMany(db, { organizationId, webhookId, count })
-  const outcomes = () => outcomesOf(db, organizationId)
+  const outcomes = () => readOutcomes(db, organizationId)
   const webhook = async () => {
     const [row] = await db.run<{ status: string; failing: boolean }>(
       'select status, failing_since is not null as failing from webhook where organization_id = $1 and id = $2',
@@ -165,7 +165,7 @@ describe('two processes', () => {
       each.setWake(job.wake)
       return { job, each }
     })
-    await waitFor('all delivered', async () => (await outcomesOf(db, organizationId))['delivered'] === 600, 30_000)
+    await waitFor('all delivered', async () => (await readOutcomes(db, organizationId))['delivered'] === 600, 30_000)
     for (const { job } of jobs) job.stop()
     expect(slow.received.map(({ headers }) => headers['webhook-id']).sort()).toEqual([...ids].sort())
     expect(most).toBeGreaterThan(8)
@@ -236,7 +236,7 @@ test('many webhooks get their first message before one gets its second', async (
     [organizationId],
   )
   expect(row?.webhooks).toBe(20)
-  await deliverAll(own, async () => (await outcomesOf(db, organizationId))['delivered'] === 119)
+  await deliverAll(own, async () => (await readOutcomes(db, organizationId))['delivered'] === 119)
 })
 
 test('messages are forgotten after 30 days with their tries, whatever became of them', async () => {

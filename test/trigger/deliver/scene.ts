@@ -94,7 +94,7 @@ export async function readMessages(db: Database, organizationId: string) {
   )
 }
 
-export async function outcomesOf(db: Database, organizationId: string): Promise<Record<string, number>> {
+export async function readOutcomes(db: Database, organizationId: string): Promise<Record<string, number>> {
   const rows = await db.run<{ outcome: string; count: number }>(
     `select coalesce(outcome, 'open') as outcome, count(*)::integer as count from message where organization_id = $1
      group by 1`,
