@@ -73,7 +73,7 @@ test('names of files are snake_case', () => {
  * Words that readers must not have to guess: a function begins with a verb, and a program is no person. The limits are
  * today's counts; a change that lowers a count lowers its limit.
  */
-const WORDS_MAX = { exportedFunctionsEndingInOf: 217, functionsEndingInOf: 650, indefinitePersons: 430 }
+const WORDS_MAX = { exportedFunctionsEndingInOf: 1, functionsEndingInOf: 3, indefinitePersons: 13 }
 
 test('functions ending in "Of" and indefinite persons do not rise', () => {
   const code = [...SOURCE, ...files('src/**/*.js')]

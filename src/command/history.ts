@@ -152,7 +152,7 @@ function formatLine({ target: place, stream, subjects, requested: asked, isStopp
   const cells = Math.floor((percent * BAR_CELLS) / 100)
   const bar = `[${'#'.repeat(cells)}${'-'.repeat(BAR_CELLS - cells)}] ${String(percent).padStart(3)} %`
   const remaining =
-    asked === undefined ? 'global history not requested' : `${asked.missing.toLocaleString('en')} blocks remaining`
+    asked === undefined ? 'global history not requested' : `${asked.missing.toLocaleString('en')} blocks left`
   const state = isStopped ? '  STOPPED: a final block was replaced; rebuild with --forget' : ''
   return `${bar}  chain ${place.chainId} ${stream} ${place.contract}  ${remaining}, ${subjects} subjects alone${state}`
 }

@@ -138,11 +138,11 @@ export function createFollower<Row, Target extends StreamTarget>(
           startTask({ taskEntries: [entry], requester }, () => checkEntry(entry, requester))
         continue
       }
-      const plan = entry.subject === null ? 'everybody' : createPlan(entry, missing, globalRanges)
+      const plan = entry.subject === null ? 'global' : createPlan(entry, missing, globalRanges)
       if (plan === 'impossible')
         entry.settle(rangeTooNarrowError(client.chain, computeShortfall(missing, { stream, sources })))
       else if (failures.rejectKnownFault(entry, plan)) continue
-      else if (plan === 'everybody') scanEntries.push(entry)
+      else if (plan === 'global') scanEntries.push(entry)
       else if (requester !== undefined) incompleteEntries.push({ entry, missing, requester })
     }
     for (const group of groupByMissing(incompleteEntries, historyPrefetch.has)) startGroup(group)

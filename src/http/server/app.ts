@@ -103,7 +103,7 @@ export function createApp(options: AppOptions) {
   const responseCache = createResponseCache(clock)
   const services = {
     gate,
-    notary: receiptIssuer,
+    receiptIssuer,
     clock,
     log,
     deadlines,

@@ -415,7 +415,7 @@ describe('an endpoint whose slot is before a refresh that it returns', () => {
     Object.assign(second, { accounts: scene(), slot: SLOT })
     const { routes } = newFamily({ rpcUrls: [double.url, second.url] })
     expect((await ask('risk', {}, routes)).reply?.data).toMatchObject({ health_factor: '2.0000' })
-    expect(lines.join()).toContain('from a slot before')
+    expect(lines.join()).toContain('was refreshed after its slot')
   })
 
   test('does not include one that returns a refresh at the slot itself', async () => {

@@ -136,7 +136,7 @@ test('a cache stores at most entriesMax values and evicts the least recently use
 })
 
 test('a cache stores at most bytesMax bytes, and no larger single value', async () => {
-  const cache = createCache<string>({ clock, entriesMax: 100, bytesMax: 10, bytesOf: (value) => value.length })
+  const cache = createCache<string>({ clock, entriesMax: 100, bytesMax: 10, getSize: (value) => value.length })
   await put(cache, 'aaa')
   await put(cache, 'bbb')
   expect(cache.size).toBe(2)
