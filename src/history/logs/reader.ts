@@ -60,11 +60,10 @@ const PIECES_MAX = 256
 export function createAdaptiveLogSource(options: {
   readonly source: LogSource
   readonly clock: Clock
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly onOutcome?: (outcome: LogsOutcome) => void
 }) {
-  const { source, clock, sleep, onOutcome = () => {} } = options
-  const throttle = createThrottle({ clock, sleep })
+  const { source, clock, onOutcome = () => {} } = options
+  const throttle = createThrottle(clock)
   const runSmallRequest = createSmallRequestQueue({ source, throttle, clock })
   const limits = createRangeLimits(clock)
   const probes = new Map<string, Promise<unknown>>()
@@ -147,7 +146,7 @@ export function createAdaptiveLogSource(options: {
           backoff.start('failed')
           throw error
         }
-        await sleep(AGAIN_MS * 2 ** (failures - 1), signal)
+        await clock.sleep(AGAIN_MS * 2 ** (failures - 1), signal)
       }
     }
   }

@@ -32,17 +32,18 @@ import {
   WALLET,
 } from '../../support/kamino_scene.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const double = startSolanaDouble()
 /** Duration of a slot, after which cached reads expire. */
 const SLOT_MS = 400
 let lines: string[] = []
 let passedMs = 0
-const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs }
 let family = newFamily()
 
 function newFamily(options: Partial<KaminoProgram> & { readonly rpcUrls?: readonly string[] } = {}) {
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const { rpcUrls = [double.url], ...program } = options
   const solana = createSolanaClient({
     rpcUrls,

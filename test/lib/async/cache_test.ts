@@ -2,11 +2,12 @@ import { beforeEach, expect, test } from 'bun:test'
 import { type Cache, type Cacheable, createCache } from '../../../src/lib/async/cache.ts'
 import { getRequesters, withRequesters } from '../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const never = new AbortController().signal
 
 let nowMs = 0
-const clock = { now: () => nowMs, monotonicMs: () => nowMs }
+const clock = createFixedClock(() => nowMs)
 
 beforeEach(() => {
   nowMs = 1_000
