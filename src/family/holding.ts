@@ -23,6 +23,16 @@ export interface Holding {
   readonly price: UsdPriceOutcome
   /** Why it must not be counted, as far as the family alone can tell. */
   readonly refused?: HoldingExclusion | undefined
+  /** What can be paid out of it at the block; absent: all of it. */
+  readonly payable?: Payable | undefined
+}
+
+/** The part of an amount that its market can pay out. */
+export interface Payable {
+  /** Smallest units, less than the amount. */
+  readonly amount: bigint
+  /** Why not all of it: a sentence without a full stop. */
+  readonly detail: string
 }
 
 /** Adds a row for each token of a liquidity position whose amount is above zero. */

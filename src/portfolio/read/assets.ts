@@ -1,6 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Holding, Holdings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
+import type { PoolPriceOutcome } from '../../finance/price/pool/pool_price.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
 import type { UsdPriceOutcome } from '../../finance/price/price.ts'
 import type { Balances } from '../../finance/token/balance/read_balances.ts'
@@ -15,7 +16,7 @@ export interface EndpointAnswers {
   readonly balances: Balances
   readonly holdings: readonly Holdings[]
   /** Prices by pools, for tokens without another source. */
-  readonly prices: ReadonlyMap<Address, Pricing>
+  readonly prices: ReadonlyMap<Address, PoolPriceOutcome>
 }
 
 /** The chain and the caller's tokens of a read. */
@@ -62,10 +63,8 @@ export function toHeldAssets(
   const { balances, holdings, prices } = answers
   const positionTokens = collectOwnTokens(holdings)
   const rows = holdings.flatMap((each) => each.rows)
-  // A third party can give the wallet a refused position, so such a position does not list its tokens.
-  const inPositions = new Set(rows.filter(({ refused }) => refused === undefined).map(({ token }) => token.address))
   const getPrice = ({ token, price }: Pick<Holding, 'token' | 'price'>): Pricing =>
-    (isUnsourced(price) ? prices.get(token.address) : undefined) ?? price
+    toPricing((isUnsourced(price) ? prices.get(token.address) : undefined) ?? price)
   const walletAssets = balances.rows
     .filter(({ token }) => !positionTokens.has(token.address))
     .map(
@@ -75,16 +74,32 @@ export function toHeldAssets(
         token,
         amount: raw,
         price: getPrice({ token, price }),
-        isUnlisted: !isListed && !inPositions.has(token.address),
+        // A position vouches for its own amounts only: a third party can give the wallet one.
+        isUnlisted: !isListed,
         refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
         position: null,
       }),
     )
   const positionAssets = rows.map((row): HeldAsset => {
-    const { kind, token, amount, refused, position } = row
-    return { chainId: chain.id, kind, token, amount, price: getPrice(row), isUnlisted: false, refused, position }
+    const { kind, token, amount, refused, payable, position } = row
+    return {
+      chainId: chain.id,
+      kind,
+      token,
+      amount,
+      price: getPrice(row),
+      isUnlisted: false,
+      refused,
+      payable,
+      position,
+    }
   })
   return { assets: [...walletAssets, ...positionAssets], notRead: listNotRead(answers, chain) }
+}
+
+/** Converts a price, or the reason for none, to the terms of rows. */
+function toPricing(outcome: PoolPriceOutcome | UsdPriceOutcome): Pricing {
+  return 'liquidityUsd' in outcome ? { kind: 'price', price: outcome.price, boundUsd: outcome.liquidityUsd } : outcome
 }
 
 function collectOwnTokens(holdings: readonly Holdings[]): ReadonlySet<Address> {
