@@ -35,14 +35,17 @@ export interface Payable {
   readonly detail: string
 }
 
-/** Adds a row for each token of a liquidity position whose amount is above zero. */
+/** Adds a row for each token of a liquidity position whose amount is above zero. Spam refuses its own row only. */
 export function addLiquidityRows(
   rows: Holding[],
   { token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken },
-  { amounts, ...common }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
+  { amounts, position, refused }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
 ): void {
   const add = (token: PricedToken, amount: bigint) => {
-    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), ...common })
+    if (amount === 0n) return
+    const { spam } = token
+    const exclusion = spam === undefined ? refused : ({ reason: 'spam', detail: spam } as const)
+    rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), position, refused: exclusion })
   }
   add(token0, amounts.amount0)
   add(token1, amounts.amount1)
@@ -73,6 +76,8 @@ export interface Holdings {
   readonly positions: number
   /** The family's own tokens that represent `rows`: they are not assets of the wallet. Checksummed. */
   readonly ownTokens: readonly Address[]
+  /** Tokens of positions that are empty now: the wallet may hold what it withdrew. Checksummed. */
+  readonly emptied?: readonly Address[]
   /** Holdings missing from `rows`, in words for a list: `2 positions of uniswap-v3 that cannot be decoded`. */
   readonly notRead: readonly string[]
 }

@@ -4,7 +4,7 @@ import type { FinanceChain } from '../../finance/chain.ts'
 import type { PoolPriceOutcome } from '../../finance/price/pool/pool_price.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
 import type { UsdPriceOutcome } from '../../finance/price/price.ts'
-import type { Balances } from '../../finance/token/balance/read_balances.ts'
+import type { Balance, Balances } from '../../finance/token/balance/read_balances.ts'
 import { toTokenSet } from '../../finance/token/list/list.ts'
 import type { HeldAsset, Pricing } from '../sum/row.ts'
 
@@ -34,7 +34,7 @@ export function findUnaskedTokens(
   const positionTokens = collectOwnTokens(holdings)
   const listed = toTokenSet(chain.tokens.addresses)
   const isAsked = (token: Address) => listed.has(token) || tokens.includes(token) || token === zeroAddress
-  const inPositions = new Set(holdings.flatMap(({ rows }) => rows.map(({ token }) => token.address)))
+  const inPositions = collectHeldTokens(holdings)
   return new Set([...inPositions].filter((token) => !isAsked(token) && !positionTokens.has(token)))
 }
 
@@ -58,28 +58,30 @@ function isUnsourced(price: UsdPriceOutcome): boolean {
 /** Converts answers to assets, and lists the holdings that were not read. */
 export function toHeldAssets(
   answers: EndpointAnswers,
-  chain: FinanceChain,
+  { chain, tokens }: AssetQuery,
 ): { assets: HeldAsset[]; notRead: string[] } {
   const { balances, holdings, prices } = answers
   const positionTokens = collectOwnTokens(holdings)
   const rows = holdings.flatMap((each) => each.rows)
   const getPrice = ({ token, price }: Pick<Holding, 'token' | 'price'>): Pricing =>
     toPricing((isUnsourced(price) ? prices.get(token.address) : undefined) ?? price)
-  const walletAssets = balances.rows
-    .filter(({ token }) => !positionTokens.has(token.address))
-    .map(
-      ({ token, spam, raw, isListed, price }): HeldAsset => ({
-        chainId: chain.id,
-        kind: 'wallet',
-        token,
-        amount: raw,
-        price: getPrice({ token, price }),
-        // A position vouches for its own amounts only: a third party can give the wallet one.
-        isUnlisted: !isListed,
-        refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
-        position: null,
-      }),
-    )
+  // Memory may have asked for tokens of positions that are gone at this block: an answer depends on the block alone.
+  const inPositions = collectHeldTokens(holdings)
+  const isShown = ({ token: { address }, isListed }: Balance) =>
+    !positionTokens.has(address) && (isListed || inPositions.has(address) || tokens.includes(address))
+  const walletAssets = balances.rows.filter(isShown).map(
+    ({ token, spam, raw, isListed, price }): HeldAsset => ({
+      chainId: chain.id,
+      kind: 'wallet',
+      token,
+      amount: raw,
+      price: getPrice({ token, price }),
+      // A position vouches for its own amounts only: a third party can give the wallet one.
+      isUnlisted: !isListed,
+      refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
+      position: null,
+    }),
+  )
   const positionAssets = rows.map((row): HeldAsset => {
     const { kind, token, amount, refused, payable, position } = row
     return {
@@ -100,6 +102,11 @@ export function toHeldAssets(
 /** Converts a price, or the reason for none, to the terms of rows. */
 function toPricing(outcome: PoolPriceOutcome | UsdPriceOutcome): Pricing {
   return 'liquidityUsd' in outcome ? { kind: 'price', price: outcome.price, boundUsd: outcome.liquidityUsd } : outcome
+}
+
+/** Collects the tokens of positions, also of those that are empty now. */
+function collectHeldTokens(holdings: readonly Holdings[]): ReadonlySet<Address> {
+  return new Set(holdings.flatMap(({ rows, emptied = [] }) => [...rows.map(({ token }) => token.address), ...emptied]))
 }
 
 function collectOwnTokens(holdings: readonly Holdings[]): ReadonlySet<Address> {

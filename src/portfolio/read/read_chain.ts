@@ -98,7 +98,7 @@ export function createAssetReader(options: {
         block: balances.block,
         tokensAsked: balances.tokensAsked - 1,
         isUnsourced: !hasPriceSource(chain),
-        ...toHeldAssets(answers, chain),
+        ...toHeldAssets(answers, { chain, tokens: query.tokens }),
       }
       return { read: result, further: unlisted }
     }

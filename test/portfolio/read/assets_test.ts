@@ -39,13 +39,13 @@ function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | unde
       holdings: [{ block: BLOCK, rows: [row], positions: 1, ownTokens: [], notRead: [] }],
       prices: new Map(),
     },
-    chain,
+    { chain, tokens: [] },
   )
   return assets.find(({ kind }) => kind === 'wallet')?.isUnlisted
 }
 
-test('a position lists its tokens, unless it is refused: a third party may have sent it', () => {
-  expect(isUnlistedBeside(undefined)).toBe(false)
+test('a position does not list its tokens, refused or not: a third party may have sent it', () => {
+  expect(isUnlistedBeside(undefined)).toBe(true)
   expect(isUnlistedBeside({ reason: 'spam', detail: 'A lure' })).toBe(true)
   expect(isUnlistedBeside({ reason: 'exceeds_liquidity', detail: 'Hollow' })).toBe(true)
 })
