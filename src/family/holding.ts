@@ -7,7 +7,7 @@ import type { AccountGroup } from '../chain/solana/groups.ts'
 import type { WalletTokens } from '../chain/solana/token/wallet_tokens.ts'
 import { type PricedToken, toPriceOutcome } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
-import type { UsdPriceOutcome } from '../finance/price/price.ts'
+import type { UsdPrice, UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
 import type { FamilyTarget } from './target.ts'
 
@@ -21,6 +21,8 @@ export interface Holding {
   readonly position: { readonly family: string; readonly [field: string]: string }
   /** From the family's own oracle if that is trusted, else from the chain's price sources; or why there is none. */
   readonly price: UsdPriceOutcome
+  /** The price of a debt by its market's own oracle, which counts where pools say less or nothing. */
+  readonly marketPrice?: UsdPrice | undefined
   /** Why it must not be counted, as far as the family alone can tell. */
   readonly refused?: HoldingExclusion | undefined
   /** What can be paid out of it at the block; absent: all of it. */

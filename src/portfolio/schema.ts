@@ -123,7 +123,7 @@ const row = v.strictObject({
   }),
   amount: v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
   price_usd: v.pipe(v.nullable(text(DECIMAL)), v.description('US dollars per whole token, all digits that are known')),
-  price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'scope'])),
+  price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'market_oracle', 'scope'])),
   price_confidence: v.nullable(v.picklist(PRICE_CONFIDENCES)),
   price_marks: v.pipe(
     v.array(v.picklist(PRICE_MARKS)),

@@ -32,13 +32,17 @@ const CONFIDENCES = {
   wrapper: 'derived',
   stablecoin: 'assumed',
   pool: 'market',
+  market_oracle: 'derived',
   scope: 'oracle',
 } as const
 
 export type UsdPriceSource = keyof typeof CONFIDENCES
 export type PriceConfidence = (typeof CONFIDENCES)[UsdPriceSource]
 
-/** Possible sources of a price on EVM chains, in order of precedence; on Solana the source is always `scope`. */
+/**
+ * Possible sources of a price on EVM chains, in order of precedence; on Solana the source is always `scope`. A debt of a
+ * lending market may have that of the market's own oracle, `market_oracle`.
+ */
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
 export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as const
 

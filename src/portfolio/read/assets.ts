@@ -3,9 +3,10 @@ import type { Holding, Holdings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { PoolPriceOutcome } from '../../finance/price/pool/pool_price.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
-import type { UsdPriceOutcome } from '../../finance/price/price.ts'
+import type { UsdPrice, UsdPriceOutcome } from '../../finance/price/price.ts'
 import type { Balance, Balances } from '../../finance/token/balance/read_balances.ts'
 import { toTokenSet } from '../../finance/token/list/list.ts'
+import { pow10 } from '../../lib/number/fixed_point.ts'
 import type { HeldAsset, Pricing } from '../sum/row.ts'
 
 /** Most unread contracts and positions that an answer names; more are only counted. */
@@ -63,8 +64,10 @@ export function toHeldAssets(
   const { balances, holdings, prices } = answers
   const positionTokens = collectOwnTokens(holdings)
   const rows = holdings.flatMap((each) => each.rows)
-  const getPrice = ({ token, price }: Pick<Holding, 'token' | 'price'>): Pricing =>
-    toPricing((isUnsourced(price) ? prices.get(token.address) : undefined) ?? price)
+  const getPrice = ({ token, price, marketPrice }: Pick<Holding, 'token' | 'price' | 'marketPrice'>): Pricing => {
+    if (!isUnsourced(price)) return price
+    return raiseDebtPrice(toPricing(prices.get(token.address) ?? price), marketPrice)
+  }
   // Memory may have asked for tokens of positions that are gone at this block: an answer depends on the block alone.
   const inPositions = collectHeldTokens(holdings)
   const isShown = ({ token: { address }, isListed }: Balance) =>
@@ -97,6 +100,16 @@ export function toHeldAssets(
     }
   })
   return { assets: [...walletAssets, ...positionAssets], notRead: listNotRead(answers, chain) }
+}
+
+/** Prices a debt at the greater of two prices: neither pools nor the oracle of a market that anybody can make lower it. */
+function raiseDebtPrice(pricing: Pricing, marketPrice: UsdPrice | undefined): Pricing {
+  if (marketPrice === undefined) return pricing
+  if (pricing.kind === 'missing')
+    return { kind: 'price', price: marketPrice, ...(pricing.marks && { marks: pricing.marks }) }
+  const { price, debtPrice = price } = pricing
+  const [own, other] = [debtPrice.units * pow10(marketPrice.scale), marketPrice.units * pow10(debtPrice.scale)]
+  return other > own ? { ...pricing, debtPrice: marketPrice } : pricing
 }
 
 /** Converts a price, or the reason for none, to the terms of rows. */
