@@ -64,7 +64,7 @@ export function presentSnapshot(snapshot: DaySnapshot) {
  * @proof test/portfolio/random_test.ts, test/portfolio/solana/random_test.ts
  */
 export function presentRow(row: Row) {
-  const { chainId, kind, token, amount, price, marks, verdict, rest, position, frozen, slot } = row
+  const { chainId, kind, token, amount, price, marks, verdict, rest, position, frozenAmount, slot } = row
   const gap = findRowGap(row)
   const { address, symbol, name, decimals } = token
   return {
@@ -90,7 +90,8 @@ export function presentRow(row: Row) {
           },
     incomplete: gap === undefined ? [] : [gap],
     position,
-    ...(frozen === undefined ? {} : { frozen }),
+    ...(frozenAmount === amount ? { frozen: true } : {}),
+    ...(frozenAmount === undefined ? {} : { frozen_amount: presentAmount(frozenAmount, decimals) }),
     ...(slot === undefined ? {} : { slot: slot.toString() }),
   }
 }

@@ -152,7 +152,13 @@ const row = v.strictObject({
     v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
     v.description('Where it is; null for what is in the wallet itself'),
   ),
-  frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: the account is frozen'))),
+  frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),
+  frozen_amount: v.optional(
+    v.pipe(
+      v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
+      v.description('Solana: what of it is in frozen accounts; it cannot be moved, and counts'),
+    ),
+  ),
   slot: v.optional(
     v.pipe(text(UNSIGNED_INTEGER), v.description('On Solana, if rows of one answer were read at different slots')),
   ),

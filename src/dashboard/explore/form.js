@@ -1,6 +1,6 @@
 import { describeWalletError, shortenAddress } from '../lib/address.js'
 import { requestApi } from '../lib/api.js'
-import { WALLETS_MAX } from '../lib/link.js'
+import { uniqueWallets, WALLETS_MAX } from '../lib/link.js'
 import { clearWallets, getRecentWallets, KEY_FORM } from '../lib/session.js'
 import { pluralize } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
@@ -30,7 +30,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   }, [])
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
-    const wanted = [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
+    const wanted = uniqueWallets(text.split(/[\s,;]+/))
     const many =
       wanted.length > WALLETS_MAX ? `These are ${wanted.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
     const wrong =
@@ -42,7 +42,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
     setAsked(false)
     const failed = found.find((each) => 'fault' in each)
     setFault(failed?.fault)
-    if (failed === undefined) onWallets([...new Set(found.flatMap(({ wallet = [] }) => wallet))], moment)
+    if (failed === undefined) onWallets(uniqueWallets(found.flatMap(({ wallet = [] }) => wallet)), moment)
   }
   const forget = () => {
     clearWallets()

@@ -26,7 +26,7 @@ interface ClassifyOptions {
 export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOptions): Row[] {
   const shares = createShares(assets, options)
   return assets.map((asset) => {
-    const { chainId, kind, token, amount, position, frozen, slot, price } = asset
+    const { chainId, kind, token, amount, position, frozenAmount, slot, price } = asset
     const count = countAsset(asset, { ...options, share: shares.get(toKey(asset)) })
     return {
       chainId,
@@ -34,7 +34,7 @@ export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOp
       token,
       amount,
       position,
-      frozen,
+      frozenAmount,
       slot,
       price: getPrice(asset),
       marks: price.marks ?? [],

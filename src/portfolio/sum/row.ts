@@ -45,8 +45,8 @@ export interface HeldAsset {
   readonly refused: HoldingExclusion | undefined
   /** Null for tokens in the wallet itself. */
   readonly position: Holding['position'] | null
-  /** Solana: true if the account is frozen. */
-  readonly frozen?: true
+  /** Solana: what of it is in frozen accounts, above zero. */
+  readonly frozenAmount?: bigint
   /** The asset's own slot, if assets of one answer were read at several Solana slots. */
   readonly slot?: bigint
 }
@@ -83,7 +83,7 @@ export interface Priced {
 
 /** An asset and whether it is counted. */
 export interface Row extends Pick<HeldAsset, 'chainId' | 'kind' | 'token' | 'amount' | 'position'> {
-  readonly frozen: HeldAsset['frozen'] | undefined
+  readonly frozenAmount: HeldAsset['frozenAmount'] | undefined
   readonly slot: HeldAsset['slot'] | undefined
   /** Of a debt, the price of what is owed. */
   readonly price: UsdPrice | undefined

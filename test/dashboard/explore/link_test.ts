@@ -1,0 +1,14 @@
+import { expect, test } from 'bun:test'
+import { parseView, uniqueWallets } from '../../../src/dashboard/lib/link.js'
+
+const WALLET = '0xf9Af3629b1e07972A90b7F86B7c23B0795A87952'
+
+test('one EVM wallet in two spellings is one wallet, and Solana addresses differ by case', () => {
+  expect(parseView(`#wallet=${WALLET}&wallet=${WALLET.toLowerCase()}`).wallets).toEqual([WALLET])
+  expect(uniqueWallets([WALLET.toLowerCase(), WALLET, 'name.eth', 'name.eth', ''])).toEqual([
+    WALLET.toLowerCase(),
+    'name.eth',
+  ])
+  const solana = '4Nd1mYQzvgV8Vr3Z3nYb7pD6T8qk2Jm9SxWfEoRrGk1a'
+  expect(uniqueWallets([solana, solana.toLowerCase()])).toEqual([solana, solana.toLowerCase()])
+})
