@@ -1,5 +1,14 @@
 import { expect, test } from 'bun:test'
-import { parseView, uniqueWallets } from '../../../src/dashboard/lib/link.js'
+import { join } from 'node:path'
+
+interface Link {
+  parseView(fragment: string): { readonly wallets: readonly string[] }
+  uniqueWallets(wallets: readonly string[]): readonly string[]
+}
+
+// The pages have a configuration of their own.
+const LINK: string = join(import.meta.dir, '../../../src/dashboard/lib/link.js')
+const { parseView, uniqueWallets } = (await import(LINK)) as Link
 
 const WALLET = '0xf9Af3629b1e07972A90b7F86B7c23B0795A87952'
 
