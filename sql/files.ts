@@ -19,6 +19,7 @@ import watch0016 from './migrations/0016_watch.sql' with { type: 'text' }
 import idempotency0017 from './migrations/0017_idempotency.sql' with { type: 'text' }
 import delivery0018 from './migrations/0018_delivery.sql' with { type: 'text' }
 import deadLetter0019 from './migrations/0019_dead_letter.sql' with { type: 'text' }
+import snapshotGaps0020 from './migrations/0020_snapshot_gaps.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -91,6 +92,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 17, name: '0017_idempotency', text: idempotency0017 },
   { version: 18, name: '0018_delivery', text: delivery0018 },
   { version: 19, name: '0019_dead_letter', text: deadLetter0019 },
+  { version: 20, name: '0020_snapshot_gaps', text: snapshotGaps0020 },
 ]
 
 /** Every function, after those that it calls. */

@@ -99,9 +99,9 @@ export const organizationCreateFirst = bindValue<
 
 /** Stores wallets' portfolio snapshots at a midnight with the number of endpoints that gave them, if the block that was read is still the one of that midnight; else nothing. */
 export const portfolioSnapshotStore = bindValue<
-  { chainId: string | number; name: string; day: number; hash: string; wallets: readonly string[]; netWorths: readonly string[]; assets: readonly string[]; debts: readonly string[]; held: readonly string[]; liquidity: readonly string[]; supplied: readonly string[]; unpriced: readonly number[]; rowCounts: readonly number[]; witnesses: number },
+  { chainId: string | number; name: string; day: number; hash: string; wallets: readonly string[]; netWorths: readonly string[]; assets: readonly string[]; debts: readonly string[]; held: readonly string[]; liquidity: readonly string[]; supplied: readonly string[]; unpriced: readonly number[]; rowCounts: readonly number[]; gaps: readonly string[]; witnesses: number },
   boolean
->('read', { name: 'portfolio_snapshot_store', params: ['chainId', 'name', 'day', 'hash', 'wallets', 'netWorths', 'assets', 'debts', 'held', 'liquidity', 'supplied', 'unpriced', 'rowCounts', 'witnesses'] })
+>('read', { name: 'portfolio_snapshot_store', params: ['chainId', 'name', 'day', 'hash', 'wallets', 'netWorths', 'assets', 'debts', 'held', 'liquidity', 'supplied', 'unpriced', 'rowCounts', 'gaps', 'witnesses'] })
 
 /** Stores flows of liquidity positions and their coverage. */
 export const positionFlowStore = bindValue<

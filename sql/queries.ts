@@ -415,7 +415,7 @@ export const organizationUpdateState = bindQuery<
 /** Lists a wallet's portfolio snapshots on a chain, oldest first. */
 export const portfolioSnapshotList = bindQuery<
   { chainId: string | number; name: string; wallet: string; max: string | number },
-  { day: number; net_worth: string; assets: string; debt: string; held: string; liquidity: string; supplied: string; unpriced: number; row_count: number; witnesses: number }
+  { day: number; net_worth: string | null; assets: string; debt: string; held: string; liquidity: string; supplied: string; unpriced: number; row_count: number; gaps: string; witnesses: number }
 >('copy', { text: portfolioSnapshotListSql, params: ['chainId', 'name', 'wallet', 'max'] })
 
 /** Lists a page of the flows of a liquidity position, oldest first, with whether all are stored. */

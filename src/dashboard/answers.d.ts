@@ -274,41 +274,67 @@ export interface Answers {
         amount: string | null
       }
       price_usd: string | null
-      price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | 'scope' | null
+      price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | 'market_oracle' | 'scope' | null
       price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
+      price_marks: ('thin' | 'young' | 'moved' | 'disputed' | 'one_sided' | 'gone')[]
       value_usd: string | null
       counted: boolean
-      reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'young' | 'moved' | 'exceeds_liquidity' | null
+      reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity' | null
       detail: string | null
+      not_counted: {
+        raw: string
+        amount: string | null
+        usd: string | null
+        reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity'
+      } | null
+      incomplete: ({
+        what: string
+        amount: string | null
+        why: string
+      })[]
       position: {
         family: string
       } | null
       frozen?: true
+      frozen_amount?: {
+        raw: string
+        amount: string | null
+      }
       slot?: string
     })[]
   }
   'GET /v1/portfolio/balance': {
     data: {
       wallet: string
-      net_worth_usd: string
+      net_worth_usd: string | null
       assets_usd: string
       debt_usd: string
+      incomplete: ({
+        what: string
+        amount: string | null
+        why: string
+      })[]
       by_kind: {
         wallet_usd: string
         liquidity_usd: string
         supplied_usd: string
         borrowed_usd: string
       }
-      by_chain: {
+      by_chain: ({
         chain_id: number
-        net_worth_usd: string
+        net_worth_usd: string | null
         assets_usd: string
         debt_usd: string
+        incomplete: ({
+          what: string
+          amount: string | null
+          why: string
+        })[]
         wallet_usd: string
         liquidity_usd: string
         supplied_usd: string
         borrowed_usd: string
-      }[]
+      })[]
       by_confidence: {
         oracle_usd: string
         derived_usd: string
@@ -343,18 +369,23 @@ export interface Answers {
     request_id: string
   }
   'GET /v1/portfolio/snapshots': {
-    data: {
+    data: ({
       timestamp: number
       block_number: number
-      net_worth_usd: string
+      net_worth_usd: string | null
       assets_usd: string
       debt_usd: string
+      incomplete: ({
+        what: string
+        amount: string | null
+        why: string
+      })[]
       wallet_usd: string
       liquidity_usd: string
       supplied_usd: string
       borrowed_usd: string
       unpriced: number
-    }[]
+    })[]
     request_id: string
   }
   'GET /v1/positions/orca-whirlpool': {

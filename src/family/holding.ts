@@ -7,7 +7,7 @@ import type { AccountGroup } from '../chain/solana/groups.ts'
 import type { WalletTokens } from '../chain/solana/token/wallet_tokens.ts'
 import { type PricedToken, toPriceOutcome } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
-import type { UsdPriceOutcome } from '../finance/price/price.ts'
+import type { UsdPrice, UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
 import type { FamilyTarget } from './target.ts'
 
@@ -21,18 +21,33 @@ export interface Holding {
   readonly position: { readonly family: string; readonly [field: string]: string }
   /** From the family's own oracle if that is trusted, else from the chain's price sources; or why there is none. */
   readonly price: UsdPriceOutcome
+  /** The price of a debt by its market's own oracle, which counts where pools say less or nothing. */
+  readonly marketPrice?: UsdPrice | undefined
   /** Why it must not be counted, as far as the family alone can tell. */
   readonly refused?: HoldingExclusion | undefined
+  /** What can be paid out of it at the block; absent: all of it. */
+  readonly payable?: Payable | undefined
 }
 
-/** Adds a row for each token of a liquidity position whose amount is above zero. */
+/** The part of an amount that its market can pay out. */
+export interface Payable {
+  /** Smallest units, less than the amount. */
+  readonly amount: bigint
+  /** Why not all of it: a sentence without a full stop. */
+  readonly detail: string
+}
+
+/** Adds a row for each token of a liquidity position whose amount is above zero. Spam refuses its own row only. */
 export function addLiquidityRows(
   rows: Holding[],
   { token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken },
-  { amounts, ...common }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
+  { amounts, position, refused }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
 ): void {
   const add = (token: PricedToken, amount: bigint) => {
-    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), ...common })
+    if (amount === 0n) return
+    const { spam } = token
+    const exclusion = spam === undefined ? refused : ({ reason: 'spam', detail: spam } as const)
+    rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), position, refused: exclusion })
   }
   add(token0, amounts.amount0)
   add(token1, amounts.amount1)
@@ -63,6 +78,8 @@ export interface Holdings {
   readonly positions: number
   /** The family's own tokens that represent `rows`: they are not assets of the wallet. Checksummed. */
   readonly ownTokens: readonly Address[]
+  /** Tokens of positions that are empty now: the wallet may hold what it withdrew. Checksummed. */
+  readonly emptied?: readonly Address[]
   /** Holdings missing from `rows`, in words for a list: `2 positions of uniswap-v3 that cannot be decoded`. */
   readonly notRead: readonly string[]
 }

@@ -6,7 +6,7 @@ import type { ClassifiedPositions } from '../finance/liquidity/list/classify.ts'
 import { ListTooLongError, unknownManagerError } from '../finance/liquidity/list/selection.ts'
 import type { PricedToken } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
-import { withPoolPrices } from '../finance/price/pool/read_pair_prices.ts'
+import { type HeldPairs, withPoolPrices } from '../finance/price/pool/read_pair_prices.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
@@ -138,17 +138,38 @@ export async function addPoolPrices<
 >(
   positions: readonly Position[],
   targetReads: TargetReads<unknown>,
-  { getAmounts, clock }: { readonly getAmounts: (position: Position) => TokenAmounts; readonly clock: Clock },
+  options: {
+    readonly getAmounts: (position: Position) => TokenAmounts
+    /** All positions of the wallet on a chain; absent if each of `positions` stands alone. */
+    readonly listHeld: ((chainId: number) => HeldPairs<Position>) | undefined
+    readonly clock: Clock
+  },
 ): Promise<readonly Position[]> {
+  const { getAmounts, listHeld, clock } = options
   const priced = await forEachChain(
     positions,
     targetReads,
     async ({ positions: pairs, target, read: { block } }, signal) => {
-      const query = { pairs, getAmounts, client: target.client, block, reading: toReadOptions(target) }
+      const query = {
+        pairs,
+        getAmounts,
+        ...(listHeld && { listHeld: () => listHeld(block.chainId) }),
+        client: target.client,
+        block,
+        reading: toReadOptions(target),
+      }
       const pricedPairs = await withPoolPrices(query, clock, signal)
       return pairs.map((pair, index) => [pair, pricedPairs[index] ?? pair] as const)
     },
   )
   const byPosition = new Map(priced.flat())
   return positions.map((position) => byPosition.get(position) ?? position)
+}
+
+/** Lists the tokens of positions without liquidity, each once; the native one and spam are left out. */
+export function listEmptied(
+  positions: readonly { readonly liquidity: bigint; readonly token0: PricedToken; readonly token1: PricedToken }[],
+): Address[] {
+  const tokens = positions.flatMap(({ liquidity, token0, token1 }) => (liquidity === 0n ? [token0, token1] : []))
+  return [...new Set(tokens.filter(({ spam }) => spam === undefined).map(({ address }) => address))]
 }

@@ -55,15 +55,20 @@ export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => {
   return { ...chain, prices, tokens: createTokenList({ ...chain, prices }), spamTokens: [] }
 })
 
-function createChainPrices({ id }: Chain): ChainPrices {
+/**
+ * Creates the prices of a built-in chain from its tables. A chain that cannot price its native token takes no dollar for
+ * granted either: of an ordinary loan, one side without the other would be a large net worth or a large debt.
+ */
+function createChainPrices({ id, nativeCurrency }: Chain): ChainPrices {
   const aaveOracle = AAVE_ORACLE_ROWS[id]
   const feeds = FEED_ROWS[id] ?? []
+  const isNativePriced = aaveOracle !== undefined || feeds.some(([, token]) => token === nativeCurrency?.wrapped)
   const wrappers = WRAPPER_ROWS[id] ?? []
   const pools = POOL_ROWS[id]
   const quotes = pools?.quotes.flatMap((quote) => feeds.flatMap(([symbol, token]) => (symbol === quote ? token : [])))
   return {
     usdFeeds: Object.fromEntries(feeds.map(([, token, feed, heartbeatSec]) => [token, { feed, heartbeatSec }])),
-    stablecoins: STABLECOIN_ROWS[id] ?? [],
+    stablecoins: isNativePriced ? (STABLECOIN_ROWS[id] ?? []) : [],
     ...(aaveOracle === undefined ? {} : { aaveOracle }),
     wrappers: Object.fromEntries(wrappers.map(([, token, of, kind = 'erc4626']) => [token, { kind, of }])),
     ...(pools && quotes ? { uniswapV3Factory: pools.factory, quotes } : {}),

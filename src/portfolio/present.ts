@@ -1,9 +1,10 @@
 import { checksumAddress, isHex } from 'viem'
 import { formatUsdE6 } from '../finance/figure.ts'
 import { getConfidence } from '../finance/price/price.ts'
-import { formatExact, formatFixed } from '../lib/number/decimal.ts'
+import { type Decimal, formatExact, formatFixed } from '../lib/number/decimal.ts'
 import type { WalletAssets } from './read/read_wallet.ts'
 import type { DaySnapshot } from './snapshot/snapshots.ts'
+import { findRowGap } from './sum/gap.ts'
 import type { Row } from './sum/row.ts'
 import type { Breakdown, Total } from './sum/total.ts'
 
@@ -13,11 +14,11 @@ export function presentBalance(
   balance: Breakdown,
   { unread, coverage }: Pick<WalletAssets, 'unread'> & { readonly coverage: object },
 ) {
-  const { netE6, assetsE6, debtE6, chains, confidencesE6, rows } = balance
+  const { chains, confidencesE6, rows } = balance
   const { counted, unpriced, spam, others } = rows
   return {
     wallet,
-    ...presentNet({ netE6, assetsE6, debtE6 }),
+    ...presentNet(balance),
     by_kind: presentKinds(balance),
     by_chain: chains.map(({ chainId, ...total }) => ({
       chain_id: chainId,
@@ -51,6 +52,7 @@ export function presentSnapshot(snapshot: DaySnapshot) {
     supplied_usd: suppliedUsd,
     borrowed_usd: debtUsd,
     unpriced: snapshot.unpriced,
+    incomplete: snapshot.gaps,
   }
 }
 
@@ -61,22 +63,35 @@ export function presentSnapshot(snapshot: DaySnapshot) {
  * @source ERC-20 `decimals`; the mint's `decimals` on Solana
  * @proof test/portfolio/random_test.ts, test/portfolio/solana/random_test.ts
  */
-export function presentRow({ chainId, kind, token, amount, price, verdict, position, frozen, slot }: Row) {
+export function presentRow(row: Row) {
+  const { chainId, kind, token, amount, price, marks, verdict, rest, position, frozenAmount, slot } = row
+  const gap = findRowGap(row)
   const { address, symbol, name, decimals } = token
   return {
     chain_id: chainId,
     kind,
     token: { id: formatTokenId(address), symbol, decimals: decimals ?? null, name },
-    amount: { raw: String(amount), amount: decimals === undefined ? null : formatExact(amount, decimals) },
+    amount: presentAmount(amount, decimals),
     price_usd: price === undefined ? null : formatExact(price.units, price.scale),
     price_source: price?.source ?? null,
     price_confidence: price === undefined ? null : getConfidence(price),
-    value_usd: verdict.counted ? formatFixed(verdict.value.units, { scale: verdict.value.scale, digits: 6 }) : null,
+    price_marks: [...marks],
+    value_usd: verdict.counted ? formatE6(verdict.value) : null,
     counted: verdict.counted,
     reason: verdict.counted ? null : verdict.reason,
     detail: verdict.counted ? null : verdict.detail,
+    not_counted:
+      rest === undefined
+        ? null
+        : {
+            ...presentAmount(rest.raw, decimals),
+            usd: rest.value === undefined ? null : formatE6(rest.value),
+            reason: rest.reason,
+          },
+    incomplete: gap === undefined ? [] : [gap],
     position,
-    ...(frozen === undefined ? {} : { frozen }),
+    ...(frozenAmount === amount ? { frozen: true } : {}),
+    ...(frozenAmount === undefined ? {} : { frozen_amount: presentAmount(frozenAmount, decimals) }),
     ...(slot === undefined ? {} : { slot: slot.toString() }),
   }
 }
@@ -85,11 +100,20 @@ function formatTokenId(address: string): string {
   return isHex(address) ? checksumAddress(address) : address
 }
 
-function presentNet({ netE6, assetsE6, debtE6 }: Pick<Total, 'netE6' | 'assetsE6' | 'debtE6'>) {
+function presentAmount(raw: bigint, decimals: number | undefined) {
+  return { raw: String(raw), amount: decimals === undefined ? null : formatExact(raw, decimals) }
+}
+
+function formatE6({ units, scale }: Decimal): string {
+  return formatFixed(units, { scale, digits: 6 })
+}
+
+function presentNet({ netE6, assetsE6, debtE6, gaps }: Omit<Total, 'kindsE6'>) {
   return {
-    net_worth_usd: formatUsdE6(netE6),
+    net_worth_usd: netE6 === undefined ? null : formatUsdE6(netE6),
     assets_usd: formatUsdE6(assetsE6),
     debt_usd: formatUsdE6(debtE6),
+    incomplete: gaps.map((gap) => ({ ...gap })),
   }
 }
 

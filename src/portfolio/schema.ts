@@ -1,19 +1,32 @@
 import * as v from 'valibot'
 import { usdFigure } from '../finance/figure.ts'
-import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../finance/price/price.ts'
+import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import { base58Address, chainId, evmAddress } from '../finance/schema.ts'
 import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
+
+const reason = v.picklist(UNCOUNTED_REASONS)
+
+const incomplete = v.pipe(
+  v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
+  v.description('What is lacking, debts first: a price, or one that may mislead; empty if nothing is'),
+)
 
 function usd(words: string) {
   return v.pipe(usdFigure, v.description(words))
 }
 
 const net = {
-  net_worth_usd: usd('assets_usd less debt_usd: the sum of value_usd of all rows that are counted'),
+  net_worth_usd: v.pipe(
+    v.nullable(usdFigure),
+    v.description(
+      'assets_usd less debt_usd: the sum of value_usd of all rows; null if a debt has no price, or if nothing could have one',
+    ),
+  ),
   assets_usd: usd('Everything counted but debts'),
   debt_usd: usd('All debts that have a price; not negative'),
+  incomplete,
 }
 
 const kinds = {
@@ -88,7 +101,10 @@ export const snapshotsOutput = v.strictObject({
       block_number: v.pipe(nonNegativeInteger, v.description('The last block at or before it')),
       ...net,
       ...kinds,
-      unpriced: v.pipe(nonNegativeInteger, v.description('Rows that are not counted because they have no price')),
+      unpriced: v.pipe(
+        nonNegativeInteger,
+        v.description('Rows that are not counted because they have no price, for whatever reason'),
+      ),
     }),
   ),
 })
@@ -107,20 +123,42 @@ const row = v.strictObject({
   }),
   amount: v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
   price_usd: v.pipe(v.nullable(text(DECIMAL)), v.description('US dollars per whole token, all digits that are known')),
-  price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'scope'])),
+  price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'market_oracle', 'scope'])),
   price_confidence: v.nullable(v.picklist(PRICE_CONFIDENCES)),
-  value_usd: v.pipe(v.nullable(usdFigure), v.description('Negative for a debt; null if the row is not counted')),
-  counted: v.boolean(),
-  reason: v.pipe(
-    v.nullable(v.picklist(UNCOUNTED_REASONS)),
-    v.description('Why it is not counted; if several apply, the first'),
+  price_marks: v.pipe(
+    v.array(v.picklist(PRICE_MARKS)),
+    v.description('What is to be known about a price by pools; empty for every other price'),
   ),
+  value_usd: v.pipe(
+    v.nullable(usdFigure),
+    v.description('What is counted of it, negative for a debt; null if nothing is'),
+  ),
+  counted: v.pipe(v.boolean(), v.description('True if any of it is counted')),
+  reason: v.pipe(v.nullable(reason), v.description('Why nothing of it is counted; if several apply, the first')),
   detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
+  not_counted: v.pipe(
+    v.nullable(
+      v.strictObject({
+        raw: text(UNSIGNED_INTEGER),
+        amount: v.nullable(text(DECIMAL)),
+        usd: v.nullable(usdFigure),
+        reason,
+      }),
+    ),
+    v.description('The part of the amount that is not counted; null if all of it is'),
+  ),
+  incomplete,
   position: v.pipe(
     v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
     v.description('Where it is; null for what is in the wallet itself'),
   ),
-  frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: the account is frozen'))),
+  frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),
+  frozen_amount: v.optional(
+    v.pipe(
+      v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
+      v.description('Solana: what of it is in frozen accounts; it cannot be moved, and counts'),
+    ),
+  ),
   slot: v.optional(
     v.pipe(text(UNSIGNED_INTEGER), v.description('On Solana, if rows of one answer were read at different slots')),
   ),

@@ -93,7 +93,8 @@ describe('one call', () => {
     const { portfolio, requests } = setUp({ prices: { usdFeeds, stablecoins: [] } })
     const first = await allRows(portfolio, `wallet=${HOLDER}`)
     const held = first.filter(({ token, kind }) => token.id === dai.address && kind === 'wallet')
-    expect(held).toMatchObject([{ counted: false, reason: 'unpriced' }])
+    // The position vouches for its own amounts only.
+    expect(held).toMatchObject([{ counted: false, reason: 'unlisted' }])
     requests.length = 0
     await portfolio.balance(`wallet=${HOLDER}`)
     expect(requests).toEqual(['eth_call'])

@@ -106,6 +106,7 @@ interface WireBalance {
   readonly net_worth_usd: string
   readonly assets_usd: string
   readonly debt_usd: string
+  readonly incomplete: readonly object[]
   readonly by_kind: Readonly<Record<string, string>>
   readonly rows: { readonly unpriced: number }
 }
@@ -123,10 +124,10 @@ async function truthAt(portfolio: Portfolio, timestamps: readonly number[], more
     timestamps.map(async (timestamp) => {
       const at = new Date(timestamp * 1_000).toISOString()
       const { reply } = await portfolio.balance(`wallet=${WALLET}&chain_id=${CHAIN_ID}&at_time=${at}${more}`)
-      const { net_worth_usd, assets_usd, debt_usd, by_kind, rows } = reply.data as WireBalance
+      const { net_worth_usd, assets_usd, debt_usd, incomplete, by_kind, rows } = reply.data as WireBalance
       const block_number = Number(reply.asOf?.[0]?.blockNumber)
       const { unpriced } = rows
-      return { timestamp, block_number, net_worth_usd, assets_usd, debt_usd, ...by_kind, unpriced }
+      return { timestamp, block_number, net_worth_usd, assets_usd, debt_usd, ...by_kind, unpriced, incomplete }
     }),
   )
 }

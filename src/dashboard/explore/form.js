@@ -1,6 +1,6 @@
 import { describeWalletError, shortenAddress } from '../lib/address.js'
 import { requestApi } from '../lib/api.js'
-import { WALLETS_MAX } from '../lib/link.js'
+import { uniqueWallets, WALLETS_MAX } from '../lib/link.js'
 import { clearWallets, getRecentWallets, KEY_FORM } from '../lib/session.js'
 import { pluralize } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
@@ -30,7 +30,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   }, [])
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
-    const entries = [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
+    const entries = uniqueWallets(text.split(/[\s,;]+/))
     const excess =
       entries.length > WALLETS_MAX ? `These are ${entries.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
     const failedCheck =
@@ -42,7 +42,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
     setLoading(false)
     const failed = results.find((each) => 'fault' in each)
     setFault(failed?.fault)
-    if (failed === undefined) onWallets([...new Set(results.flatMap(({ wallet = [] }) => wallet))], moment)
+    if (failed === undefined) onWallets(uniqueWallets(results.flatMap(({ wallet = [] }) => wallet)), moment)
   }
   const forget = () => {
     clearWallets()

@@ -12,11 +12,24 @@ const LIST_MAX = 20
 /** Wallets of one view at most. */
 export const WALLETS_MAX = 5
 
+/**
+ * Each wallet once, in its first spelling: an EVM address is the same in capitals.
+ * @param {readonly string[]} wallets
+ */
+export function uniqueWallets(wallets) {
+  const bySpelling = new Map()
+  for (const wallet of wallets.filter(Boolean)) {
+    const key = /^0x[0-9a-f]{40}$/i.test(wallet) ? wallet.toLowerCase() : wallet
+    if (!bySpelling.has(key)) bySpelling.set(key, wallet)
+  }
+  return [...bySpelling.values()]
+}
+
 /** @returns {View} */
 export function parseView(/** @type {string} */ fragment) {
   const query = new URLSearchParams(fragment.replace(/^#/, ''))
   return {
-    wallets: [...new Set(query.getAll('wallet').map((wallet) => wallet.trim()))].filter(Boolean).slice(0, WALLETS_MAX),
+    wallets: uniqueWallets(query.getAll('wallet').map((wallet) => wallet.trim())).slice(0, WALLETS_MAX),
     asOf: query.get('as_of') ?? '',
     target: query.get('target') ?? TARGET_DEFAULT,
     kamino: query.getAll('kamino').slice(0, LIST_MAX),

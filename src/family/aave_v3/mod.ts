@@ -42,10 +42,15 @@ export const AAVE_V3 = defineFamily({
   },
   builtIn: AAVE_V3_DEPLOYMENTS,
   getSetting: ({ aaveV3 }) => aaveV3,
-  findMistakes: (markets, chainId) =>
-    findDuplicates(markets.map(({ market }) => market)).map(
+  findMistakes: (markets, chainId) => [
+    ...findDuplicates(markets.map(({ market }) => market)).map(
       (market) => `market "${market}" of chain ${chainId} is described twice`,
     ),
+    // Under two names, one market would count twice.
+    ...findDuplicates(markets.map(({ poolAddressesProvider }) => poolAddressesProvider)).map(
+      (provider) => `the market of provider ${provider} of chain ${chainId} is described twice`,
+    ),
+  ],
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createLendingReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))

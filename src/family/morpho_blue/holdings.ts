@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { getKnownTokens } from '../../finance/token/spam_filter.ts'
 import type { HoldingsReader, HoldingsRequest } from '../holding.ts'
 import { toHoldings } from './present/holdings.ts'
 import type { EnteredMarketsReader, PendingMarkets } from './read/entered_markets.ts'
@@ -27,7 +28,7 @@ export function createHoldingsReader(options: {
           ? await entered.prefetch(target, wallet, signal)
           : { stored: undefined, all: entered.markets(target, wallet, signal) }
       let latestIds = pending.stored ?? (await pending.all).marketIds
-      const spamTokens = new Set<string>(client.chain.spamTokens)
+      const known = getKnownTokens(client.chain)
       const readMarkets = async (
         marketIds: readonly Hex[],
         { endpoint, block: at, positionsMax }: HoldingsRequest,
@@ -42,7 +43,7 @@ export function createHoldingsReader(options: {
         })
         return {
           block: read.block,
-          rows: heldMarkets.flatMap((each) => toHoldings(each, spamTokens)),
+          rows: heldMarkets.flatMap((each) => toHoldings(each, known)),
           positions: isTooLong ? marketIds.length : heldMarkets.length,
           ownTokens: [],
           notRead: [],

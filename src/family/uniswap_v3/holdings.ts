@@ -2,6 +2,7 @@ import { type LensAccess, readByLens } from '../../chain/call/lens.ts'
 import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
+import { listEmptied } from '../managed_targets.ts'
 import { toHoldings } from './present/holdings.ts'
 import { LENS, readHeld } from './read/queries.ts'
 import type { PositionReader } from './read/read.ts'
@@ -32,6 +33,7 @@ export function createHoldingsReader(options: {
           rows: toHoldings(positions),
           positions: count,
           ownTokens: [],
+          emptied: listEmptied(positions),
           notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
         }
       }

@@ -5,6 +5,7 @@ import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
+import { listEmptied } from '../managed_targets.ts'
 import { toHoldings } from './present/holdings.ts'
 import { getDeployment, LENS, readOwned } from './read/queries.ts'
 import type { PositionReader } from './read/read.ts'
@@ -52,6 +53,7 @@ export function createHoldingsReader(options: {
           rows: positions.flatMap((position) => toHoldings(position, withdrawals.get(position))),
           positions: Number(balance),
           ownTokens: [],
+          emptied: listEmptied(positions),
           notRead: isTooLarge
             ? []
             : list.unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import { memoize } from '../../lib/memoize.ts'
+import type { Decimal } from '../../lib/number/decimal.ts'
 import type { FinanceChain } from '../chain.ts'
 import {
   computeUsdPrice,
@@ -14,6 +15,8 @@ import type { Token } from '../token/token.ts'
 /** A token with known decimals, so that its amounts can be shown. */
 export interface TokenWithDecimals extends Token {
   readonly decimals: number
+  /** Why the token is spam, as a sentence; absent if it is not. */
+  readonly spam?: string
 }
 
 /** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */
@@ -21,6 +24,8 @@ export interface PricedToken extends TokenWithDecimals {
   readonly price: UsdPrice | undefined
   /** Reason for a missing price. */
   readonly noPrice?: NoPrice
+  /** Values an amount, exact, in US dollars, up to its share of a bound; absent if the price has none. */
+  readonly countUsd?: (amount: bigint) => Decimal
 }
 
 /** The price of a token, or the reason why it is missing. */

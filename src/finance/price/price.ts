@@ -15,6 +15,13 @@ export interface DirectPrice extends UsdPrice {
   readonly source: (typeof DIRECT_PRICE_SOURCES)[number]
 }
 
+/**
+ * What is to be known about a price by pools: little depth, a pool that does not remember, a market that moved within
+ * half an hour, pools that disagree, bids alone, depth that is gone.
+ */
+export const PRICE_MARKS = ['thin', 'young', 'moved', 'disputed', 'one_sided', 'gone'] as const
+export type PriceMark = (typeof PRICE_MARKS)[number]
+
 /** Sources that price the token itself: its USD feed, Aave's oracle, the list of stablecoins. */
 export const DIRECT_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
 
@@ -25,13 +32,17 @@ const CONFIDENCES = {
   wrapper: 'derived',
   stablecoin: 'assumed',
   pool: 'market',
+  market_oracle: 'derived',
   scope: 'oracle',
 } as const
 
 export type UsdPriceSource = keyof typeof CONFIDENCES
 export type PriceConfidence = (typeof CONFIDENCES)[UsdPriceSource]
 
-/** Possible sources of a price on EVM chains, in order of precedence; on Solana the source is always `scope`. */
+/**
+ * Possible sources of a price on EVM chains, in order of precedence; on Solana the source is always `scope`. A debt of a
+ * lending market may have that of the market's own oracle, `market_oracle`.
+ */
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
 export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as const
 
@@ -86,8 +97,10 @@ export interface UsdAnswers extends DirectAnswers {
 /** Why a price is missing. */
 export interface NoPrice {
   readonly kind: 'missing'
-  /** `stale`: the token's feed is late. `thin`, `young`, `moved`: the token's pool yields no price. */
-  readonly reason: 'unpriced' | 'stale' | 'thin' | 'young' | 'moved'
+  /** `stale`: the token's feed is late. `thin`: the token's pools yield no price. */
+  readonly reason: 'unpriced' | 'stale' | 'thin'
+  /** What the pools that yield no price tell nevertheless. */
+  readonly marks?: readonly PriceMark[]
   /** False if no source is configured for the token: only then its pools may price it. */
   readonly hasSource: boolean
   /** Explanation; completes a sentence after "because". */
@@ -229,6 +242,9 @@ export function exactSum(values: readonly Decimal[]): Decimal {
 }
 
 /** Returns a missing price; `because` completes a sentence after "because". */
-export function noPriceBecause(because: string, reason: NoPrice['reason'] = 'unpriced'): NoPrice {
-  return { kind: 'missing', reason, hasSource: true, because }
+export function noPriceBecause(because: string, reason: NoPrice['reason'] | 'young' | 'moved' = 'unpriced'): NoPrice {
+  const common = { kind: 'missing', hasSource: true, because } as const
+  return reason === 'young' || reason === 'moved'
+    ? { ...common, reason: 'thin', marks: [reason] }
+    : { ...common, reason }
 }

@@ -31,6 +31,11 @@ export const getPriceSources = memoize(
   },
 )
 
+/** True if any source of prices is configured for a chain. */
+export function hasPriceSource({ prices: { usdFeeds, stablecoins, aaveOracle } }: FinanceChain): boolean {
+  return Object.keys(usdFeeds).length > 0 || stablecoins.length > 0 || aaveOracle !== undefined
+}
+
 function toEntries<T>(rows: Readonly<Record<Address, T>>): [Address, T][] {
   return Object.entries(rows) as [Address, T][]
 }

@@ -120,12 +120,13 @@ abstract contract Prices {
         return store8(cursor + 8, decimals);
     }
 
-    /// Whether Aave's oracle has a contract to ask about the token.
+    /// Whether Aave's oracle has a contract to ask about the token. An oracle that does not answer may have one: then the
+    /// token has a source that failed, which no other one replaces.
     function aaveKnows(address oracle, address token, uint256 cursor) private view returns (bool) {
         if (oracle == address(0)) return false;
         uint256 scratch = cursor + SCRATCH;
         bytes4 selector = IAaveOracle.getSourceOfAsset.selector;
-        return ask1(oracle, selector, uint160(token), AAVE_SOURCE_GAS, scratch) && uint160(load(scratch)) != 0;
+        return !ask1(oracle, selector, uint160(token), AAVE_SOURCE_GAS, scratch) || uint160(load(scratch)) != 0;
     }
 
     function writeAave(

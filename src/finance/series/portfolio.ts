@@ -22,7 +22,8 @@ const READINGS_PER_SECOND = 70
 
 /** Worth of a wallet at a midnight: US dollars with 6 digits, as the route of that moment formats them. */
 export interface PortfolioFigures {
-  readonly netWorthUsd: string
+  /** Null if it cannot be told. */
+  readonly netWorthUsd: string | null
   readonly assetsUsd: string
   /** All that is borrowed. */
   readonly debtUsd: string
@@ -33,6 +34,8 @@ export interface PortfolioFigures {
   readonly unpriced: number
   /** All rows, whether they count or not. */
   readonly rows: number
+  /** What the sums lack: what, of how much (whole tokens), and why. */
+  readonly gaps: readonly { readonly what: string; readonly amount: string | null; readonly why: string }[]
 }
 
 /** A chain with the tokens that are read on it; its name is their hash. */
@@ -89,7 +92,7 @@ function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
         wallet: toHexDigits(wallet),
         max,
       })
-      return rows.map(({ day, witnesses, unpriced, row_count, ...usd }) => ({
+      return rows.map(({ day, witnesses, unpriced, row_count, gaps, ...usd }) => ({
         day,
         witnesses,
         figures: {
@@ -101,6 +104,7 @@ function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
           suppliedUsd: usd.supplied,
           unpriced,
           rows: row_count,
+          gaps: JSON.parse(gaps) as PortfolioFigures['gaps'],
         },
       }))
     },
@@ -114,7 +118,8 @@ function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
         hash: toHexDigits(block.hash),
         witnesses,
         wallets: valued.map(({ wallet }) => toHexDigits(wallet)),
-        netWorths: valued.map((each) => each.netWorthUsd),
+        // An empty text is null: arrays of arguments have no nulls.
+        netWorths: valued.map((each) => each.netWorthUsd ?? ''),
         assets: valued.map((each) => each.assetsUsd),
         debts: valued.map((each) => each.debtUsd),
         held: valued.map((each) => each.walletUsd),
@@ -122,6 +127,7 @@ function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
         supplied: valued.map((each) => each.suppliedUsd),
         unpriced: valued.map((each) => each.unpriced),
         rowCounts: valued.map((each) => each.rows),
+        gaps: valued.map((each) => JSON.stringify(each.gaps)),
       })
     },
   }

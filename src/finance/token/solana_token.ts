@@ -3,7 +3,7 @@ import { decodeMetadata } from '../../chain/solana/token/metadata.ts'
 import { decodeMint, type RawTokenName, type SolanaMint } from '../../chain/solana/token/mint.ts'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { memoize } from '../../lib/memoize.ts'
-import { type RawTokenText, spamReason } from './spam/spam.ts'
+import { type KnownTokens, type RawTokenText, spamReason } from './spam/spam.ts'
 import { toTokenDisplayText } from './text.ts'
 import { DECIMALS_MAX } from './token.ts'
 
@@ -60,7 +60,7 @@ export function toFallbackSymbol(mint: string): string {
 
 /** Returns why a Solana token is spam, as a sentence; undefined if it is not. */
 export const solanaSpamReason = memoize((token: SolanaToken): { readonly reason: string | undefined } => ({
-  reason: spamReason(token, NOT_LISTED),
+  reason: spamReason(token, NONE_KNOWN),
 }))
 
-const NOT_LISTED: ReadonlySet<string> = new Set()
+const NONE_KNOWN: KnownTokens = { spam: new Set(), listed: new Set() }

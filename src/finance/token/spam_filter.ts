@@ -1,7 +1,8 @@
 import { createLru } from '../../lib/lru.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { FinanceChain } from '../chain.ts'
-import { spamReason } from './spam/spam.ts'
+import { toTokenSet } from './list/list.ts'
+import { type KnownTokens, spamReason } from './spam/spam.ts'
 import { type RawToken, type Token, toToken } from './token.ts'
 
 /** Most cached tokens, about a kilobyte each at most, because no more of their texts is read. */
@@ -25,14 +26,20 @@ export function createSpamFilter() {
       const cached = cache.get(key)
       if (cached !== undefined && isSameText(cached.raw, raw)) return cached.result
       const token = toToken(raw)
-      const result = { token, spam: spamReason(token, getSpamTokens(chain)) }
+      const result = { token, spam: spamReason(token, getKnownTokens(chain)) }
       cache.set(key, { raw, result })
       return result
     },
   }
 }
 
-const getSpamTokens = memoize(({ spamTokens }: FinanceChain) => new Set(spamTokens))
+/** Returns the tokens of a chain that are spam or none whatever their texts say. */
+export const getKnownTokens = memoize(
+  ({ spamTokens, tokens }: FinanceChain): KnownTokens => ({
+    spam: new Set(spamTokens),
+    listed: toTokenSet(tokens.addresses),
+  }),
+)
 
 function isSameText(a: RawToken, b: RawToken): boolean {
   return a.symbol === b.symbol && a.name === b.name && a.decimals === b.decimals

@@ -1,10 +1,12 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Holding, Holdings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
+import type { PoolPriceOutcome } from '../../finance/price/pool/pool_price.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
-import type { UsdPriceOutcome } from '../../finance/price/price.ts'
-import type { Balances } from '../../finance/token/balance/read_balances.ts'
+import type { UsdPrice, UsdPriceOutcome } from '../../finance/price/price.ts'
+import type { Balance, Balances } from '../../finance/token/balance/read_balances.ts'
 import { toTokenSet } from '../../finance/token/list/list.ts'
+import { pow10 } from '../../lib/number/fixed_point.ts'
 import type { HeldAsset, Pricing } from '../sum/row.ts'
 
 /** Most unread contracts and positions that an answer names; more are only counted. */
@@ -15,7 +17,7 @@ export interface EndpointAnswers {
   readonly balances: Balances
   readonly holdings: readonly Holdings[]
   /** Prices by pools, for tokens without another source. */
-  readonly prices: ReadonlyMap<Address, Pricing>
+  readonly prices: ReadonlyMap<Address, PoolPriceOutcome>
 }
 
 /** The chain and the caller's tokens of a read. */
@@ -33,7 +35,7 @@ export function findUnaskedTokens(
   const positionTokens = collectOwnTokens(holdings)
   const listed = toTokenSet(chain.tokens.addresses)
   const isAsked = (token: Address) => listed.has(token) || tokens.includes(token) || token === zeroAddress
-  const inPositions = new Set(holdings.flatMap(({ rows }) => rows.map(({ token }) => token.address)))
+  const inPositions = collectHeldTokens(holdings)
   return new Set([...inPositions].filter((token) => !isAsked(token) && !positionTokens.has(token)))
 }
 
@@ -57,34 +59,67 @@ function isUnsourced(price: UsdPriceOutcome): boolean {
 /** Converts answers to assets, and lists the holdings that were not read. */
 export function toHeldAssets(
   answers: EndpointAnswers,
-  chain: FinanceChain,
+  { chain, tokens }: AssetQuery,
 ): { assets: HeldAsset[]; notRead: string[] } {
   const { balances, holdings, prices } = answers
   const positionTokens = collectOwnTokens(holdings)
   const rows = holdings.flatMap((each) => each.rows)
-  // A third party can give the wallet a refused position, so such a position does not list its tokens.
-  const inPositions = new Set(rows.filter(({ refused }) => refused === undefined).map(({ token }) => token.address))
-  const getPrice = ({ token, price }: Pick<Holding, 'token' | 'price'>): Pricing =>
-    (isUnsourced(price) ? prices.get(token.address) : undefined) ?? price
-  const walletAssets = balances.rows
-    .filter(({ token }) => !positionTokens.has(token.address))
-    .map(
-      ({ token, spam, raw, isListed, price }): HeldAsset => ({
-        chainId: chain.id,
-        kind: 'wallet',
-        token,
-        amount: raw,
-        price: getPrice({ token, price }),
-        isUnlisted: !isListed && !inPositions.has(token.address),
-        refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
-        position: null,
-      }),
-    )
+  const getPrice = ({ token, price, marketPrice }: Pick<Holding, 'token' | 'price' | 'marketPrice'>): Pricing => {
+    if (!isUnsourced(price)) return price
+    return raiseDebtPrice(toPricing(prices.get(token.address) ?? price), marketPrice)
+  }
+  // Memory may have asked for tokens of positions that are gone at this block: an answer depends on the block alone.
+  const inPositions = collectHeldTokens(holdings)
+  const isShown = ({ token: { address }, isListed }: Balance) =>
+    !positionTokens.has(address) && (isListed || inPositions.has(address) || tokens.includes(address))
+  const walletAssets = balances.rows.filter(isShown).map(
+    ({ token, spam, raw, isListed, price }): HeldAsset => ({
+      chainId: chain.id,
+      kind: 'wallet',
+      token,
+      amount: raw,
+      price: getPrice({ token, price }),
+      // A position vouches for its own amounts only: a third party can give the wallet one.
+      isUnlisted: !isListed,
+      refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
+      position: null,
+    }),
+  )
   const positionAssets = rows.map((row): HeldAsset => {
-    const { kind, token, amount, refused, position } = row
-    return { chainId: chain.id, kind, token, amount, price: getPrice(row), isUnlisted: false, refused, position }
+    const { kind, token, amount, refused, payable, position } = row
+    return {
+      chainId: chain.id,
+      kind,
+      token,
+      amount,
+      price: getPrice(row),
+      isUnlisted: false,
+      refused,
+      payable,
+      position,
+    }
   })
   return { assets: [...walletAssets, ...positionAssets], notRead: listNotRead(answers, chain) }
+}
+
+/** Prices a debt at the greater of two prices: neither pools nor the oracle of a market that anybody can make lower it. */
+function raiseDebtPrice(pricing: Pricing, marketPrice: UsdPrice | undefined): Pricing {
+  if (marketPrice === undefined) return pricing
+  if (pricing.kind === 'missing')
+    return { kind: 'price', price: marketPrice, ...(pricing.marks && { marks: pricing.marks }) }
+  const { price, debtPrice = price } = pricing
+  const [own, other] = [debtPrice.units * pow10(marketPrice.scale), marketPrice.units * pow10(debtPrice.scale)]
+  return other > own ? { ...pricing, debtPrice: marketPrice } : pricing
+}
+
+/** Converts a price, or the reason for none, to the terms of rows. */
+function toPricing(outcome: PoolPriceOutcome | UsdPriceOutcome): Pricing {
+  return 'liquidityUsd' in outcome ? { kind: 'price', price: outcome.price, boundUsd: outcome.liquidityUsd } : outcome
+}
+
+/** Collects the tokens of positions, also of those that are empty now. */
+function collectHeldTokens(holdings: readonly Holdings[]): ReadonlySet<Address> {
+  return new Set(holdings.flatMap(({ rows, emptied = [] }) => [...rows.map(({ token }) => token.address), ...emptied]))
 }
 
 function collectOwnTokens(holdings: readonly Holdings[]): ReadonlySet<Address> {

@@ -6,6 +6,7 @@ import { type QuorumResult, readByQuorum } from '../../chain/past/quorum.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { HoldingsReader, HoldingsTarget, ReadHoldings } from '../../family/holding.ts'
 import { readPoolPrices } from '../../finance/price/pool/read_pool_prices.ts'
+import { hasPriceSource } from '../../finance/price/price_sources.ts'
 import { readBalances } from '../../finance/token/balance/read_balances.ts'
 import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -93,7 +94,12 @@ export function createAssetReader(options: {
         )
       }
       const { balances } = answers
-      const result = { block: balances.block, tokensAsked: balances.tokensAsked - 1, ...toHeldAssets(answers, chain) }
+      const result = {
+        block: balances.block,
+        tokensAsked: balances.tokensAsked - 1,
+        isUnsourced: !hasPriceSource(chain),
+        ...toHeldAssets(answers, { chain, tokens: query.tokens }),
+      }
       return { read: result, further: unlisted }
     }
   }

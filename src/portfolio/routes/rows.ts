@@ -1,6 +1,7 @@
 import { isBase58Address } from '../../lib/text/base58.ts'
 import type { PortfolioQuery, WalletReader } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
+import type { AssetsRead } from '../sum/row.ts'
 
 /** Dependencies of the routes. */
 export interface PortfolioOptions {
@@ -33,13 +34,17 @@ export async function readRows(
   const { reader, listFamilies, listTokenLists } = portfolio()
   const { reads, unread } = await reader.read(query, signal)
   const chains = reads.map(({ block }) => block.chainId)
-  const assets = reads.flatMap((read) => read.assets)
+  const rows = classifyAssets(
+    reads.flatMap((read) => read.assets),
+    { includeUnlisted: query.include_unlisted },
+  )
   const searches = reads.flatMap(({ searches = [] }) => searches)
   const isSolana = isBase58Address(query.wallet)
   return {
     reads,
     unread,
-    rows: classifyAssets(assets, { includeUnlisted: query.include_unlisted }),
+    rows,
+    unsourced: findUnsourced(reads),
     coverage: {
       tokens_asked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
       token_lists: [...new Set(chains.flatMap(listTokenLists))],
@@ -49,4 +54,9 @@ export async function readRows(
       ...(searches.length === 0 ? {} : { found_by: searches }),
     },
   }
+}
+
+/** Finds the chains without any source of prices. */
+function findUnsourced(reads: readonly Pick<AssetsRead, 'block' | 'isUnsourced'>[]): ReadonlySet<number> {
+  return new Set(reads.filter(({ isUnsourced }) => isUnsourced).map(({ block }) => block.chainId))
 }

@@ -1,12 +1,16 @@
 import { hash } from 'node:crypto'
 import type { Address, Hex } from 'viem'
-import type { FinanceClient } from '../../finance/chain.ts'
+import type { ChainPrices, FinanceClient } from '../../finance/chain.ts'
 import { formatUsdE6 } from '../../finance/figure.ts'
 import type { PortfolioFigures, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
 import { classifyAssets } from '../sum/classify.ts'
-import { computeBalance } from '../sum/total.ts'
+import { isUnpriced } from '../sum/gap.ts'
+import { computeTotal } from '../sum/total.ts'
+
+/** Rises with every change of what counts, so that midnights that were stored by an older rule are read again. */
+const COUNT_REVISION = 2
 
 /** Hexadecimal digits of a target's name: as long as the address of a contract. */
 const NAME_DIGITS = 40
@@ -27,7 +31,7 @@ export interface MidnightQuery {
  */
 export function createSnapshotTarget(reader: AssetReader, query: MidnightQuery): PortfolioTarget {
   const { client, tokens, includeUnlisted } = query
-  const getFigures = memoize(({ assets }: ChainAssets) => computeFigures(assets, includeUnlisted))
+  const getFigures = memoize((assets: ChainAssets) => computeFigures(assets, includeUnlisted))
   return {
     client,
     chainId: client.chain.id,
@@ -50,17 +54,19 @@ export function createSnapshotTarget(reader: AssetReader, query: MidnightQuery):
   }
 }
 
-function computeFigures(assets: ChainAssets['assets'], includeUnlisted: boolean): PortfolioFigures {
+function computeFigures({ assets, block, isUnsourced }: ChainAssets, includeUnlisted: boolean): PortfolioFigures {
   const rows = classifyAssets(assets, { includeUnlisted })
-  const { netE6, assetsE6, debtE6, kindsE6, rows: counts } = computeBalance(rows)
+  const unsourced = new Set(isUnsourced ? [block.chainId] : [])
+  const { netE6, assetsE6, debtE6, kindsE6, gaps } = computeTotal(rows, { unsourced })
   return {
-    netWorthUsd: formatUsdE6(netE6),
+    netWorthUsd: netE6 === undefined ? null : formatUsdE6(netE6),
     assetsUsd: formatUsdE6(assetsE6),
     debtUsd: formatUsdE6(debtE6),
     walletUsd: formatUsdE6(kindsE6.wallet),
     liquidityUsd: formatUsdE6(kindsE6.liquidity),
     suppliedUsd: formatUsdE6(kindsE6.supplied),
-    unpriced: counts.unpriced,
+    unpriced: rows.filter(isUnpriced).length,
+    gaps,
     rows: rows.length,
   }
 }
@@ -68,8 +74,18 @@ function computeFigures(assets: ChainAssets['assets'], includeUnlisted: boolean)
 /** Hashes the inputs of figures besides the chain: with other tokens or families, figures are read again. */
 function createName({ client, families, tokens, includeUnlisted }: MidnightQuery): Hex {
   const sortedTokens = [...new Set(tokens)].sort().join()
-  const text = [hashAddresses(client.chain.tokens.addresses), sortedTokens, includeUnlisted, families.join()].join(';')
+  const { chain } = client
+  const text = [
+    COUNT_REVISION,
+    hashAddresses(chain.tokens.addresses),
+    hashAddresses(chain.spamTokens),
+    hashPrices(chain.prices),
+    sortedTokens,
+    includeUnlisted,
+    families.join(),
+  ].join(';')
   return `0x${hash('sha256', text).slice(0, NAME_DIGITS)}`
 }
 
+const hashPrices = memoize((prices: ChainPrices) => hash('sha256', JSON.stringify(prices)))
 const hashAddresses = memoize((addresses: readonly Address[]) => hash('sha256', addresses.toSorted().join()))

@@ -70,8 +70,8 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
     if (amount === 0n) return 'nothing'
     const token = tokens.getToken(group.accounts, mint)
     if (token?.decimals === 0 && amount === 1n) return 'nft'
-    const isFrozen = amounts.every((each) => each.isFrozen)
-    return { ...toAsset(mint, token, group), amount, ...(isFrozen ? { frozen: true } : {}) }
+    const frozenAmount = amounts.reduce((sum, each) => sum + (each.isFrozen ? each.amount : 0n), 0n)
+    return { ...toAsset(mint, token, group), amount, ...(frozenAmount > 0n ? { frozenAmount } : {}) }
   }
 
   function toAsset(mint: string, token: SolanaToken | undefined, group: AccountGroup): Omit<HeldAsset, 'amount'> {

@@ -117,7 +117,7 @@ export function createAccountAssetReader(options: {
     accountsByWallet.set(wallet, tokens)
     const block = { chainId: SOLANA_CHAIN_ID, number: oldestRead }
     const tokensAsked = new Set(tokens.map(({ mint }) => mint)).size
-    return { block, tokensAsked, ...toAnswer(holdings, { isMixed: oldestRead !== newest }) }
+    return { block, tokensAsked, isUnsourced: false, ...toAnswer(holdings, { isMixed: oldestRead !== newest }) }
   }
 
   async function readHoldings(

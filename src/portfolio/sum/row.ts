@@ -1,6 +1,13 @@
 import type { Block } from '../../chain/block.ts'
-import type { AccountToken, HeldToken, Holding, HoldingExclusion, HoldingsSearch } from '../../family/holding.ts'
-import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
+import type {
+  AccountToken,
+  HeldToken,
+  Holding,
+  HoldingExclusion,
+  HoldingsSearch,
+  Payable,
+} from '../../family/holding.ts'
+import type { NoPrice, PriceMark, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
 /** Kinds of rows, in the order in which rows of equal value are sorted. */
@@ -15,11 +22,12 @@ export const UNCOUNTED_REASONS = [
   'stale',
   'unpriced',
   'thin',
-  'young',
-  'moved',
   'exceeds_liquidity',
 ] as const
 export type UncountedReason = (typeof UNCOUNTED_REASONS)[number]
+
+/** Those reasons that say that a price is missing. */
+export const PRICE_REASONS: readonly UncountedReason[] = ['stale', 'unpriced', 'thin'] satisfies NoPrice['reason'][]
 
 /** An amount of one token that a wallet has or owes, at the block or slot of its chain's read. */
 export interface HeldAsset {
@@ -29,14 +37,16 @@ export interface HeldAsset {
   /** Smallest units, above zero, also for a debt. */
   readonly amount: bigint
   readonly price: Pricing
-  /** True if the token is on no list and in no accepted position. */
+  /** What can be paid out of it at the block; absent: all of it. The rest is not counted, for the reason. */
+  readonly payable?: Payable | undefined
+  /** True if the token is on no list. */
   readonly isUnlisted: boolean
   /** Any other reason against counting it. */
   readonly refused: HoldingExclusion | undefined
   /** Null for tokens in the wallet itself. */
   readonly position: Holding['position'] | null
-  /** Solana: true if the account is frozen. */
-  readonly frozen?: true
+  /** Solana: what of it is in frozen accounts, above zero. */
+  readonly frozenAmount?: bigint
   /** The asset's own slot, if assets of one answer were read at several Solana slots. */
   readonly slot?: bigint
 }
@@ -47,6 +57,8 @@ export interface AssetsRead {
   readonly assets: readonly HeldAsset[]
   /** Number of tokens whose balance was read, without the native one. */
   readonly tokensAsked: number
+  /** True if no source of prices is configured for the chain. */
+  readonly isUnsourced: boolean
   /** Holdings that were not read, as items of a list. */
   readonly notRead: readonly string[]
   /** Number of single-unit tokens without decimals, which are not assets; absent if they were not read. */
@@ -62,19 +74,35 @@ export type Pricing = Priced | NoPrice
 export interface Priced {
   readonly kind: 'price'
   readonly price: UsdPrice
-  /** US dollars of the quote tokens in the price's pool: the upper bound for the value of all rows of the token. */
-  readonly liquidityUsd?: Decimal
+  /** The price of what is owed, if it differs. */
+  readonly debtPrice?: UsdPrice
+  /** US dollars that the price vouches for, over all rows of the token on the chain; absent: any number. */
+  readonly boundUsd?: Decimal
+  readonly marks?: readonly PriceMark[]
 }
 
 /** An asset and whether it is counted. */
 export interface Row extends Pick<HeldAsset, 'chainId' | 'kind' | 'token' | 'amount' | 'position'> {
-  readonly frozen: HeldAsset['frozen'] | undefined
+  readonly frozenAmount: HeldAsset['frozenAmount'] | undefined
   readonly slot: HeldAsset['slot'] | undefined
+  /** Of a debt, the price of what is owed. */
   readonly price: UsdPrice | undefined
+  readonly marks: readonly PriceMark[]
   readonly verdict: Verdict
+  /** What of its amount is not counted. */
+  readonly rest: UncountedRest | undefined
 }
 
-/** Whether a row is counted. */
+/** Whether anything of a row is counted. */
 export type Verdict =
   | { readonly counted: true; readonly value: Decimal }
   | { readonly counted: false; readonly reason: UncountedReason; readonly detail: string }
+
+/** The part of an amount that is not counted. */
+export interface UncountedRest {
+  /** Smallest units. */
+  readonly raw: bigint
+  /** US dollars; undefined without a price. */
+  readonly value: Decimal | undefined
+  readonly reason: UncountedReason
+}

@@ -1,16 +1,25 @@
 import { exactSum, getConfidence, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
+import { type Gap, isUnpricedDebt, listGaps } from './gap.ts'
 import type { Row, RowKind } from './row.ts'
 
 /** Sums of rows, each figure rounded once, in millionths of a US dollar. */
 export interface Total {
-  /** Assets less debts. */
-  readonly netE6: bigint
+  /** Assets less debts; undefined if a debt has no price, or if nothing could have one. */
+  readonly netE6: bigint | undefined
   readonly assetsE6: bigint
   /** Not negative, like `kindsE6.borrowed`. */
   readonly debtE6: bigint
   readonly kindsE6: Readonly<Record<RowKind, bigint>>
+  /** What the sums lack. */
+  readonly gaps: readonly Gap[]
+}
+
+/** What is known about the chains of rows. */
+export interface TotalOptions {
+  /** Chains without any source of prices. */
+  readonly unsourced: ReadonlySet<number>
 }
 
 /** The sum of a wallet's rows, and its parts. */
@@ -25,19 +34,23 @@ export interface Breakdown extends Total {
 /**
  * The sum of counted rows. Sums are of exact values, rounded once, half away from zero.
  *
+ * The net is undefined if a debt has no price, and if no chain of the rows has a source of prices.
+ *
  * @figure net_worth_usd, assets_usd, debt_usd, wallet_usd, liquidity_usd, supplied_usd, borrowed_usd
  * @source definition: assets − debts
  * @proof test/portfolio/sum/total_test.ts, test/portfolio/random_test.ts
  */
-export function computeTotal(rows: readonly Row[]): Total {
+export function computeTotal(rows: readonly Row[], { unsourced }: TotalOptions): Total {
   const values: Record<RowKind, Decimal[]> = { wallet: [], liquidity: [], supplied: [], borrowed: [] }
   for (const { kind, verdict } of rows) if (verdict.counted) values[kind].push(verdict.value)
   const [wallet, liquidity] = [exactSum(values.wallet), exactSum(values.liquidity)]
   const [supplied, borrowed] = [exactSum(values.supplied), exactSum(values.borrowed)]
   const owned = [wallet, liquidity, supplied]
   const debtE6 = -sumE6([borrowed])
+  const isBlind = rows.length > 0 && rows.every(({ chainId }) => unsourced.has(chainId))
   return {
-    netE6: sumE6([...owned, borrowed]),
+    netE6: isBlind || rows.some(isUnpricedDebt) ? undefined : sumE6([...owned, borrowed]),
+    gaps: listGaps(rows, unsourced),
     assetsE6: sumE6(owned),
     debtE6,
     kindsE6: {
@@ -57,7 +70,7 @@ export function computeTotal(rows: readonly Row[]): Total {
  * @source definition
  * @proof test/portfolio/sum/total_test.ts
  */
-export function computeBalance(rows: readonly Row[]): Breakdown {
+export function computeBalance(rows: readonly Row[], options: TotalOptions): Breakdown {
   const values: Record<PriceConfidence, Decimal[]> = { oracle: [], derived: [], assumed: [], market: [] }
   for (const { price, verdict } of rows) {
     if (verdict.counted && price !== undefined) values[getConfidence(price)].push(verdict.value)
@@ -66,13 +79,13 @@ export function computeBalance(rows: readonly Row[]): Breakdown {
   const countUncounted = (reason: string) =>
     rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length
   const [counted, unpriced, spam] = [countCounted(rows), countUncounted('unpriced'), countUncounted('spam')]
-  const total = computeTotal(rows)
+  const total = computeTotal(rows, options)
   const chains = [...groupBy(rows, ({ chainId }) => chainId)].sort(([a], [b]) => a - b)
   return {
     ...total,
     chains: chains.map(([chainId, chainRows]) => {
-      const { netE6, assetsE6, debtE6, kindsE6 } = chains.length === 1 ? total : computeTotal(chainRows)
-      return { chainId, counted: countCounted(chainRows), netE6, assetsE6, debtE6, kindsE6 }
+      const { netE6, assetsE6, debtE6, kindsE6, gaps } = chains.length === 1 ? total : computeTotal(chainRows, options)
+      return { chainId, counted: countCounted(chainRows), netE6, assetsE6, debtE6, kindsE6, gaps }
     }),
     confidencesE6: {
       oracle: sumNet('oracle'),

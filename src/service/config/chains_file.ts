@@ -45,6 +45,10 @@ const feed = v.union(
 const usdFeeds = v.pipe(
   v.record(v.string(), feed),
   v.check((feeds) => Object.keys(feeds).every((token) => isAddress(token)), 'expected addresses of tokens as keys'),
+  v.check(
+    (feeds) => findDuplicates(Object.keys(feeds).map((token) => token.toLowerCase())).length === 0,
+    'expected each token once, in one spelling',
+  ),
   v.transform(
     (feeds): Readonly<Record<Address, UsdFeed>> =>
       Object.fromEntries(Object.entries(feeds).map(([token, each]) => [getAddress(token), each])),

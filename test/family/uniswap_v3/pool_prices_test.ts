@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, erc20Abi } from 'viem'
+import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import { getConfidence } from '../../../src/finance/price/price.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
+import { TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { Pool } from '../../devnet/uniswap_v3_calls.ts'
 import { createClient, newPool, newToken, pass, pooledChain, toRaw } from '../../finance/price/pool/world.ts'
@@ -11,8 +12,6 @@ import { startFaultyRpc } from '../../support/rpc.ts'
 import { DEPLOYMENT, patient } from './support.ts'
 
 const { usdc } = TOKENS
-/** Pools of the same tokens differ by their tier. */
-const FEES: Readonly<Record<number, number>> = { 59000: 500, 70000: 10_000 }
 
 let devnet: Devnet
 let token: Address
@@ -73,18 +72,41 @@ test('a position’s token without a price gets its pool’s price in one more c
   }
 }, 20_000)
 
-test('a pool prices a token only up to the worth of its own holdings', async () => {
-  const other = { ...usdc, address: await newToken(devnet, 6), usd: 1 }
-  const readPrice = async (dollars: number) => {
-    const heap = await newPool(
-      devnet,
-      { address: token, decimals: 18, usd: 2 },
-      { quote: other, dollars, fee: FEES[dollars] },
-    )
-    const [tokenId] = (await devnet.v3.readTokenIds(BANK)).slice(-1)
-    if (tokenId === undefined) throw new Error(`Nothing was minted in ${heap.address}`)
-    return (await readPrices(createReader(devnet.rpcUrl), tokenId)).get(token)
+/** A wallet’s positions with prices by pools, each at its value in millionths of a dollar. */
+async function readWorths(reader: PositionReader, wallet: Address, page: number) {
+  const targets = [...reader.targets.values()]
+  const reads = await reader.readWallet(wallet, { targets, signal: patient })
+  const positions = reads.flatMap((read) => read.positions).slice(0, page)
+  const { positions: whole } = await reader.complete(wallet, { reads, positions, signal: patient })
+  const priced = await reader.priceByPools(whole, { targets, reads, signal: patient }, reads)
+  return priced.map((position) => computeFigures(position).usd?.totalE6 ?? 0n)
+}
+
+test('positions of one wallet count no more of a token together than its pool bears, on any page', async () => {
+  const heap = await newPool(devnet, { address: token, decimals: 18, usd: 2 }, { fee: 500, dollars: 100 })
+  const wallet = toWalletAddress('forty positions')
+  const isToken0 = heap.token0 === token
+  const edge = Math.floor(887_272 / heap.tickSpacing) * heap.tickSpacing
+  const near = (Math.floor(heap.startTick / heap.tickSpacing) + (isToken0 ? 2 : -1)) * heap.tickSpacing
+  const range = isToken0 ? { tickLower: near, tickUpper: edge } : { tickLower: -edge, tickUpper: near }
+  const amount = toRaw(20_000, 18)
+  const amounts = isToken0 ? { amount0: amount, amount1: 0n } : { amount0: 0n, amount1: amount }
+  for (let count = 0; count < 5; count++) {
+    await devnet.v3.mint({ pool: heap, ...range, ...amounts, recipient: wallet })
   }
-  expect((await readPrice(59_000))?.source).toBe('pool')
-  expect(await readPrice(70_000)).toBeUndefined()
-}, 20_000)
+  const reader = createReader(devnet.rpcUrl)
+  const sum = (values: readonly bigint[]) => values.reduce((total, each) => total + each, 0n)
+  const all = await readWorths(reader, wallet, 5)
+  const bound = toRaw(60_000, 6)
+  expect(Number(sum(all))).toBeGreaterThan(0.99 * Number(bound))
+  expect(sum(all)).toBeLessThanOrEqual(await quoteInPool())
+  // Each has its share, and the same one on a shorter page.
+  expect(Math.max(...all.map(Number)) - Math.min(...all.map(Number))).toBeLessThanOrEqual(1)
+  expect(await readWorths(reader, wallet, 2)).toEqual(all.slice(0, 2))
+}, 30_000)
+
+/** Dollars of the quote token in the pool that prices the token, in millionths. */
+async function quoteInPool(): Promise<bigint> {
+  const args = [pool.address] as const
+  return await devnet.client.readContract({ address: usdc.address, abi: erc20Abi, functionName: 'balanceOf', args })
+}

@@ -3,8 +3,10 @@ import { addressesRegistry } from '@morpho-org/morpho-ts'
 import { type Address, getAddress } from 'viem'
 import { DEFAULT_CHAIN_IDS } from '../../../src/chain/table/chains.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
+import { hasPriceSource } from '../../../src/finance/price/price_sources.ts'
 import { FEED_ROWS } from '../../../src/finance/price/table/feeds.ts'
 import { POOL_ROWS } from '../../../src/finance/price/table/pools.ts'
+import { STABLECOIN_ROWS } from '../../../src/finance/price/table/stablecoins.ts'
 import { WRAPPER_ROWS } from '../../../src/finance/price/table/wrappers.ts'
 import { AAVE_MARKETS, chainlinkFeeds, stataUnderlying, UNISWAP_SDK } from '../../support/registries.ts'
 import { findListsWith } from '../../support/token_lists.ts'
@@ -96,6 +98,22 @@ test('every heartbeat is between ten seconds and a day', () => {
       expect(heartbeatSec).toBeGreaterThanOrEqual(10)
       expect(heartbeatSec).toBeLessThanOrEqual(86_400)
     }
+  }
+})
+
+test('a chain that takes a token as a dollar prices its native token too', () => {
+  const dark = FINANCE_CHAINS.filter(
+    ({ nativeCurrency, prices: { stablecoins, usdFeeds, aaveOracle } }) =>
+      stablecoins.length > 0 && aaveOracle === undefined && usdFeeds[nativeCurrency?.wrapped ?? '0x'] === undefined,
+  )
+  expect(dark.map(({ id }) => id)).toEqual([])
+  // Those that take none have no net worth, and say so.
+  const unsourced = FINANCE_CHAINS.filter((chain) => !hasPriceSource(chain)).map(({ id }) => id)
+  expect(unsourced).toContain(130)
+  expect(unsourced).not.toContain(1)
+  // Their dollars are asked for all the same.
+  for (const { id, tokens } of FINANCE_CHAINS) {
+    expect([id, (STABLECOIN_ROWS[id] ?? []).filter((token) => !tokens.addresses.includes(token))]).toEqual([id, []])
   }
 })
 

@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
+import type { Address } from 'viem'
 import type { Holding, HoldingExclusion } from '../../../src/family/holding.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
-import type { UsdPriceOutcome } from '../../../src/finance/price/price.ts'
+import type { PoolPriceOutcome } from '../../../src/finance/price/pool/pool_price.ts'
+import { noPriceBecause, type UsdPrice, type UsdPriceOutcome } from '../../../src/finance/price/price.ts'
 import type { Token } from '../../../src/finance/token/token.ts'
-import { toHeldAssets } from '../../../src/portfolio/read/assets.ts'
+import { findUnaskedTokens, toHeldAssets } from '../../../src/portfolio/read/assets.ts'
 
 const BLOCK = { chainId: 1, number: 1n, hash: '0x01', parentHash: '0x00', timestampSec: 1_700_000_000n } as const
 const TOKEN: Token = {
@@ -39,13 +41,64 @@ function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | unde
       holdings: [{ block: BLOCK, rows: [row], positions: 1, ownTokens: [], notRead: [] }],
       prices: new Map(),
     },
-    chain,
+    { chain, tokens: [] },
   )
   return assets.find(({ kind }) => kind === 'wallet')?.isUnlisted
 }
 
-test('a position lists its tokens, unless it is refused: a third party may have sent it', () => {
-  expect(isUnlistedBeside(undefined)).toBe(false)
+test('a position does not list its tokens, refused or not: a third party may have sent it', () => {
+  expect(isUnlistedBeside(undefined)).toBe(true)
   expect(isUnlistedBeside({ reason: 'spam', detail: 'A lure' })).toBe(true)
   expect(isUnlistedBeside({ reason: 'exceeds_liquidity', detail: 'Hollow' })).toBe(true)
+})
+
+/** The asset of a holding, whatever the wallet has beside it; `prices`: what pools say. */
+function toAsset(row: Holding, prices: ReadonlyMap<Address, PoolPriceOutcome> = new Map()) {
+  const chain = FINANCE_CHAINS.find(({ id }) => id === 1)
+  if (chain === undefined) throw new Error('Cannot find chain 1')
+  const balances = { block: BLOCK, rows: [], silent: [], tokensAsked: 1 }
+  const holdings = [{ block: BLOCK, rows: [row], positions: 1, ownTokens: [], notRead: [] }]
+  return toHeldAssets({ balances, holdings, prices }, { chain, tokens: [] }).assets[0]
+}
+
+test('a debt that only pools price has the greater of their price and that of its market’s oracle', () => {
+  const dollars = (units: bigint, source: UsdPrice['source']): UsdPrice => ({ units, scale: 0, source })
+  const unsourced: UsdPriceOutcome = { ...noPriceBecause('no source of its price is configured'), hasSource: false }
+  const debt = (usd: bigint): Holding => ({
+    kind: 'borrowed',
+    token: TOKEN,
+    amount: 1n,
+    price: unsourced,
+    position: { family: 'morpho-blue' },
+    marketPrice: dollars(usd, 'market_oracle'),
+  })
+  const pool: PoolPriceOutcome = {
+    kind: 'price',
+    price: dollars(2n, 'pool'),
+    pool: TOKEN.address,
+    liquidityUsd: { units: 100_000n, scale: 0 },
+  }
+  const prices = new Map([[TOKEN.address, pool]])
+  expect(toAsset(debt(3n), prices)?.price).toMatchObject({ price: { units: 2n }, debtPrice: { units: 3n } })
+  expect(toAsset(debt(1n), prices)?.price).not.toHaveProperty('debtPrice')
+  expect(toAsset(debt(3n))?.price).toMatchObject({ kind: 'price', price: { units: 3n, source: 'market_oracle' } })
+  // A feed is not replaced.
+  const fed = { ...debt(3n), price: PRICE }
+  expect(toAsset(fed, prices)?.price).toEqual(PRICE)
+})
+
+test('a token that memory asked for has a row only if a position of the block has it, emptied or not', () => {
+  const chain = FINANCE_CHAINS.find(({ id }) => id === 1)
+  if (chain === undefined) throw new Error('Cannot find chain 1')
+  const row = { token: TOKEN, spam: undefined, raw: 1n, isListed: false, price: PRICE }
+  const balances = { block: BLOCK, rows: [row], silent: [], tokensAsked: 2 }
+  const count = (emptied: readonly Address[], tokens: readonly Address[] = []) => {
+    const holdings = [{ block: BLOCK, rows: [], positions: 1, ownTokens: [], emptied, notRead: [] }]
+    return toHeldAssets({ balances, holdings, prices: new Map() }, { chain, tokens }).assets.length
+  }
+  expect(count([])).toBe(0)
+  expect(count([TOKEN.address])).toBe(1)
+  expect(count([], [TOKEN.address])).toBe(1)
+  const holdings = [{ block: BLOCK, rows: [], positions: 1, ownTokens: [], emptied: [TOKEN.address], notRead: [] }]
+  expect([...findUnaskedTokens({ holdings }, { chain, tokens: [] })]).toEqual([TOKEN.address])
 })

@@ -101,17 +101,30 @@ test('a wallet with nothing costs nothing', async () => {
 })
 
 describe('tokens', () => {
-  test('frozen accounts count, and a row is marked if all of its accounts are frozen', async () => {
+  test('frozen accounts count, and a row says how much of it is in them, whatever a stranger adds in another account', async () => {
     const accounts = [{ amount: 5_000_000n, isFrozen: true }, { amount: 1n }]
     serve([
       { ...USDC_TOKEN, accounts },
       { ...plain(toFakeAddress('ice'), 6, []), accounts: [{ amount: 7n, isFrozen: true }] },
     ])
     const rows = await stage.assets({ wallet: WALLET })
-    expect(rows.map(({ token, amount, frozen, counted }) => [token.id, amount.raw, frozen, counted])).toEqual([
-      [NATIVE, '3000000000', undefined, true],
-      [USDC, '5000001', undefined, true],
-      [toFakeAddress('ice'), '7', true, false],
+    const marks = rows.map(({ token, frozen, frozen_amount, ...row }) => [
+      [token.id, row.amount.raw, row.counted],
+      [frozen, frozen_amount],
+    ])
+    expect(marks).toEqual([
+      [
+        [NATIVE, '3000000000', true],
+        [undefined, undefined],
+      ],
+      [
+        [USDC, '5000001', true],
+        [undefined, { raw: '5000000', amount: '5' }],
+      ],
+      [
+        [toFakeAddress('ice'), '7', false],
+        [true, { raw: '7', amount: '0.000007' }],
+      ],
     ])
   })
 

@@ -41,6 +41,8 @@ export interface SolanaRow {
   readonly detail: string | null
   readonly position: Readonly<Record<string, string>> | null
   readonly frozen?: true
+  readonly not_counted: { readonly raw: string; readonly reason: string } | null
+  readonly frozen_amount?: { readonly raw: string; readonly amount: string | null }
   readonly slot?: string
 }
 

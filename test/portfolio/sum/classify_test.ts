@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { noPriceBecause } from '../../../src/finance/price/price.ts'
+import { noPriceBecause, sumE6 } from '../../../src/finance/price/price.ts'
 import { classifyAssets } from '../../../src/portfolio/sum/classify.ts'
 import { type HeldAsset, UNCOUNTED_REASONS, type Verdict } from '../../../src/portfolio/sum/row.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
@@ -41,13 +41,12 @@ describe('classifyAssets()', () => {
         `Token ${TOKENS.weth.address} has no usable decimals`,
       ],
       [{ price: noPriceBecause('its pool is small', 'thin') }, 'thin', 'It has no price because its pool is small'],
-      [{ price: noPriceBecause('its pool is new', 'young') }, 'young', 'It has no price because its pool is new'],
-      [{ price: noPriceBecause('its pool moved', 'moved') }, 'moved', 'It has no price because its pool moved'],
       [
-        { price: dollars(3_000n, 'pool', 2_999n) },
+        { price: dollars(3_000n, 'pool', 0n) },
         'exceeds_liquidity',
-        'The holding would be worth 3000.00 US dollars, and the pool holds 2999.00',
+        'The holding would be worth 3000.00 US dollars, and its pools pay 0.00',
       ],
+      [{ payable: { amount: 0n, detail: 'The market is empty' } }, 'exceeds_liquidity', 'The market is empty'],
     ]
     for (const [only, reason, detail] of cases) {
       expect(verdictOn(only)).toEqual({ counted: false, reason, detail } as Verdict)
@@ -86,33 +85,79 @@ describe('classifyAssets()', () => {
     expect(verdictOn({ ...debt, price: noPriceBecause('', 'thin') })).toMatchObject({ counted: false, reason: 'thin' })
   })
 
-  test('bounds all of a token on a chain together by what its pool holds, and other chains and prices not at all', () => {
+  test('counts all of a token on a chain up to one bound, shared in proportion, and other chains and prices not at all', () => {
     const pooled = { price: dollars(3_000n, 'pool', 9_000n) }
-    const judged = (assets: readonly HeldAsset[]) =>
-      classifyAssets(assets, { includeUnlisted: false }).map(({ verdict }) => verdict.counted)
     const three = [asset(pooled), asset({ ...pooled, kind: 'liquidity' }), asset({ ...pooled, kind: 'supplied' })]
-    expect(judged(three)).toEqual([true, true, true])
-    expect(judged([...three, asset({ ...pooled, amount: 1n })])).toEqual([false, false, false, false])
-    // The debt is among them, and counts all the same.
-    expect(judged([...three, asset({ ...pooled, kind: 'borrowed', amount: 1n })])).toEqual([false, false, false, true])
-    expect(judged([...three, asset({ ...pooled, chainId: 10 })])).toEqual([true, true, true, true])
-    // A row that another source prices stays, and fills the bound.
+    expect(countE6(three)).toEqual([3_000_000_000n, 3_000_000_000n, 3_000_000_000n])
+    expect(countE6([...three, asset({ ...pooled, amount: 3n * WHOLE })])).toEqual([
+      1_500_000_000n,
+      1_500_000_000n,
+      1_500_000_000n,
+      4_500_000_000n,
+    ])
+    expect(countE6([...three, asset({ ...pooled, chainId: 10 })])).toEqual(
+      three.concat(asset()).map(() => 3_000_000_000n),
+    )
+    // A row that another source prices counts in full, and fills the bound.
     const oracle = asset({ price: dollars(3_000n, 'aave_oracle'), kind: 'supplied' })
-    expect(judged([...three, oracle])).toEqual([false, false, false, true])
-    // Spam of the token, too.
-    const spam = asset({ ...pooled, refused: { reason: 'spam', detail: '' } })
-    expect(judged([...three, spam])).toEqual([false, false, false, false])
-    // Excluded: amounts that the market cannot pay, because a third party may lend to the wallet and borrow it back.
-    const hollow = asset({ ...pooled, kind: 'supplied', refused: { reason: 'exceeds_liquidity', detail: '' } })
-    expect(judged([...three, hollow])).toEqual([true, true, true, false])
+    expect(countE6([...three, oracle])).toEqual([2_000_000_000n, 2_000_000_000n, 2_000_000_000n, 3_000_000_000n])
   })
 
-  test('compares the exact worth with what the pool holds', () => {
-    const price = { units: 333_333_333_333_333_333n, scale: 18, source: 'pool' } as const
-    const liquidityUsd = { units: 333_333n, scale: 6 }
-    const row = asset({ price: { kind: 'price', price, liquidityUsd } })
-    expect(classifyAssets([row], { includeUnlisted: false })[0]?.verdict.counted).toBe(false)
-    const lighter = { ...row, amount: 999_999_000_000_000_000n }
-    expect(classifyAssets([lighter], { includeUnlisted: false })[0]?.verdict.counted).toBe(true)
+  test('does not let refused rows of a token take part in its bound, whatever the reason', () => {
+    const pooled = { price: dollars(3_000n, 'pool', 3_000n) }
+    for (const reason of ['spam', 'withdrawal_reverts', 'exceeds_liquidity'] as const) {
+      const refused = asset({ ...pooled, amount: 20n * WHOLE, refused: { reason, detail: '' } })
+      expect(countE6([asset(pooled), refused])).toEqual([3_000_000_000n, 'none'])
+    }
+    expect(countE6([asset(pooled), asset({ ...pooled, isUnlisted: true })])).toEqual([3_000_000_000n, 'none'])
+    const unpayable = asset({ ...pooled, payable: { amount: 0n, detail: '' } })
+    expect(countE6([asset(pooled), unpayable])).toEqual([3_000_000_000n, 'none'])
+  })
+
+  test('does not change net worth by a loan that is still held, and bounds no debt', () => {
+    const pooled = {
+      price: { ...dollars(2n, 'pool', 1_000n), debtPrice: { units: 21n, scale: 1, source: 'pool' } } as const,
+    }
+    const debt = asset({ ...pooled, kind: 'borrowed', amount: 30_000n * WHOLE })
+    const loan = asset({ ...pooled, amount: 30_000n * WHOLE })
+    expect(countE6([debt])).toEqual([-63_000_000_000n])
+    expect(countE6([debt, loan])).toEqual([-63_000_000_000n, 63_000_000_000n])
+    // Beyond what covers the debt, the bound holds.
+    const own = asset({ ...pooled, amount: 40_000n * WHOLE })
+    expect(countE6([debt, own])).toEqual([-63_000_000_000n, 64_000_000_000n])
+    // What another source prices covers the debt first.
+    const oracle = asset({ ...loan, kind: 'supplied', price: dollars(2n, 'aave_oracle') })
+    expect(countE6([debt, oracle, loan])).toEqual([-63_000_000_000n, 60_000_000_000n, 1_000_000_000n])
+  })
+
+  test('says which part is not counted, and why', () => {
+    const pooled = { price: dollars(3_000n, 'pool', 3_000n) }
+    const restOf = (only: Partial<HeldAsset>) => classifyAssets([asset(only)], { includeUnlisted: false })[0]?.rest
+    expect(restOf({})).toBeUndefined()
+    const four = { raw: 3n * WHOLE, reason: 'exceeds_liquidity' } as const
+    expect(restOf({ ...pooled, amount: 4n * WHOLE })).toMatchObject(four)
+    expect(restOf({ amount: 4n * WHOLE, payable: { amount: WHOLE, detail: '' } })).toMatchObject(four)
+    // Both: of four, three can be paid out, and the bound takes one of those.
+    const both = restOf({ ...pooled, amount: 4n * WHOLE, payable: { amount: 3n * WHOLE, detail: '' } })
+    expect(both).toMatchObject(four)
+    expect(both?.value).toBeDefined()
+    expect(sumE6([both?.value ?? { units: 0n, scale: 0 }])).toBe(9_000_000_000n)
+    expect(restOf({ isUnlisted: true })).toMatchObject({ raw: WHOLE, reason: 'unlisted' })
+    expect(restOf({ price: noPriceBecause('') })).toEqual({ raw: WHOLE, value: undefined, reason: 'unpriced' })
+  })
+
+  test('counts the same whatever the order of the rows', () => {
+    const pooled = { price: dollars(7n, 'pool', 5n) }
+    const assets = [1n, 3n, 10n ** 17n, 9n * 10n ** 18n].map((amount) => asset({ ...pooled, amount }))
+    const values = classifyAssets(assets, { includeUnlisted: false }).map(({ verdict }) => verdict)
+    const reversed = classifyAssets(assets.toReversed(), { includeUnlisted: false }).map(({ verdict }) => verdict)
+    expect(reversed.toReversed()).toEqual(values)
   })
 })
+
+/** Counted value of each row in millionths of a dollar. */
+function countE6(assets: readonly HeldAsset[]): (bigint | 'none')[] {
+  return classifyAssets(assets, { includeUnlisted: false }).map(({ verdict }) =>
+    verdict.counted ? sumE6([verdict.value]) : 'none',
+  )
+}

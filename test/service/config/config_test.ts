@@ -433,6 +433,16 @@ describe('readConfig()', () => {
       `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"aaveV3":[${Array(2).fill(`{"market":"main","poolAddressesProvider":"${FACTORY}"}`).join()}]}]}`,
       'market "main" of chain 5 is described twice',
     ],
+    [
+      'a market under two names',
+      `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"aaveV3":[{"market":"main","poolAddressesProvider":"${FACTORY}"},{"market":"core_v3","poolAddressesProvider":"${FACTORY.toLowerCase()}"}]}]}`,
+      `the market of provider ${FACTORY} of chain 5 is described twice`,
+    ],
+    [
+      'two feeds of one token',
+      `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"prices":{"usdFeeds":{"${USDC}":"${FEED}","${USDC.toLowerCase()}":"${MANAGER}"}}}]}`,
+      'expected each token once, in one spelling',
+    ],
     ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"spamTokens":["0x12"]}]}`, 'spamTokens.0'],
     ['a program that is none', '{"solana":{"klendProgram":"0x12"}}', 'solana.klendProgram'],
     ['a program of prices that is none', '{"solana":{"scopeProgram":"0x12"}}', 'solana.scopeProgram'],

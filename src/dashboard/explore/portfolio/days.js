@@ -56,7 +56,7 @@ function Series({ rows, since, name }) {
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
     <${Disclosure} class="as-table" title=${`${pluralize(rows.length, 'day')} as a table`}>
       <${Table} label=${`Daily series on ${name}`} columns=${['Midnight (UTC)', 'Net worth', 'In the wallet', 'Liquidity', 'Supplied', 'Borrowed', 'Unpriced']}>
-        ${rows.toReversed().map((row) => html`<tr><th scope="row">${formatDay(row.timestamp)}</th><td>${formatDollars(row.net_worth_usd)}</td><td>${formatDollars(row.wallet_usd)}</td><td>${formatDollars(row.liquidity_usd)}</td><td>${formatDollars(row.supplied_usd)}</td><td>${formatDollars(row.borrowed_usd)}</td><td>${row.unpriced}</td></tr>`)}
+        ${rows.toReversed().map((row) => html`<tr><th scope="row">${formatDay(row.timestamp)}</th><td>${row.net_worth_usd === null ? 'unknown' : formatDollars(row.net_worth_usd)}</td><td>${formatDollars(row.wallet_usd)}</td><td>${formatDollars(row.liquidity_usd)}</td><td>${formatDollars(row.supplied_usd)}</td><td>${formatDollars(row.borrowed_usd)}</td><td>${row.unpriced}</td></tr>`)}
       <//>
     <//>`
 }

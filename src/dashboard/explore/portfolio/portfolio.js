@@ -46,8 +46,9 @@ function Worth({ balance, context, query }) {
   return html`<article class="card" aria-label="Net worth">
     <header>
       <h3>Net worth</h3>
-      <p class="card-value"><${Usd} value=${balance.net_worth_usd} /></p>
+      <p class="card-value">${balance.net_worth_usd === null ? html`<span class="absent">unknown</span>` : html`<${Usd} value=${balance.net_worth_usd} />`}</p>
     </header>
+    ${balance.incomplete.length > 0 && html`<ul class="soft">${balance.incomplete.map(({ what, amount, why }) => html`<li>${amount === null ? '' : `${amount} `}${what}: ${why}</li>`)}</ul>`}
     <${Unread} unread=${unread} catalog=${context.catalog} />
     <div class="sides">
       <${DefinitionList} rows=${[

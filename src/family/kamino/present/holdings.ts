@@ -22,7 +22,7 @@ interface ReadObligation {
 }
 
 /**
- * Converts obligations to rows of a portfolio. Supply in a permissionless market counts only if the reserve's available
+ * Converts obligations to rows of a portfolio. Supply in a permissionless market counts as far as the reserve's available
  * liquidity covers it: a self-made market could claim any amount. Debts always count.
  */
 export function toHoldings(
@@ -37,9 +37,9 @@ export function toHoldings(
   }
   const rows = legs.map(({ target, slot, leg }): AccountHolding => {
     const { kind, amount, token, reserve } = leg
-    const isUnbacked = !isTrusted(target.market) && (supplied.get(getKey(leg)) ?? 0n) > reserve.availableAmount
-    const exclusion =
-      kind === 'borrowed' ? undefined : (findSpam(token) ?? (isUnbacked ? EXCEEDS_LIQUIDITY : undefined))
+    const exclusion = kind === 'borrowed' ? undefined : findSpam(token)
+    const all = supplied.get(getKey(leg)) ?? 0n
+    const isUnbacked = kind === 'supplied' && !isTrusted(target.market) && all > reserve.availableAmount
     return {
       kind,
       slot,
@@ -48,16 +48,15 @@ export function toHoldings(
       position: { family: 'kamino', market_id: target.market, obligation_address: target.address },
       price: leg.price,
       ...(exclusion === undefined ? {} : { refused: exclusion }),
+      // Several supplies share what the reserve has, in proportion.
+      ...(isUnbacked ? { payable: { amount: (amount * reserve.availableAmount) / all, detail: UNBACKED } } : {}),
     }
   })
   const notRead = by === 'search' ? [] : ['obligations of kamino with unusual seeds or in other markets']
   return { rows, ownTokens: [], search: presentCoverage(by), notRead }
 }
 
-const EXCEEDS_LIQUIDITY: HoldingExclusion = {
-  reason: 'exceeds_liquidity',
-  detail: 'The market is in no table, and its reserve has less at hand than the wallet supplied',
-}
+const UNBACKED = 'The market is in no table, and its reserve has less at hand than the wallet supplied'
 
 function findSpam(token: SolanaToken | undefined): HoldingExclusion | undefined {
   const spam = token && solanaSpamReason(token).reason

@@ -10,6 +10,8 @@ import type { Whirlpool, WhirlpoolPosition } from './state.ts'
 export interface OrcaToken extends Pick<SolanaToken, 'address' | 'symbol' | 'name' | 'decimals'> {
   /** Fee on each transfer in the slot's epoch; undefined if there is none. */
   readonly transferFee: TransferFee | undefined
+  /** Why the token is spam, as a sentence; absent if it is not. */
+  readonly spam?: string
   /** Undefined if there is none, or if none was requested. */
   readonly price: ScopePrice | undefined
   /** Why there is no price, if one was requested. */

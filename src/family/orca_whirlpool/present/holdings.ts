@@ -8,18 +8,15 @@ type Part = 'principal' | 'fees' | 'rewards'
 
 /**
  * Converts a position to rows of a portfolio, in amounts after transfer fees: the payout of withdrawing all liquidity,
- * fees owed, and the collectable part of each reward. `spam`: why the position must not be counted.
+ * fees owed, and the collectable part of each reward. A token that is spam refuses its own rows only.
  */
-export function toHoldings(
-  position: OrcaPosition & { readonly figureState: FigureState },
-  spam: string | undefined,
-): AccountHolding[] {
+export function toHoldings(position: OrcaPosition & { readonly figureState: FigureState }): AccountHolding[] {
   const { tokenA, tokenB, figureState } = position
   const input: FigureInput<OrcaToken> = { ...position, ...figureState }
   const { amounts, fees, rewards } = computeFigures(input)
   const toRows = (token: OrcaToken, gross: bigint, part: Part): AccountHolding[] => {
     const amount = toReceivedAmount(gross, token)
-    return amount === 0n ? [] : [createRow(position, { token, amount, part, spam })]
+    return amount === 0n ? [] : [createRow(position, { token, amount, part })]
   }
   return [
     ...toRows(tokenA, amounts.amount0, 'principal'),
@@ -36,11 +33,10 @@ function createRow(
     readonly token: OrcaToken
     readonly amount: bigint
     readonly part: Part
-    readonly spam: string | undefined
   },
 ): AccountHolding {
-  const { token, amount, part, spam } = options
-  const { price, noPrice = noPriceBecause('none was read') } = token
+  const { token, amount, part } = options
+  const { spam, price, noPrice = noPriceBecause('none was read') } = token
   return {
     kind: 'liquidity',
     slot,

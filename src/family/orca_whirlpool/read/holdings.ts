@@ -71,9 +71,9 @@ function collectHoldings(reads: readonly ItemRead[], interpreted: readonly Posit
     if (item === undefined || each.kind === 'changed') continue
     if (each.kind === 'unreadable') notRead.push(`position ${getTokenId(item)} of ${item.program}: ${each.reason}`)
     else {
-      const { position, spam } = each
+      const { position } = each
       const { figureState } = position
-      if (figureState !== undefined) rows.push(...toHoldings({ ...position, figureState }, spam?.reason))
+      if (figureState !== undefined) rows.push(...toHoldings({ ...position, figureState }))
     }
   }
   return { rows, notRead, ownTokens: reads.map(({ item }) => item.held.mint) }

@@ -24,7 +24,8 @@ export function createInterpreter({ cache, prices }: { readonly cache: AccountCa
   function toOrcaToken(token: SolanaToken, group: AccountGroup, depth: ReadDepth): OrcaToken {
     const { address, symbol, name, decimals, mint } = token
     const transferFee = getTransferFee(mint, group.epoch)
-    const base = { address, symbol, name, decimals, transferFee, price: undefined }
+    const { reason: spam } = solanaSpamReason(token)
+    const base = { address, symbol, name, decimals, transferFee, price: undefined, ...(spam && { spam }) }
     if (depth === 'brief') return base
     const { accounts, timestampSec } = group
     const outcome = prices.getPrice(accounts, { address, isScaled: mint.isScaled }, timestampSec)

@@ -1,6 +1,6 @@
 import { checksumAddress } from 'viem'
 import { memoize } from '../../../lib/memoize.ts'
-import { addLiquidityRows, type Holding, type HoldingExclusion } from '../../holding.ts'
+import { addLiquidityRows, type Holding } from '../../holding.ts'
 import { computeHeldAmounts } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
@@ -9,16 +9,11 @@ import type { UniswapV3Deployment } from '../table/deployments.ts'
 export function toHoldings(positions: readonly Position[]): Holding[] {
   const rows: Holding[] = []
   for (const position of positions) {
-    const { deployment, tokenId, spam } = position
+    const { deployment, tokenId } = position
     const { principal, owed } = computeHeldAmounts(position)
-    const exclusion: HoldingExclusion | undefined = spam === undefined ? undefined : { reason: 'spam', detail: spam }
     const ids = { family: 'uniswap-v3', manager_address: getManagerAddress(deployment), token_id: String(tokenId) }
-    addLiquidityRows(rows, position, {
-      amounts: principal,
-      refused: exclusion,
-      position: { ...ids, part: 'principal' },
-    })
-    addLiquidityRows(rows, position, { amounts: owed, refused: exclusion, position: { ...ids, part: 'fees' } })
+    addLiquidityRows(rows, position, { amounts: principal, position: { ...ids, part: 'principal' } })
+    addLiquidityRows(rows, position, { amounts: owed, position: { ...ids, part: 'fees' } })
   }
   return rows
 }

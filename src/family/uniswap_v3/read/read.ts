@@ -37,10 +37,14 @@ export interface PositionReader {
   complete(wallet: Address, request: CompleteRequest): Promise<CompletedPositions>
   /** Reads the positions of one id on all managers of the targets, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: PositionReadOptions): Promise<WithExpiry<ChainRead>[]>
-  /** Adds prices by pools for tokens without another price; keeps the order. Fails like `readWallet`. */
+  /**
+   * Adds prices by pools for tokens without another price; keeps the order. With `list`, the list of the wallet, a token
+   * counts up to one bound over all of its positions; else each position stands alone. Fails like `readWallet`.
+   */
   priceByPools(
     positions: readonly Position[],
     targetReads: TargetReads<UniswapV3Deployment>,
+    list?: readonly ChainRead<BriefPosition>[],
   ): Promise<readonly Position[]>
 }
 
@@ -113,8 +117,10 @@ export function createPositionReader(options: {
       })
       return allOrAbort(tasks, signal)
     },
-    priceByPools: (positions, targetReads) =>
-      addPoolPrices(positions, targetReads, { getAmounts: computeTotalHeld, clock }),
+    priceByPools(positions, targetReads, list) {
+      const listHeld = list && ((chainId: number) => findHeld(list, { chainId, positions }))
+      return addPoolPrices(positions, targetReads, { getAmounts: computeTotalHeld, listHeld, clock })
+    },
     async complete(wallet, { reads, positions, isPriced = true, signal }) {
       const brief = positions.filter((each) => !isListed(each))
       const targetReads = { targets: [...targets.values()], reads, signal }
@@ -152,6 +158,18 @@ export function createPositionReader(options: {
 function toCacheKey(query: string, { client, deployments, block }: UniswapV3Target) {
   const managers = deployments.map(({ manager }) => manager).join()
   return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${query}:${managers}` }
+}
+
+/** Finds all positions of a wallet's list on a chain; of a long list, only those that were completed are known. */
+function findHeld(
+  list: readonly ChainRead<BriefPosition>[],
+  { chainId, positions }: { readonly chainId: number; readonly positions: readonly Position[] },
+) {
+  const all = list.filter(({ block }) => block.chainId === chainId).flatMap((read) => read.positions)
+  const known = all.every(isListed)
+    ? all.map((each) => each.whole())
+    : positions.filter((each) => each.chainId === chainId)
+  return { known, omitted: Math.max(all.length - known.length, 0) }
 }
 
 function isListed(position: BriefPosition): position is ListedPosition {

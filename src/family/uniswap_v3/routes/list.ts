@@ -56,7 +56,7 @@ export function listRoute({ reader: connected, histories, chainIds }: RoutesOpti
         return { targets, reads, matching: matching.length, items, unreadable: unreadable.length }
       })
       if (!full) return { ...list, pnls: undefined }
-      const items = await reader.priceByPools(list.items, { ...list, signal })
+      const items = await reader.priceByPools(list.items, { ...list, signal }, list.reads)
       const pnls = isStateOnly
         ? items.map(() => PENDING_PNL)
         : await histories().readOutcomes(list, { signal, untilMs })

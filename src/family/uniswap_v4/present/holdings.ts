@@ -17,14 +17,12 @@ export function toHoldings(position: Position, withdrawal: Withdrawal | undefine
     const positionRef = { family: 'uniswap-v4', manager_address, token_id: String(tokenId), part }
     addLiquidityRows(rows, position, { amounts, position: positionRef, refused: exclusion })
   }
-  const spam: HoldingExclusion | undefined =
-    position.spam === undefined ? undefined : { reason: 'spam', detail: position.spam }
   if (withdrawal !== undefined && !('error' in withdrawal)) {
     const counted = computeCountedAmounts({ principal, fees }, withdrawal)
-    if (counted !== undefined) add('withdrawable', counted, spam)
+    if (counted !== undefined) add('withdrawable', counted, undefined)
     return rows
   }
-  const exclusion = spam ?? (withdrawal && EXCLUSIONS[withdrawal.error])
+  const exclusion = withdrawal && EXCLUSIONS[withdrawal.error]
   add('principal', principal, exclusion)
   add('fees', fees, exclusion)
   return rows

@@ -50,7 +50,11 @@ export interface PositionReader {
    * Completes positions, in their order, with the inputs of their figures: prices by pools for tokens without another
    * source, and executed withdrawals if hooks are called by them. Throws as `readOne`.
    */
-  readFull(positions: readonly Position[], at: ReadFullContext): Promise<readonly FullPosition[]>
+  readFull(
+    positions: readonly Position[],
+    at: ReadFullContext,
+    list?: readonly ChainRead<ListedPosition>[],
+  ): Promise<readonly FullPosition[]>
 }
 
 /** The targets to read, and the caller's signal. */
@@ -192,8 +196,8 @@ export function createPositionReader(options: {
       })
       return allOrAbort(tasks, signal)
     },
-    async readFull(positions, at) {
-      const pricing = { getAmounts: computeTotalHeld, clock }
+    async readFull(positions, at, list) {
+      const pricing = { getAmounts: computeTotalHeld, listHeld: list && createHeldLister(list), clock }
       const [priced, paid] = await Promise.all([
         addPoolPrices(positions, at, pricing),
         readHookedWithdrawals(positions, at),
@@ -206,4 +210,12 @@ export function createPositionReader(options: {
 /** Returns the chain and key that a query's answer is cached under. */
 function toCacheKey(query: string, { client, block }: UniswapV4Target) {
   return { chain: client.chain, key: `uniswap_v4:${block?.hash ?? ''}:${query}` }
+}
+
+/** Creates a function that lists all positions of a wallet's list on a chain. */
+function createHeldLister(list: readonly ChainRead<ListedPosition>[]) {
+  return (chainId: number) => {
+    const reads = list.filter(({ block }) => block.chainId === chainId)
+    return { known: reads.flatMap(({ positions }) => positions.map((each) => each.whole())), omitted: 0 }
+  }
 }

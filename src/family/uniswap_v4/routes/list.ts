@@ -56,7 +56,7 @@ export function listRoute({ reader: getReader, histories, chainIds }: V4RoutesOp
       })
       if (!full) return { ...list, full: undefined }
       const [figures, pnls] = await Promise.all([
-        reader.readFull(list.items, { ...list, signal }),
+        reader.readFull(list.items, { ...list, signal }, list.reads),
         histories().readOutcomes(list, { signal, untilMs }),
       ])
       return { ...list, full: figures.map((each, index) => ({ ...each, pnl: pnls[index] ?? FAILED })) }

@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
 import type { Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { FinanceChain } from '../../chain.ts'
 import type { FilteredToken } from '../../token/spam_filter.ts'
-import type { RawToken } from '../../token/token.ts'
+import type { RawToken, Token } from '../../token/token.ts'
 import { describeMissingDecimals, hasDecimals, type TokenWithDecimals } from '../priced_token.ts'
 
 /** A position that is left out because its tokens are spam. */
@@ -114,13 +115,18 @@ function classifyPool<Pool extends { readonly token0: number; readonly token1: n
   spam: 'apart' | 'included',
 ): Classification<Pool> {
   const [first, second] = [resolveIndex(tokens, pool.token0), resolveIndex(tokens, pool.token1)]
-  const [token0, token1] = [first.token, second.token]
+  const [token0, token1] = [toMarkedToken(first), toMarkedToken(second)]
   const reason = first.spam ?? second.spam
   if (reason !== undefined && spam === 'apart') return { kind: 'spam', reason }
   if (hasDecimals(token0) && hasDecimals(token1))
     return { kind: 'listed', parts: { pool, token0, token1, spam: reason } }
   return { kind: 'unreadable', reason: describeMissingDecimals(hasDecimals(token0) ? token1 : token0) }
 }
+
+/** Returns a filtered token with the reason why it is spam. */
+const toMarkedToken = memoize(({ token, spam }: FilteredToken): Token & Pick<TokenWithDecimals, 'spam'> =>
+  spam === undefined ? token : { ...token, spam },
+)
 
 /** Returns the item at an index of an answer's list. Throws `UpstreamError` for an index out of range. */
 export function resolveIndex<T>(list: readonly T[], index: number): T {

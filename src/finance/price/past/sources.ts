@@ -115,8 +115,9 @@ export function noResultBecause(because: string): PriceResult {
 }
 
 function toAaveAnswer(source: ReturnData, price: ReturnData): DirectAnswers['aave'] {
-  const sourceAddress = tryDecodeAddress(source)
-  return sourceAddress === undefined ? undefined : { price: tryDecodeUint(price) }
+  // A silent oracle may have a source: then no other one takes its place.
+  const hasNoSource = tryDecodeUint(source) === 0n
+  return hasNoSource ? undefined : { price: tryDecodeUint(price) }
 }
 
 function createOracleCall(provider: Address): ContractCall {

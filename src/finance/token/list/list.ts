@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import { packAddress } from '../../../chain/call/words.ts'
 import type { Chain } from '../../../chain/chain.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import { STABLECOIN_ROWS } from '../../price/table/stablecoins.ts'
 import builtIn from './built_in.json' with { type: 'json' }
 import { isNativeToken } from './native.ts'
 
@@ -38,7 +39,7 @@ const BUILT_IN = `built-in ${builtIn.date}`
 const BUILT_IN_CHAINS: Readonly<Record<string, readonly string[]>> = builtIn.chains
 
 /**
- * Creates a chain's list: the built-in tokens, the tokens with a configured price, and the operator's. It may be longer
+ * Creates a chain's list: the built-in tokens and stablecoins, the tokens with a configured price, and the operator's. It may be longer
  * than `LISTED_MAX`.
  */
 export function createTokenList(
@@ -48,6 +49,7 @@ export function createTokenList(
   const { wrapped } = nativeCurrency ?? {}
   const addresses = new Set<Address>([
     ...((BUILT_IN_CHAINS[id] ?? []) as readonly Address[]),
+    ...(STABLECOIN_ROWS[id] ?? []),
     ...(wrapped === undefined ? [] : [wrapped]),
     ...(Object.keys(prices.usdFeeds) as Address[]),
     ...(Object.keys(prices.wrappers ?? {}) as Address[]),

@@ -21,7 +21,7 @@ interface HostMatches {
   readonly hasHost: boolean
   /** True if a host has an ending that is rarely part of a protocol's name. */
   readonly hasCommonHost: boolean
-  /** True if a host is a link: it has a path, "www.", a pointer before it or a lure in it, or it is the whole text. */
+  /** True if a host is a link: it has a path, "www.", a pointer before it or a lure in it, or marks alone around it. */
   readonly hasLink: boolean
   /** The text without its hosts. */
   readonly textWithoutHosts: string
@@ -41,11 +41,12 @@ export function findHosts(text: string): HostMatches {
     const { hostEnd, hasCommonHost, endsCommon, isLuring } = findHostEnd(labels)
     const [end, hasHost] = [start + word.length, hostEnd > 0]
     const isPointedAt = hasMarkBefore(text, start) || (POINTING_WORDS.has(previous.word) && previous.end + 1 === start)
-    const isAlone = endsCommon && runs.length === 1
+    // A host alone is a name ("Pump.fun"), but with marks around it is a link.
+    const isDecorated = endsCommon && runs.length === 1 && word !== text
     const hasPath = endsCommon && text[end] === '/'
     flags.hasHost ||= hasHost
     flags.hasCommonHost ||= hasCommonHost
-    flags.hasLink ||= isLuring || isAlone || hasPath || (hasCommonHost && isPointedAt)
+    flags.hasLink ||= isLuring || isDecorated || hasPath || (hasCommonHost && isPointedAt)
     if (hasHost) {
       parts.push(text.slice(copiedTo, start), ...labels.slice(hostEnd))
       copiedTo = end

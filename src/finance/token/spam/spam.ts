@@ -52,9 +52,18 @@ export interface RawTokenText {
   readonly asWritten: { readonly symbol: string; readonly name: string }
 }
 
+/** Addresses of a chain's tokens that need no look at their texts. */
+export interface KnownTokens {
+  /** Tokens that the operator calls spam. */
+  readonly spam: ReadonlySet<string>
+  /** Tokens of the lists that are read for every wallet: whatever they are called, they are no spam. */
+  readonly listed: ReadonlySet<string>
+}
+
 /** Returns why a token is spam, as a sentence that names token and rule; undefined if it is not. */
-export function spamReason(token: RawTokenText, listed: ReadonlySet<string>): string | undefined {
-  if (listed.has(token.address)) return `Token ${token.address} is on the operator's list`
+export function spamReason(token: RawTokenText, { spam, listed }: KnownTokens): string | undefined {
+  if (spam.has(token.address)) return `Token ${token.address} is on the operator's list`
+  if (listed.has(token.address)) return undefined
   const symbol = token.asWritten.symbol.slice(0, WRITTEN_LENGTH_MAX)
   const name = token.asWritten.name.slice(0, WRITTEN_LENGTH_MAX)
   const texts = [['symbol', symbol] as const, ['name', name] as const]

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { spamReason } from '../../../../src/finance/token/spam/spam.ts'
+import { type KnownTokens, spamReason } from '../../../../src/finance/token/spam/spam.ts'
 import type { Token } from '../../../../src/finance/token/token.ts'
 import { cpuSeconds } from '../../../support/cpu.ts'
 
 const ADDRESS: Address = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
-const NOBODY: ReadonlySet<Address> = new Set()
+const NOBODY: KnownTokens = { spam: new Set(), listed: new Set() }
 
 function token(symbol: string, name: string): Token {
   return { address: ADDRESS, symbol, name, decimals: 18, asWritten: { symbol, name } }
@@ -57,6 +57,12 @@ const REAL: readonly (readonly [string, string])[] = [
   ['⠓⠊⠀⠓⠊', 'Tiếng Việt'],
   ['ÐOGE', 'Crème brûlée'],
   ['🇨🇭', 'Swiss'],
+  // Names of public token lists that are a host and nothing else.
+  ['CO', 'coordinape.com'],
+  ['COCAINE', 'CocaineToken.com'],
+  ['FUN1', 'Sport.fun'],
+  ['IO', 'io.net'],
+  ['PUMP', 'Pump.fun'],
 ]
 
 const SPAM: readonly (readonly [string, string, string])[] = [
@@ -65,7 +71,7 @@ const SPAM: readonly (readonly [string, string, string])[] = [
   ['REWARD', 'Claim your reward', 'name'],
   ['t.me/free_tokens', 'Ordinary', 'symbol'],
   ['Zepe.io', 'Zepe', 'symbol'],
-  ['ZEPE', 'zepe.io', 'name'],
+  ['ZEPE', '! zepe.io', 'name'],
   ['USDC', '$ aavereward.com', 'name'],
   ['UNI', '! Uniswap Airdrop at uni-v4.network', 'name'],
   ['UNI', 'www.uni-swap', 'name'],
@@ -75,6 +81,9 @@ const SPAM: readonly (readonly [string, string, string])[] = [
   ['x', 'Ｃｌａｉｍ your ＮＯＷ', 'name'],
   ['x', '𝗖𝗹𝗮𝗶𝗺 𝗿𝗲𝘄𝗮𝗿𝗱𝘀', 'name'],
   ['x', 'Go to evil.xyz', 'name'],
+  ['x', 'claim-evil.xyz', 'name'],
+  ['x', 'evil.xyz/now', 'name'],
+  ['REWARD', 'evil.xyz', 'name'],
   ['x', 'airdrop-uni.finance', 'name'],
   ['x', 'USD\u202eNIOC', 'name'],
   ['US\u200bDC', 'x', 'symbol'],
@@ -186,7 +195,16 @@ describe('spamReason()', () => {
   })
 
   test('follows the operator’s list, whatever the token’s text', () => {
-    expect(spamReason(token('USDC', 'USD Coin'), new Set([ADDRESS]))).toBe(`Token ${ADDRESS} is on the operator's list`)
+    const spam = new Set([ADDRESS])
+    expect(spamReason(token('USDC', 'USD Coin'), { spam, listed: new Set([ADDRESS]) })).toBe(
+      `Token ${ADDRESS} is on the operator's list`,
+    )
+  })
+
+  test('does not take a token of a list as spam by its text', () => {
+    const listed = new Set([ADDRESS])
+    for (const [symbol, name] of SPAM)
+      expect(spamReason(token(symbol, name), { spam: new Set(), listed })).toBeUndefined()
   })
 })
 

@@ -1,0 +1,70 @@
+import { formatExact } from '../../lib/number/decimal.ts'
+import { PRICE_REASONS, type Row } from './row.ts'
+
+/** Something that a sum lacks. */
+export interface Gap {
+  readonly what: string
+  /** Whole tokens; null if it is no amount of a token. */
+  readonly amount: string | null
+  /** A sentence without a full stop. */
+  readonly why: string
+}
+
+/** Most gaps that a total names; more are only counted. */
+const NAMED_MAX = 10
+
+/** Marks under which an asset's price says too little for a complete sum. */
+const WEAK_MARKS: readonly string[] = ['one_sided', 'young']
+
+/** Says what a row's value lacks, at most one gap. */
+export function findRowGap(row: Row): Gap | undefined {
+  const why = explainGap(row)
+  return why === undefined ? undefined : { what: 'price', amount: formatAmount(row), why }
+}
+
+/** Lists what the sum of rows lacks, debts first; `unsourced`: chains of the rows without any source of prices. */
+export function listGaps(rows: readonly Row[], unsourced: ReadonlySet<number>): Gap[] {
+  const chains = [...new Set(rows.map(({ chainId }) => chainId))].filter((chainId) => unsourced.has(chainId))
+  const chainGaps = chains.map((chainId) => ({
+    what: `prices on chain ${chainId}`,
+    amount: null,
+    why: 'No source of prices is configured for the chain',
+  }))
+  const isPricedChain = ({ chainId }: Row) => !unsourced.has(chainId)
+  const debts = rows.filter(({ kind }) => kind === 'borrowed').flatMap(toGap)
+  const assets = rows.filter((row) => row.kind !== 'borrowed' && isPricedChain(row)).flatMap(toGap)
+  const gaps = [...debts, ...chainGaps, ...assets]
+  const omitted = gaps.length - NAMED_MAX
+  if (omitted <= 0) return gaps
+  const omittedGap = { what: `${omitted} more`, amount: null, why: 'Each row says what it lacks' }
+  return [...gaps.slice(0, NAMED_MAX), omittedGap]
+}
+
+/** True if a debt has no price, so that assets less debts would be too much. */
+export function isUnpricedDebt({ kind, verdict }: Row): boolean {
+  return kind === 'borrowed' && !verdict.counted
+}
+
+/** True if a row is not counted because its price is missing. */
+export function isUnpriced({ verdict }: Row): boolean {
+  return !verdict.counted && PRICE_REASONS.includes(verdict.reason)
+}
+
+function toGap(row: Row): Gap[] {
+  const why = explainGap(row)
+  if (why === undefined) return []
+  const { kind, chainId, token } = row
+  const what = `${kind === 'borrowed' ? 'debt in' : 'value of'} ${token.symbol} (${token.address}) on chain ${chainId}`
+  return [{ what, amount: formatAmount(row), why }]
+}
+
+function explainGap(row: Row): string | undefined {
+  const { kind, verdict, marks } = row
+  if (!verdict.counted) return isUnpriced(row) ? verdict.detail : undefined
+  const told = kind === 'borrowed' ? marks : marks.filter((mark) => WEAK_MARKS.includes(mark))
+  return told.length === 0 ? undefined : `Its price by pools is marked ${told.join(', ')}`
+}
+
+function formatAmount({ amount, token: { decimals } }: Row): string | null {
+  return decimals === undefined ? null : formatExact(amount, decimals)
+}
