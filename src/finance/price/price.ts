@@ -83,11 +83,17 @@ export interface UsdAnswers extends DirectAnswers {
   readonly rates: readonly (Decimal | undefined)[]
 }
 
+/** Marks of a price by pools, and of a missing one. `pool_price.ts` describes them. */
+export const PRICE_MARKS = ['thin', 'young', 'moved', 'disputed', 'one_sided', 'gone'] as const
+export type PriceMark = (typeof PRICE_MARKS)[number]
+
 /** Why a price is missing. */
 export interface NoPrice {
   readonly kind: 'missing'
-  /** `stale`: the token's feed is late. `thin`, `young`, `moved`: the token's pool yields no price. */
-  readonly reason: 'unpriced' | 'stale' | 'thin' | 'young' | 'moved'
+  /** `stale`: the token's feed is late. `thin`: nothing stands in the token's pools. */
+  readonly reason: 'unpriced' | 'stale' | 'thin'
+  /** `gone`: the token has pools, and none of them tells a price. Absent: none. */
+  readonly marks?: readonly PriceMark[]
   /** False if no source is configured for the token: only then its pools may price it. */
   readonly hasSource: boolean
   /** Explanation; completes a sentence after "because". */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Address, Hex } from 'viem'
 import type { FinanceClient } from '../../finance/chain.ts'
 import { formatUsdE6 } from '../../finance/figure.ts'
+import { PRICE_RULE_REVISION } from '../../finance/price/pool/pool_price.ts'
 import type { PortfolioFigures, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
@@ -65,10 +66,15 @@ function computeFigures(assets: ChainAssets['assets'], includeUnlisted: boolean)
   }
 }
 
-/** Hashes the inputs of figures besides the chain: with other tokens or families, figures are read again. */
+/**
+ * Hashes the inputs of figures besides the chain: with other tokens or families, or another rule of prices by pools,
+ * figures are read again.
+ */
 function createName({ client, families, tokens, includeUnlisted }: MidnightQuery): Hex {
   const sortedTokens = [...new Set(tokens)].sort().join()
-  const text = [hashAddresses(client.chain.tokens.addresses), sortedTokens, includeUnlisted, families.join()].join(';')
+  const listedTokens = hashAddresses(client.chain.tokens.addresses)
+  const rule = `pool prices ${PRICE_RULE_REVISION}`
+  const text = [listedTokens, sortedTokens, includeUnlisted, families.join(), rule].join(';')
   return `0x${hash('sha256', text).slice(0, NAME_DIGITS)}`
 }
 

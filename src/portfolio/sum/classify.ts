@@ -1,4 +1,4 @@
-import { exceedsLiquidity } from '../../finance/price/pool/pool_price.ts'
+import { exceedsBound } from '../../finance/price/pool/pool_price.ts'
 import { type UsdPrice, usdValue } from '../../finance/price/price.ts'
 import { type Decimal, formatFixed } from '../../lib/number/decimal.ts'
 import { type HeldAsset, type Pricing, type Row, UNCOUNTED_REASONS, type UncountedReason, type Verdict } from './row.ts'
@@ -9,7 +9,7 @@ type Rejection = readonly [UncountedReason, string]
 /**
  * Converts assets to rows in their order, each with its verdict. A debt is counted whenever it has a price: reasons
  * against owning a token do not apply to owing it. A pool-priced token is not counted if the wallet's total holding of
- * it on the chain, over all kinds, exceeds the value of the pool's quote tokens. The total excludes amounts that a
+ * it on the chain, over all kinds, exceeds what its pools pay for it. The total excludes amounts that a
  * position cannot pay out: a third party could give the wallet such a position of any size, at no cost.
  *
  * @figure value_usd
@@ -21,13 +21,13 @@ export function classifyAssets(
   { includeUnlisted }: { readonly includeUnlisted: boolean },
 ): Row[] {
   // Totals are needed only for prices by pools.
-  const totals = assets.some(({ price }) => price.kind === 'price' && price.liquidityUsd !== undefined)
+  const totals = assets.some(({ price }) => price.kind === 'price' && price.boundUsd !== undefined)
     ? sumPayable(assets)
     : undefined
   return assets.map((asset) => {
     const { chainId, kind, token, amount, position, frozen, slot, price } = asset
     const verdict = classifyAsset(asset, { includeUnlisted, total: totals?.get(getKey(asset)) ?? amount })
-    return { chainId, kind, token, amount, position, frozen, slot, price: getPrice(price), verdict }
+    return { chainId, kind, token, amount, position, frozen, slot, price: getPrice(price, kind), verdict }
   })
 }
 
@@ -45,8 +45,10 @@ function getKey({ chainId, token }: HeldAsset): string {
   return `${chainId}:${token.address}`
 }
 
-function getPrice(pricing: Pricing): UsdPrice | undefined {
-  return pricing.kind === 'price' ? pricing.price : undefined
+/** Returns the price of an asset or of a debt, which may be larger. */
+function getPrice(pricing: Pricing, kind: HeldAsset['kind']): UsdPrice | undefined {
+  if (pricing.kind === 'missing') return undefined
+  return kind === 'borrowed' ? (pricing.debtPrice ?? pricing.price) : pricing.price
 }
 
 function classifyAsset(
@@ -60,12 +62,12 @@ function classifyAsset(
     if (refused !== undefined) rejections.push([refused.reason, refused.detail])
     if (isUnlisted && !includeUnlisted) rejections.push(['unlisted', 'The token is in no list that was asked'])
   }
-  const value = computeValue(amount, { decimals, price })
+  const value = computeValue(amount, { decimals, price: getPrice(price, kind) })
   if (value === undefined) rejections.push(toUnpricedRejection(asset))
-  else if (kind !== 'borrowed' && price.kind === 'price' && price.liquidityUsd !== undefined) {
-    const totalValue = computeValue(total, { decimals, price })
-    if (totalValue !== undefined && exceedsLiquidity(totalValue, { liquidityUsd: price.liquidityUsd })) {
-      const detail = `The holding would be worth ${formatCents(totalValue)} US dollars, and the pool holds ${formatCents(price.liquidityUsd)}`
+  else if (kind !== 'borrowed' && price.kind === 'price' && price.boundUsd !== undefined) {
+    const totalValue = computeValue(total, { decimals, price: price.price })
+    if (totalValue !== undefined && exceedsBound(totalValue, { boundUsd: price.boundUsd })) {
+      const detail = `The holding would be worth ${formatCents(totalValue)} US dollars, and its pools pay ${formatCents(price.boundUsd)}`
       rejections.push(['exceeds_liquidity', detail])
     }
   }
@@ -78,10 +80,9 @@ function classifyAsset(
 /** Computes the value of an amount; undefined without a price or decimals. */
 function computeValue(
   amount: bigint,
-  { decimals, price }: { readonly decimals: number | undefined; readonly price: Pricing },
+  { decimals, price }: { readonly decimals: number | undefined; readonly price: UsdPrice | undefined },
 ): Decimal | undefined {
-  if (decimals === undefined || price.kind === 'missing') return undefined
-  return usdValue(amount, { decimals, price: price.price })
+  return decimals === undefined || price === undefined ? undefined : usdValue(amount, { decimals, price })
 }
 
 function toUnpricedRejection({ token, price }: HeldAsset): Rejection {

@@ -1,6 +1,6 @@
 import type { Block } from '../../chain/block.ts'
 import type { AccountToken, HeldToken, Holding, HoldingExclusion, HoldingsSearch } from '../../family/holding.ts'
-import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
+import type { NoPrice, PriceMark, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
 /** Kinds of rows, in the order in which rows of equal value are sorted. */
@@ -15,8 +15,6 @@ export const UNCOUNTED_REASONS = [
   'stale',
   'unpriced',
   'thin',
-  'young',
-  'moved',
   'exceeds_liquidity',
 ] as const
 export type UncountedReason = (typeof UNCOUNTED_REASONS)[number]
@@ -62,8 +60,12 @@ export type Pricing = Priced | NoPrice
 export interface Priced {
   readonly kind: 'price'
   readonly price: UsdPrice
-  /** US dollars of the quote tokens in the price's pool: the upper bound for the value of all rows of the token. */
-  readonly liquidityUsd?: Decimal
+  /** The price of a debt, if it is another. */
+  readonly debtPrice?: UsdPrice
+  /** US dollars that the token's pools pay: the upper bound for the value of all its assets. */
+  readonly boundUsd?: Decimal
+  /** Marks of a price by pools. */
+  readonly marks?: readonly PriceMark[]
 }
 
 /** An asset and whether it is counted. */

@@ -3,11 +3,11 @@ import type { HeldAsset, Pricing } from '../../../src/portfolio/sum/row.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 
 /** A price in dollars. */
-export function dollars(usd: bigint, source: UsdPrice['source'] = 'feed', liquidityUsd?: bigint): Pricing {
+export function dollars(usd: bigint, source: UsdPrice['source'] = 'feed', boundUsd?: bigint): Pricing {
   const price: UsdPrice = { units: usd * 100_000_000n, scale: 8, source }
-  return liquidityUsd === undefined
+  return boundUsd === undefined
     ? { kind: 'price', price }
-    : { kind: 'price', price, liquidityUsd: { units: liquidityUsd, scale: 0 } }
+    : { kind: 'price', price, boundUsd: { units: boundUsd, scale: 0 } }
 }
 
 /** One whole WETH in the wallet, at 3,000 dollars. */

@@ -41,12 +41,10 @@ describe('classifyAssets()', () => {
         `Token ${TOKENS.weth.address} has no usable decimals`,
       ],
       [{ price: noPriceBecause('its pool is small', 'thin') }, 'thin', 'It has no price because its pool is small'],
-      [{ price: noPriceBecause('its pool is new', 'young') }, 'young', 'It has no price because its pool is new'],
-      [{ price: noPriceBecause('its pool moved', 'moved') }, 'moved', 'It has no price because its pool moved'],
       [
         { price: dollars(3_000n, 'pool', 2_999n) },
         'exceeds_liquidity',
-        'The holding would be worth 3000.00 US dollars, and the pool holds 2999.00',
+        'The holding would be worth 3000.00 US dollars, and its pools pay 2999.00',
       ],
     ]
     for (const [only, reason, detail] of cases) {
@@ -107,10 +105,10 @@ describe('classifyAssets()', () => {
     expect(judged([...three, hollow])).toEqual([true, true, true, false])
   })
 
-  test('compares the exact worth with what the pool holds', () => {
+  test('compares the exact worth with what the pools pay', () => {
     const price = { units: 333_333_333_333_333_333n, scale: 18, source: 'pool' } as const
-    const liquidityUsd = { units: 333_333n, scale: 6 }
-    const row = asset({ price: { kind: 'price', price, liquidityUsd } })
+    const boundUsd = { units: 333_333n, scale: 6 }
+    const row = asset({ price: { kind: 'price', price, boundUsd } })
     expect(classifyAssets([row], { includeUnlisted: false })[0]?.verdict.counted).toBe(false)
     const lighter = { ...row, amount: 999_999_000_000_000_000n }
     expect(classifyAssets([lighter], { includeUnlisted: false })[0]?.verdict.counted).toBe(true)

@@ -6,7 +6,7 @@ import type { FinanceClient } from '../../chain.ts'
 import type { PricedToken } from '../../liquidity/priced_token.ts'
 import type { TokenAmounts } from '../../math/liquidity.ts'
 import { usdValue } from '../price.ts'
-import { exceedsLiquidity, type PoolPriceOutcome } from './pool_price.ts'
+import { exceedsBound, type PoolPriceOutcome } from './pool_price.ts'
 import { readPoolPrices } from './read_pool_prices.ts'
 
 /** Time limit for one chain over all attempts, milliseconds. */
@@ -30,7 +30,7 @@ export interface PairsAt<Held extends Pair> {
 
 /**
  * Adds prices by pools to the tokens of pairs that have no configured source, with one more call at their block if
- * there are any. A pool prices an amount only up to the value of its quote tokens. Throws `UnavailableError`.
+ * there are any. Pools price an amount only up to what they pay for it. Throws `UnavailableError`.
  */
 export async function withPoolPrices<Held extends Pair>(
   { pairs, getAmounts, client, block, reading }: PairsAt<Held>,
@@ -65,5 +65,5 @@ function applyPoolPrice(
   const outcome = token.noPrice?.hasSource === false ? outcomes.get(token.address) : undefined
   if (outcome?.kind !== 'price') return token
   const { price } = outcome
-  return exceedsLiquidity(usdValue(amount, { decimals: token.decimals, price }), outcome) ? token : { ...token, price }
+  return exceedsBound(usdValue(amount, { decimals: token.decimals, price }), outcome) ? token : { ...token, price }
 }
