@@ -95,7 +95,9 @@ export function computeStanding(intervals: readonly Interval[]): Standing | unde
   const missing = { seconds: Math.max(0, WINDOW_SEC - seconds), liquidity: 0n }
   const byLiquidity = [...intervals, missing].sort((a, b) => compare(a.liquidity, b.liquidity))
   const liquidity = takeAtShare(byLiquidity, ABSENT).liquidity
-  const full = intervals.filter((each) => each.liquidity >= liquidity).sort((a, b) => a.tick - b.tick)
+  const standing = intervals.filter((each) => each.liquidity >= liquidity)
+  const whole = standing.filter(isWhole)
+  const full = (whole.length > 0 ? whole : standing).sort((a, b) => a.tick - b.tick)
   const half = { numerator: 1, denominator: 2 }
   const meanTick = takeAtShare(full, half, true).tick
   return { liquidity, meanTick, recentTick: computeRecentTick(intervals, liquidity) ?? meanTick }
@@ -108,11 +110,19 @@ function computeRecentTick(intervals: readonly Interval[], liquidity: bigint): n
   for (const each of intervals.toReversed()) {
     const taken = Math.min(left, each.seconds)
     left -= taken
-    if (taken === 0 || each.liquidity * FAINT < liquidity) continue
+    if (taken === 0 || !isWhole(each) || each.liquidity * FAINT < liquidity) continue
     seconds += taken
     ticks += each.tick * taken
   }
   return seconds === 0 ? undefined : Math.floor(ticks / seconds)
+}
+
+/**
+ * False if the pool had no liquidity for a second of the interval: such a second counts as liquidity 1, so that their
+ * harmonic mean is at most the number of seconds. The price of such a second is any one that a swap was let go to.
+ */
+function isWhole({ seconds, liquidity }: Interval): boolean {
+  return liquidity > BigInt(seconds)
 }
 
 /**

@@ -61,11 +61,12 @@ export async function readAnchors(
 
 /** Estimates the height of the last block at or before a moment; undefined before the chain. */
 export function estimateNumber({ block, earlier }: Anchors, timeSec: bigint): bigint | undefined {
-  if (block.number === 0n) return undefined
+  // Lenses do not run at the first block.
+  if (block.number <= 1n) return undefined
   const [blocks, seconds] = [block.number - earlier.number, block.timestampSec - earlier.timestampSec]
   if (seconds <= 0n) return block.number - 1n
   const back = ((block.timestampSec - timeSec) * blocks + seconds - 1n) / seconds
-  if (back >= block.number) return 0n
+  if (back >= block.number) return 1n
   return block.number - (back < 1n ? 1n : back)
 }
 

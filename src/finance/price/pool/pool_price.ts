@@ -67,7 +67,10 @@ export const POOLS_GONE: NoPrice = { ...noPriceBecause('nothing stands in its po
  * @source v3-periphery `OracleLibrary.consult`, `getQuoteAtTick` for the price of a pool; `decidePrice`
  * @proof test/finance/price/pool/attacks_test.ts, test/finance/price/pool/worlds_test.ts
  */
-export function computePoolPrice(token: { readonly decimals: number }, pools: readonly PoolReading[]): PoolPriceOutcome {
+export function computePoolPrice(
+  token: { readonly decimals: number },
+  pools: readonly PoolReading[],
+): PoolPriceOutcome {
   if (pools.length === 0) return NO_POOL
   if (pools.some(({ hasPast }) => !hasPast)) return computeYoungPrice(token, pools)
   const verdict = decidePrice(pools.map((pool) => toVoice(token, pool)))

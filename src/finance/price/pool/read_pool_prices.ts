@@ -133,11 +133,7 @@ async function findPools(
 
 function toSearchedTokens(
   { quotes, pools, block: { timestampSec } }: FoundPools,
-  {
-    chain,
-    search,
-    tokens,
-  }: Pick<PricesContext, 'chain' | 'search'> & { readonly tokens: readonly QuotedToken[] },
+  { chain, search, tokens }: Pick<PricesContext, 'chain' | 'search'> & { readonly tokens: readonly QuotedToken[] },
 ): SearchedToken[] {
   const priced = quotes.map(({ decimals, usd }, index): PricedQuote | undefined => {
     const address = search.quotes[index]

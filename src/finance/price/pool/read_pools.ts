@@ -79,7 +79,8 @@ export async function readPools(
   )
   if (now === undefined) throw new UpstreamError('Cannot read pools: no answer')
   const earlier = looks.filter((look) => look !== undefined)
-  if (earlier.length < looks.length || start === undefined) return await readByLogs(context, { candidates, now }, signal)
+  if (earlier.length < looks.length || start === undefined)
+    return await readByLogs(context, { candidates, now }, signal)
   const startByRow = new Map(forgetful.map((row, index) => [row, start.pools[index]]))
   return candidates.map((candidate, index) => {
     const past = [

@@ -62,7 +62,8 @@ export function stageClient(stage: Stage, faults: EndpointFaults = {}, blockTime
     if (method === 'eth_getLogs' && faults.hasNoLogs) return refuse('query timeout')
     const at = params[1]
     if (method === 'eth_call' && typeof at === 'string' && at.startsWith('0x')) {
-      if (faults.answersNow) return fetch(url, { ...init, body: JSON.stringify({ ...body, params: params.with(1, 'latest') }) })
+      if (faults.answersNow)
+        return fetch(url, { ...init, body: JSON.stringify({ ...body, params: params.with(1, 'latest') }) })
       const head = Number(await stage.client.getBlockNumber())
       if (head - Number(at) > (faults.keepsBlocks ?? Number.POSITIVE_INFINITY)) return refuse('missing trie node')
     }

@@ -30,14 +30,14 @@ export interface Scene {
 const { usdc, weth, dai } = TOKENS
 const SWAP_ALL = 1e12
 
-interface Honest {
+export interface Honest {
   readonly world: World
   readonly pool: StagedPool
   readonly tick: number
 }
 
 /** A token at 2 dollars with an honest pool of so many dollars on its quote side, an hour old. */
-async function honest(
+export async function honest(
   stage: Stage,
   side: Side,
   dollars: number,
@@ -49,12 +49,12 @@ async function honest(
   const tick = world.tick(2, usdc)
   if (width === undefined) await world.full(world.honest, pool, dollars)
   else await world.add(world.honest, pool, tick - width, tick + width, dollars)
-  await stage.mine(200, 12)
+  await stage.mine(60, 60)
   return { world, pool, tick }
 }
 
-const halfHour = (stage: Stage) => stage.mine(151, 12)
-const through = (dollars = 8_000, marks: readonly string[] = []): Expected => ({
+export const halfHour = (stage: Stage) => stage.mine(31, 60)
+export const through = (dollars = 8_000, marks: readonly string[] = []): Expected => ({
   asset: 1,
   debt: 1,
   holder: dollars,
@@ -62,9 +62,9 @@ const through = (dollars = 8_000, marks: readonly string[] = []): Expected => ({
 })
 
 /** Of a pool of 20,000 dollars, all of which counts as thin: it pays 5,858 down to half the price. */
-const SMALL = through(5_858, ['thin'])
+export const SMALL = through(5_858, ['thin'])
 
-async function observe(
+export async function observe(
   world: World,
   label: string,
   expected: Expected,
@@ -74,9 +74,16 @@ async function observe(
   return { label, asked, expected, ...(options.cost === undefined ? {} : { cost: options.cost }) }
 }
 
-async function placeBeside(
+export async function placeBeside(
   { world }: Pick<Honest, 'world'>,
-  { usd, dollars, low, high, fee = 100, observations = 20 }: {
+  {
+    usd,
+    dollars,
+    low,
+    high,
+    fee = 100,
+    observations = 20,
+  }: {
     readonly usd: number
     readonly dollars: number
     readonly low: number
@@ -179,7 +186,13 @@ export const SCENES: readonly Scene[] = [
         const scene = await honest(stage, side, dollars)
         const { world } = scene
         const before = await world.worth(world.attacker)
-        const { pool, tick, placed } = await placeBeside(scene, { usd: 0.02, dollars: stake, low: -300, high: 1, observations: 1 })
+        const { pool, tick, placed } = await placeBeside(scene, {
+          usd: 0.02,
+          dollars: stake,
+          low: -300,
+          high: 1,
+          observations: 1,
+        })
         const root = world.root(tick + 1 - 1e-6)
         await world.swapTo(world.attacker, pool, { root, isRise: true })
         await stage.mine(1, 12)

@@ -1,6 +1,6 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
-import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { BANK, type DevnetToken, TOKENS, UNISWAP_V3 } from '../../../devnet/addresses.ts'
+import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { createDevnetClient, type DevnetClient } from '../../../devnet/client.ts'
 import { placeContracts } from '../../../devnet/contracts.ts'
@@ -67,7 +67,10 @@ export async function startStage(): Promise<Stage> {
     send,
     client: createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId: 1 }),
     async mine(blocks, everySec) {
-      if (blocks > 0) await rpc.call('anvil_mine', toHex(blocks), toHex(everySec))
+      if (blocks <= 0) return
+      await rpc.call('anvil_setBlockTimestampInterval', everySec)
+      await rpc.call('anvil_mine', toHex(blocks))
+      await rpc.call('anvil_setBlockTimestampInterval', 1)
     },
     async newToken(side, { decimals = 18, taxBps } = {}) {
       // Below or above every quote token's address.
@@ -83,7 +86,9 @@ export async function startStage(): Promise<Stage> {
     async newTrader(tokens) {
       const [receipt] = await send([{ from: BANK, data: ownCreationCode('PoolTrader') }])
       const trader = getAddress(receipt?.contractAddress ?? '0x')
-      await send([...tokens, ...Object.values(TOKENS).map(({ address }) => address)].map((token) => fund(token, trader)))
+      await send(
+        [...tokens, ...Object.values(TOKENS).map(({ address }) => address)].map((token) => fund(token, trader)),
+      )
       return trader
     },
   }
