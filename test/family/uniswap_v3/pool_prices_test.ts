@@ -12,7 +12,7 @@ import { DEPLOYMENT, patient } from './support.ts'
 
 const { usdc } = TOKENS
 /** Pools of the same tokens differ by their tier. */
-const FEES: Readonly<Record<number, number>> = { 59000: 500, 70000: 10_000 }
+const FEES: Readonly<Record<number, number>> = { 15000: 500, 20000: 10_000 }
 
 let devnet: Devnet
 let token: Address
@@ -73,7 +73,7 @@ test('a position’s token without a price gets its pool’s price in one more c
   }
 }, 20_000)
 
-test('a pool prices a token only up to the worth of its own holdings', async () => {
+test('a pool prices a token only up to what it pays until half the price', async () => {
   const other = { ...usdc, address: await newToken(devnet, 6), usd: 1 }
   const readPrice = async (dollars: number) => {
     const heap = await newPool(
@@ -85,6 +85,6 @@ test('a pool prices a token only up to the worth of its own holdings', async () 
     if (tokenId === undefined) throw new Error(`Nothing was minted in ${heap.address}`)
     return (await readPrices(createReader(devnet.rpcUrl), tokenId)).get(token)
   }
-  expect((await readPrice(59_000))?.source).toBe('pool')
-  expect(await readPrice(70_000)).toBeUndefined()
+  expect((await readPrice(15_000))?.source).toBe('pool')
+  expect(await readPrice(20_000)).toBeUndefined()
 }, 20_000)

@@ -27,7 +27,7 @@ export interface Scene {
   play(stage: Stage, side: Side): Promise<Observation[]>
 }
 
-const { usdc, weth, dai } = TOKENS
+const { usdc } = TOKENS
 const SWAP_ALL = 1e12
 
 export interface Honest {
