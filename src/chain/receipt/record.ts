@@ -16,6 +16,8 @@ export interface RecordedCall {
   readonly data: Hex
   readonly gas: number
   readonly answer: Hex
+  /** An earlier block, named by its height, if the answer is of that one. */
+  readonly at?: PinnedBlock
 }
 
 /** Any other request whose result was used, and the used part of the result. */
@@ -28,7 +30,7 @@ export interface RecordedResult {
 /** Everything that an answer read from one chain, sorted, each request once. */
 export interface ChainRecord {
   readonly chainId: number
-  /** The block of all calls. */
+  /** The block of all calls that do not name an earlier one. */
   readonly block: PinnedBlock
   readonly calls: readonly RecordedCall[]
   readonly headers: readonly RecordedResult[]
@@ -68,8 +70,14 @@ const CODES_CHARS_MAX = 2_000_000
 export const hashLensCode: (runtime: Hex) => Hex = memoizeText((runtime: Hex) => keccak256(runtime), CODES_CHARS_MAX)
 
 /** Returns the lookup key of a lens call. */
-export function getCallKey({ lens, data }: Pick<RecordedCall, 'lens' | 'data'>): string {
-  return `${lens} ${data}`
+export function getCallKey({
+  lens,
+  data,
+  at,
+}: Pick<RecordedCall, 'lens' | 'data'> & {
+  readonly at?: Pick<PinnedBlock, 'number'>
+}): string {
+  return at === undefined ? `${lens} ${data}` : `${lens} ${data} ${at.number}`
 }
 
 /** Returns the lookup key of any other request. */

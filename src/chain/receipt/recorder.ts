@@ -4,7 +4,7 @@ import { matchesBlock, type PinnedBlock } from '../block.ts'
 import { decodeLensPage } from '../call/cursor.ts'
 import { encodeDeploylessRevert } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
-import { parseHeader } from '../evm/read_block.ts'
+import { parseHeader, readBlock } from '../evm/read_block.ts'
 import {
   type ChainClient,
   type Endpoint,
@@ -21,6 +21,7 @@ import {
   hashLensCode,
   isHeaderMethod,
   isLatestHeaderRequest,
+  type LensQuery,
   pickUsedFields,
   RECORDED_GAS,
   type RecordedCall,
@@ -61,7 +62,8 @@ interface Draft {
 
 /**
  * Creates a client that records the reads of one answer. All requests for `latest` see one block, pinned by its hash;
- * with `headNumber` the block of that height counts as the newest. Lens calls are sent unbundled with a fixed gas, and
+ * with `headNumber` the block of that height counts as the newest. Calls that ask for an earlier block as such
+ * (`EthCall.isEarlier`) are recorded with that block. Lens calls are sent unbundled with a fixed gas, and
  * each is sent a second time with other gas, base fee and block hashes: an answer that differs would not be
  * reproducible. Records of a failed attempt are discarded. Requests other than calls, headers and code are forwarded
  * and not recorded.
@@ -96,11 +98,34 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
   }
 
   function wrapEndpoint(endpoint: Endpoint, draft: Draft): Endpoint {
+    const earlierBlocks = new Map<bigint, Promise<PinnedBlock>>()
+
+    /** Reads the header of an earlier block once, to pin its calls; it is part of their record. */
+    async function readEarlier(number: bigint, signal: AbortSignal): Promise<PinnedBlock> {
+      const pending = earlierBlocks.get(number) ?? readBlock(endpoint, { chainId: chain.id, number }, signal)
+      earlierBlocks.set(number, pending)
+      const block = await pending
+      headers.set(block.hash, block)
+      return block
+    }
+
     async function call(request: EthCall, signal: AbortSignal): Promise<Hex> {
       const question = toLensQuestion(request)
+      if (question !== undefined && request.isEarlier && typeof request.block === 'bigint') {
+        const at = await readEarlier(request.block, signal)
+        return await callRecorded(request, { question, hash: at.hash, at }, signal)
+      }
       const at = typeof request.block === 'bigint' ? await getHeadAt(request.block) : request.block
       if (question === undefined || at === undefined) return await endpoint.call(request, signal)
       const { hash } = at === 'latest' ? (await getHead(endpoint, signal)).block : at
+      return await callRecorded(request, { question, hash }, signal)
+    }
+
+    async function callRecorded(
+      request: EthCall,
+      { question, hash, at }: { readonly question: LensQuery; readonly hash: Hex; readonly at?: PinnedBlock },
+      signal: AbortSignal,
+    ): Promise<Hex> {
       const pinnedRequest = { ...request, block: { hash } }
       const { mode } = question
       const [answer, secondAnswer] = await Promise.all([
@@ -113,8 +138,8 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
       if (!matchesBlock(block, header)) {
         throw new UpstreamError('The endpoint answers from another block than it was asked')
       }
-      draft.blocks.set(hash, header)
-      const recordedCall = { lens, data: question.data, gas: RECORDED_GAS, answer }
+      if (at === undefined) draft.blocks.set(hash, header)
+      const recordedCall = { lens, data: question.data, gas: RECORDED_GAS, answer, ...(at && { at }) }
       draft.calls.set(getCallKey(recordedCall), recordedCall)
       const difference = describeDifference(answer, secondAnswer)
       if (difference !== undefined) draft.faults.push(difference)

@@ -42,16 +42,20 @@ export function createReplayer<Row extends Chain>(
     const question = toLensQuestion(request)
     if (question === undefined) throw new RpcRefusedError(0, 'The record has calls of lenses alone')
     const at = request.block
-    const isRecordedBlock = at === 'latest' || (typeof at === 'object' ? at.hash === block.hash : at === block.number)
-    const recordedCall = calls.get(getCallKey({ lens: hashLensCode(question.runtime), data: question.data }))
+    const isEarlier = request.isEarlier === true && typeof at === 'bigint'
+    const isRecordedBlock =
+      isEarlier || at === 'latest' || (typeof at === 'object' ? at.hash === block.hash : at === block.number)
+    const key = { lens: hashLensCode(question.runtime), data: question.data, ...(isEarlier && { at: { number: at } }) }
+    const recordedCall = calls.get(getCallKey(key))
     if (!isRecordedBlock || recordedCall === undefined) {
       isMissing = true
       // The record may have been made in the other lens mode.
       throw new RpcRefusedError(0, 'The record does not hold this call')
     }
     const pageBlock = decodeLensPage(recordedCall.answer).block
-    const hasSameParent = pageBlock.parentHash === block.parentHash || pageBlock.parentHash === zeroHash
-    if (!matchesBlock(pageBlock, block) || !hasSameParent)
+    const own = recordedCall.at ?? block
+    const hasSameParent = pageBlock.parentHash === own.parentHash || pageBlock.parentHash === zeroHash
+    if (!matchesBlock(pageBlock, own) || !hasSameParent)
       throw new UpstreamError('The recorded answer is of another block')
     queriesByCall.set(recordedCall, question)
     if (question.mode === 'deployless') throw new RevertError(encodeDeploylessRevert(recordedCall.answer))

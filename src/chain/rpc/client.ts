@@ -81,6 +81,11 @@ export interface EthCall {
   readonly blockOverrides?: BlockOverrides
   /** False to fail at once if the endpoint does not have the block. @default {true} */
   readonly mustWait?: boolean
+  /**
+   * True if an answer rests on this call at an earlier block, named by its height, besides its own block: receipts
+   * record it with that block. @default {false}
+   */
+  readonly isEarlier?: boolean
 }
 
 /** Overrides of the block that a call sees, and of earlier block hashes. */

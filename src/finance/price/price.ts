@@ -97,9 +97,9 @@ export interface UsdAnswers extends DirectAnswers {
 /** Why a price is missing. */
 export interface NoPrice {
   readonly kind: 'missing'
-  /** `stale`: the token's feed is late. `thin`: the token's pools yield no price. */
+  /** `stale`: the token's feed is late. `thin`: nothing stands in the token's pools. */
   readonly reason: 'unpriced' | 'stale' | 'thin'
-  /** What the pools that yield no price tell nevertheless. */
+  /** `gone`: the token has pools, and none of them tells a price. Absent: none. */
   readonly marks?: readonly PriceMark[]
   /** False if no source is configured for the token: only then its pools may price it. */
   readonly hasSource: boolean

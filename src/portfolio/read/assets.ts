@@ -114,7 +114,9 @@ function raiseDebtPrice(pricing: Pricing, marketPrice: UsdPrice | undefined): Pr
 
 /** Converts a price, or the reason for none, to the terms of rows. */
 function toPricing(outcome: PoolPriceOutcome | UsdPriceOutcome): Pricing {
-  return 'liquidityUsd' in outcome ? { kind: 'price', price: outcome.price, boundUsd: outcome.liquidityUsd } : outcome
+  if (!('boundUsd' in outcome)) return outcome
+  const { price, debtPrice, boundUsd, marks } = outcome
+  return { kind: 'price', price, debtPrice, boundUsd, marks }
 }
 
 /** Collects the tokens of positions, also of those that are empty now. */

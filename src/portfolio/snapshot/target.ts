@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Address, Hex } from 'viem'
 import type { ChainPrices, FinanceClient } from '../../finance/chain.ts'
 import { formatUsdE6 } from '../../finance/figure.ts'
+import { PRICE_RULE_REVISION } from '../../finance/price/pool/pool_price.ts'
 import type { PortfolioFigures, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
@@ -71,12 +72,16 @@ function computeFigures({ assets, block, isUnsourced }: ChainAssets, includeUnli
   }
 }
 
-/** Hashes the inputs of figures besides the chain: with other tokens or families, figures are read again. */
+/**
+ * Hashes the inputs of figures besides the chain: with other tokens or families, or another rule of prices by pools,
+ * figures are read again.
+ */
 function createName({ client, families, tokens, includeUnlisted }: MidnightQuery): Hex {
   const sortedTokens = [...new Set(tokens)].sort().join()
   const { chain } = client
   const text = [
     COUNT_REVISION,
+    `pool prices ${PRICE_RULE_REVISION}`,
     hashAddresses(chain.tokens.addresses),
     hashAddresses(chain.spamTokens),
     hashPrices(chain.prices),

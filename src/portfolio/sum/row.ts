@@ -74,10 +74,11 @@ export type Pricing = Priced | NoPrice
 export interface Priced {
   readonly kind: 'price'
   readonly price: UsdPrice
-  /** The price of what is owed, if it differs. */
+  /** The price of a debt, if it is another. */
   readonly debtPrice?: UsdPrice
-  /** US dollars that the price vouches for, over all rows of the token on the chain; absent: any number. */
+  /** US dollars that the token's pools pay: the upper bound for the value of all its assets. */
   readonly boundUsd?: Decimal
+  /** Marks of a price by pools. */
   readonly marks?: readonly PriceMark[]
 }
 

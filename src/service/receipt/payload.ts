@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
 import type { StateProof } from '../../chain/receipt/proof/job.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import type { Reply } from '../../http/route/route.ts'
@@ -22,10 +23,13 @@ const word = v.pipe(
 )
 const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
+const block = v.strictObject({ number: whole, hash: word, parent_hash: word, timestamp: whole })
+
 const read = v.strictObject({
   chain_id: whole,
-  block: v.strictObject({ number: whole, hash: word, parent_hash: word, timestamp: whole }),
-  calls: v.array(v.strictObject({ lens: word, data: hex, gas: whole, answer: hex })),
+  block,
+  // An earlier block of a call stands beside it.
+  calls: v.array(v.strictObject({ lens: word, data: hex, gas: whole, answer: hex, block: v.exactOptional(block) })),
   headers: v.array(v.strictObject({ method: v.string(), params: v.array(v.unknown()), result: v.unknown() })),
   agreed: v.pipe(whole, v.minValue(1)),
 })
@@ -88,11 +92,10 @@ export function stateReply({ data, pagination, counts }: Reply, base: string): S
 
 /** Converts a record to its form in a receipt. */
 export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainRecord): Payload['reads'][number] {
-  const { number, hash, parentHash, timestampSec } = block
   return {
     chain_id: chainId,
-    block: { number: Number(number), hash, parent_hash: parentHash, timestamp: Number(timestampSec) },
-    calls: calls.map((each) => ({ ...each })),
+    block: toPayloadBlock(block),
+    calls: calls.map(({ at, ...each }) => ({ ...each, ...(at && { block: toPayloadBlock(at) }) })),
     headers: headers.map(({ method, params, result }) => ({ method, params: [...params], result })),
     agreed,
   }
@@ -100,20 +103,24 @@ export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainR
 
 /** Converts a receipt's read back to a record. */
 export function toChainRecord({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord {
-  const { number, hash, parent_hash, timestamp } = block
   return {
     chainId: chain_id,
-    block: {
-      chainId: chain_id,
-      number: BigInt(number),
-      hash,
-      parentHash: parent_hash,
-      timestampSec: BigInt(timestamp),
-    },
-    calls,
+    block: toPinnedBlock(chain_id, block),
+    calls: calls.map(({ block: at, ...each }) => ({ ...each, ...(at && { at: toPinnedBlock(chain_id, at) }) })),
     headers,
     agreed,
   }
+}
+
+function toPayloadBlock({ number, hash, parentHash, timestampSec }: PinnedBlock): Payload['reads'][number]['block'] {
+  return { number: Number(number), hash, parent_hash: parentHash, timestamp: Number(timestampSec) }
+}
+
+function toPinnedBlock(
+  chainId: number,
+  { number, hash, parent_hash: parentHash, timestamp }: Payload['reads'][number]['block'],
+): PinnedBlock {
+  return { chainId, number: BigInt(number), hash, parentHash, timestampSec: BigInt(timestamp) }
 }
 
 /** Converts a proof to its form in a receipt. */

@@ -1,4 +1,4 @@
-import { checkProof, toProvenCalls } from '../../chain/receipt/proof/check.ts'
+import { checkProof, EARLIER_UNPROVEN, hasEarlierCalls, toProvenCalls } from '../../chain/receipt/proof/check.ts'
 import { collectProof, UnprovenError } from '../../chain/receipt/proof/collect.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
 import type { ChainRecord, LensQuery, RecordedCall } from '../../chain/receipt/record.ts'
@@ -21,6 +21,7 @@ export function createProver({ runner, clock }: { readonly runner: ProofRunner; 
   const busyOrganizations = new Set<string>()
 
   async function prove({ client, record, queries }: ProverOptions, signal: AbortSignal): Promise<Proofs[number]> {
+    if (hasEarlierCalls(record)) throw unprovenError(client, EARLIER_UNPROVEN)
     const calls = toProvenCalls(record, queries)
     if (calls === undefined) throw unprovenError(client, 'it rests on more than calls of lenses')
     const proof = await collectProof({ client, runner, clock }, { record, calls }, signal).catch((cause: unknown) => {

@@ -1,9 +1,11 @@
 import packageJson from '../../../package.json' with { type: 'json' }
+import type { PinnedBlock } from '../../chain/block.ts'
 import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { type CheckResult, compareBlock, compareCall } from '../../chain/receipt/compare.ts'
 import { decodeEnvelopeText, type Envelope, parseBoundedJson, parseEnvelope } from '../../chain/receipt/envelope.ts'
 import { checkProof } from '../../chain/receipt/proof/check.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
+import type { ChainRecord } from '../../chain/receipt/record.ts'
 import type { Family } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
@@ -212,9 +214,10 @@ async function checkWithEndpoints(
           answers.push(
             question === undefined
               ? unknownResult('it is not known which code was called')
-              : await compareCall(client, { call, question, block }, signal),
+              : await compareCall(client, { call, question, block: call.at ?? block }, signal),
           )
         }
+        for (const earlier of collectEarlierBlocks(record)) blocks.push(await compareBlock(client, earlier, signal))
       } finally {
         client.close()
       }
@@ -243,6 +246,11 @@ async function checkProofs(
     }
   }
   return results
+}
+
+/** Collects the earlier blocks of a record's calls, each once: prices by pools rest on them. */
+function collectEarlierBlocks({ calls }: ChainRecord): PinnedBlock[] {
+  return [...new Map(calls.flatMap(({ at }) => (at === undefined ? [] : [[at.hash, at] as const]))).values()]
 }
 
 function checkBlockHash(hash: string, trustedHash: string): CheckResult {

@@ -75,12 +75,14 @@ test('a debt that only pools price has the greater of their price and that of it
   const pool: PoolPriceOutcome = {
     kind: 'price',
     price: dollars(2n, 'pool'),
-    pool: TOKEN.address,
-    liquidityUsd: { units: 100_000n, scale: 0 },
+    debtPrice: dollars(2n, 'pool'),
+    boundUsd: { units: 100_000n, scale: 0 },
+    marks: [],
+    pools: [TOKEN.address],
   }
   const prices = new Map([[TOKEN.address, pool]])
   expect(toAsset(debt(3n), prices)?.price).toMatchObject({ price: { units: 2n }, debtPrice: { units: 3n } })
-  expect(toAsset(debt(1n), prices)?.price).not.toHaveProperty('debtPrice')
+  expect(toAsset(debt(1n), prices)?.price).toMatchObject({ debtPrice: { units: 2n } })
   expect(toAsset(debt(3n))?.price).toMatchObject({ kind: 'price', price: { units: 3n, source: 'market_oracle' } })
   // A feed is not replaced.
   const fed = { ...debt(3n), price: PRICE }

@@ -26,6 +26,7 @@ export async function checkProof(
   if (!record.headers.every((each) => isBlockHeaderResult(each, record))) {
     return { is: 'unknown', because: 'which block a time means is not proven' }
   }
+  if (hasEarlierCalls(record)) return { is: 'unknown', because: EARLIER_UNPROVEN }
   const calls = toProvenCalls(record, queriesByCall)
   if (calls === undefined) return { is: 'unknown', because: 'it is not known which code was called' }
   const reply = await runner.run({ chainId: record.chainId, proof, calls, explores: false }, signal)
@@ -37,6 +38,14 @@ export async function checkProof(
   const isWhole = nodes.length === proof.nodes.length && codes.length === proof.codes.length
   if (!isWhole) return createFailure('the proof holds what no call reads')
   return { is: 'true', because: 'run over state that the hash of the block proves' }
+}
+
+/** Why calls at earlier blocks are not proven, as the end of a sentence. */
+export const EARLIER_UNPROVEN = 'prices by pools rest on earlier blocks too, and one block proves only itself'
+
+/** True if some calls of a record are of earlier blocks. */
+export function hasEarlierCalls({ calls }: ChainRecord): boolean {
+  return calls.some(({ at }) => at !== undefined)
 }
 
 /** Returns the calls of a record with their code; undefined if the code of a call is not known. */

@@ -1,84 +1,177 @@
-import { type Address, type Hex, toFunctionSelector, zeroHash } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { decodeLensPage, type LensCursor, readOptional } from '../../../chain/call/cursor.ts'
 import type { LensPage } from '../../../chain/call/pages.ts'
 import { encodeBytes, encodeCall, packAddress } from '../../../chain/call/words.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import type { UsdAnswers } from '../price.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources, readUsdAnswers } from '../price_sources.ts'
-import { POOL_INIT_CODE_HASHES } from '../table/pools.ts'
 
-const READ = toFunctionSelector(
-  `read((address factory, bytes32 initCodeHash) origin, bytes quotes, bytes tokens, uint256 windowSec, ${PRICE_SOURCES_ARGUMENT})`,
-)
+const FIND = toFunctionSelector(`find(address factory, bytes quotes, bytes tokens, ${PRICE_SOURCES_ARGUMENT})`)
+const LOOK = toFunctionSelector('look(bytes pools, uint256 points, uint256 windowSec)')
 
-/** The part of a query that all its pages share. */
-export interface PoolLensQuery {
+/** Tiers of a factory: fee in hundredths of a basis point, and the distance of its usable ticks. */
+const TIERS = 4
+/** Ends the pools of a token, and a list of ticks. */
+const LAST_POOL = 255
+const LAST_TICK = 0x7fffff
+/** Marks a pool whose priced token is `token1`. */
+const TOKEN1_FLAG = 128
+
+/** The part of a search that all its pages share. */
+export interface PoolSearch {
   readonly factory: Address
-  /** Tokens with a feed, and the maximum age of its answer. */
-  readonly quotes: readonly { readonly token: Address; readonly ageSecMax: number }[]
-  /** Length of the averaging window. */
-  readonly windowSec: number
+  readonly quotes: readonly Address[]
   readonly prices: PriceSources
 }
 
-/** The pool of a token that holds the most quote tokens. */
-export interface RawQuotePool {
+/** A pool of a token, as a search finds it. */
+export interface FoundPool {
   readonly pool: Address
-  /** Index of the quote token in the pool. */
+  /** Index of the quote token in the search. */
   readonly quote: number
-  /** Amount of the quote token, smallest units. */
+  /** Index of the tier: 0.01 %, 0.05 %, 0.3 %, 1 %. */
+  readonly tier: number
+  readonly sqrtPriceX96: bigint
+  readonly liquidity: bigint
+  /** Quote tokens in the pool, smallest units. */
   readonly quoteRaw: bigint
-  readonly tick: number
-  /**
-   * Sums of ticks over seconds at the start and the end of the window; undefined without an observation of the start.
-   */
-  readonly cumulative: { readonly first: bigint; readonly last: bigint } | undefined
+  /** Times of its oracle's newest and oldest observation, seconds since the epoch modulo 2^32. */
+  readonly newestSec: number
+  readonly oldestSec: number
 }
 
-/** One page of an answer; `taken` counts tokens. */
-export interface RawPools extends LensPage {
+/** One page of a search; `taken` counts tokens. */
+export interface FoundPools extends LensPage {
   /** Decimals and prices of quote tokens; no decimals if the token does not return a uint8. */
   readonly quotes: readonly { readonly decimals: number | undefined; readonly usd: UsdAnswers }[]
-  /** Pools in the order of the tokens; undefined for a token without one. */
-  readonly pools: readonly (RawQuotePool | undefined)[]
+  /** Initialised pools of each token, in the order of the tokens. */
+  readonly pools: readonly (readonly FoundPool[])[]
 }
 
-/** Encodes the call data of the lens. */
-export function encodePools({ factory, quotes, windowSec, prices }: PoolLensQuery, tokens: readonly Address[]): Hex {
-  const quoteRows = quotes.map(({ token, ageSecMax }) => packAddress(token) + ageSecMax.toString(16).padStart(8, '0'))
-  const [packedQuotes, packedTokens] = [quoteRows.join(''), tokens.map(packAddress).join('')]
-  return encodeCall(
-    READ,
-    // A struct of words is encoded in place, without an offset.
-    factory,
-    POOL_INIT_CODE_HASHES[factory] ?? zeroHash,
-    encodeBytes(packedQuotes),
-    encodeBytes(packedTokens),
-    BigInt(windowSec),
-    encodePriceSources(prices),
-  )
+/** Encodes the call data of a search. */
+export function encodeSearch({ factory, quotes, prices }: PoolSearch, tokens: readonly Address[]): Hex {
+  const [packedQuotes, packedTokens] = [quotes, tokens].map((each) => encodeBytes(each.map(packAddress).join('')))
+  return encodeCall(FIND, factory, packedQuotes ?? '0x', packedTokens ?? '0x', encodePriceSources(prices))
 }
 
-/** Decodes one page. The head of `lens.sol` describes its layout. Throws `UpstreamError` if the stream is cut short. */
-export function decodePools(answer: Hex, quoteCount: number): RawPools {
+/** Decodes one page of a search. The head of `lens.sol` describes its layout. Throws `UpstreamError` if it is cut short. */
+export function decodeSearch(answer: Hex, quoteCount: number): FoundPools {
   const { from, block, taken } = decodeLensPage(answer)
   const quotes = Array.from({ length: quoteCount }, () => ({
     decimals: readOptional(from, () => from.number(1)),
     usd: readUsdAnswers(from),
   }))
-  return { block, taken, quotes, pools: Array.from({ length: taken }, () => readPool(from)) }
+  const pools = Array.from({ length: taken }, () => [...readFoundPools(from, quoteCount)])
+  return { block, taken, quotes, pools }
 }
 
-function readPool(from: LensCursor): RawQuotePool | undefined {
-  if (from.number(1) === 0) return undefined
-  return {
-    quote: from.number(1),
-    pool: from.address(),
-    quoteRaw: from.uint(32),
-    tick: (from.number(3) << 8) >> 8,
-    cumulative: readOptional(from, () => ({ first: readCumulative(from), last: readCumulative(from) })),
+function* readFoundPools(from: LensCursor, quoteCount: number): Generator<FoundPool> {
+  for (let candidate = from.number(1); candidate !== LAST_POOL; candidate = from.number(1)) {
+    const quote = Math.floor(candidate / TIERS)
+    if (quote >= quoteCount) throw new UpstreamError('Cannot decode the lens: unknown quote token')
+    yield {
+      quote,
+      tier: candidate % TIERS,
+      pool: from.address(),
+      sqrtPriceX96: from.uint(20),
+      liquidity: from.uint(16),
+      quoteRaw: from.uint(16),
+      newestSec: from.number(4),
+      oldestSec: from.number(4),
+    }
   }
 }
 
-function readCumulative(from: LensCursor): bigint {
-  return BigInt.asIntN(56, from.uint(7))
+/** A pool to look at. */
+export interface PoolRow {
+  readonly pool: Address
+  readonly quote: Address
+  readonly tier: number
+  /** True if the priced token is `token1` of the pool. */
+  readonly isToken1: boolean
+}
+
+/** An initialised tick, and the liquidity that an upward crossing adds. */
+export interface RawTick {
+  readonly tick: number
+  readonly net: bigint
+}
+
+/** Initialised ticks on one side of the price, nearest first. */
+export interface TickSide {
+  readonly ticks: readonly RawTick[]
+  /** The tick up to which they were read. */
+  readonly end: number
+}
+
+/** Sums of a pool's oracle at a moment: ticks over seconds (56 bits), seconds per liquidity (Q128, 160 bits). */
+export interface OracleSums {
+  readonly tickSum: bigint
+  readonly inverseSum: bigint
+}
+
+/** What stands in a pool at a block, in the pool's own ticks. */
+export interface RawPool {
+  readonly sqrtPriceX96: bigint
+  readonly tick: number
+  readonly liquidity: bigint
+  /** Quote tokens in the pool, smallest units. */
+  readonly quoteRaw: bigint
+  /** At equal steps over the window, the last of them now; one, now, if the oracle does not remember the window. */
+  readonly sums: readonly OracleSums[]
+  readonly below: TickSide
+  readonly above: TickSide
+}
+
+/** One page of looks; `taken` counts pools. */
+export interface RawPools extends LensPage {
+  /** Undefined for a pool that is not there at the block. */
+  readonly pools: readonly (RawPool | undefined)[]
+}
+
+/** Encodes the call data of a look at pools; `points` moments of the oracle over the window, one for now alone. */
+export function encodeLook(
+  rows: readonly PoolRow[],
+  { points, windowSec }: { readonly points: number; readonly windowSec: number },
+): Hex {
+  const packed = rows.map(({ pool, quote, tier, isToken1 }) => {
+    const kind = tier + (isToken1 ? TOKEN1_FLAG : 0)
+    return packAddress(pool) + packAddress(quote) + kind.toString(16).padStart(2, '0')
+  })
+  return encodeCall(LOOK, encodeBytes(packed.join('')), BigInt(points), BigInt(windowSec))
+}
+
+/** Decodes one page of looks. Throws `UpstreamError` if it is cut short. */
+export function decodeLook(answer: Hex): RawPools {
+  const { from, block, taken } = decodeLensPage(answer)
+  return { block, taken, pools: Array.from({ length: taken }, () => readPool(from)) }
+}
+
+function readPool(from: LensCursor): RawPool | undefined {
+  if (from.number(1) === 0) return undefined
+  return {
+    sqrtPriceX96: from.uint(20),
+    tick: readTick(from),
+    liquidity: from.uint(16),
+    quoteRaw: from.uint(16),
+    sums: Array.from({ length: from.number(1) }, () => ({
+      tickSum: BigInt.asIntN(56, from.uint(7)),
+      inverseSum: from.uint(20),
+    })),
+    below: readSide(from),
+    above: readSide(from),
+  }
+}
+
+function readSide(from: LensCursor): TickSide {
+  const ticks: RawTick[] = []
+  for (let tick = readTick(from); tick !== LAST_TICK; tick = readTick(from)) {
+    ticks.push({ tick, net: BigInt.asIntN(128, from.uint(16)) })
+  }
+  return { ticks, end: readTick(from) }
+}
+
+/** Reads a signed number of 3 bytes. */
+function readTick(from: LensCursor): number {
+  return (from.number(3) << 8) >> 8
 }

@@ -10,7 +10,11 @@ interface IFactory {
 
 interface IPool {
     function slot0() external view;
+    function liquidity() external view;
+    function observations(uint256) external view;
     function observe(uint32[] calldata) external view;
+    function tickBitmap(int16) external view;
+    function ticks(int24) external view;
 }
 
 interface IToken {
@@ -18,237 +22,271 @@ interface IToken {
     function decimals() external view;
 }
 
-/// Finds the pool of Uniswap V3 that says most about the price of each of many tokens: that with most in it of a token
-/// that has a price, in one `eth_call`. It is never deployed: its code stands at an address for the length of one call,
-/// or runs as the creation code of one.
+/// Reads the pools of Uniswap V3 that may price tokens, each call in one `eth_call`. It is never deployed: its code stands
+/// at an address for the length of one call, or runs as the creation code of one. It only reads: `depth.ts` and `vote.ts`
+/// do all arithmetic of the price.
 ///
 /// Only the factory, its pools and the quote tokens are called, all of them named by configuration or made by the factory:
-/// a token that is asked about cannot take part. The answer is a packed stream, big-endian, without padding; `abi.ts`
-/// decodes it.
+/// a token that is priced cannot take part. Answers are packed streams, big-endian, without padding; `abi.ts` decodes them.
+///
+/// `find`: which pools tokens have.
 ///
 ///   header    as in `page.sol`, where taken counts tokens, then for each quote token: u8 1 if `decimals` answered a uint8,
 ///             u8 decimals, its price as in `prices.sol`
-///   token     u8 0 without a pool; else 1, u8 quote, address of the pool, u256 quote tokens in it, i24 tick, u8 1 if it can
-///             tell what it was, i56 tick cumulative then, i56 now
+///   token     for each initialised pool: u8 index of the quote token · 4 + tier, address, u160 square root of the price,
+///             u128 liquidity, u128 quote tokens in it, u32 time of its newest observation, u32 of its oldest one; then
+///             u8 255
+///
+/// `look`: what stands in pools.
+///
+///   header    as in `page.sol`, where taken counts pools
+///   pool      u8 0 if it is not there or not initialised; else 1, u160 square root of the price, i24 tick, u128 liquidity,
+///             u128 quote tokens in it, u8 number of observations, for each of them: i56 sum of ticks, u160 sum of seconds
+///             per liquidity; the initialised ticks at or below the price, nearest first, then those above it
+///   ticks     i24 tick, i128 net liquidity, for each of them; i24 0x7fffff; i24 the tick up to which they were read
 ///
 /// A page ends early, and says so by `taken`, before gas could run out inside a call.
 contract Lens is LensPage, Prices {
     uint256 private constant POOL_GAS = 50_000;
     uint256 private constant BALANCE_GAS = 150_000;
-    /// Where a pool keeps most observations, it looks at 16 of them.
-    uint256 private constant OBSERVE_GAS = 400_000;
+    /// Where a pool keeps most observations, it looks at 16 of them for each point.
+    uint256 private constant OBSERVE_GAS = 2_000_000;
     /// What is left over to end the page.
     uint256 private constant END_GAS = 250_000;
-    /// Decimals of a quote token and its feed together; far more must be an error.
-    uint256 private constant DECIMALS_MAX = 54;
-    /// 20 bytes of a token and 4 bytes for how old the answer of its feed may be, seconds.
-    uint256 private constant QUOTE_ROW = 24;
+    /// 20 bytes of a pool, 20 of its quote token, u8 tier, plus 128 if the priced token is `token1`.
+    uint256 private constant POOL_ROW = 41;
+    /// Ticks of an oracle window: half the price, and 5 %.
+    int256 private constant HALF_TICKS = 6932;
+    int256 private constant NEAR_TICKS = 513;
+    /// Initialised ticks that are read on either side; there is no depth beyond them.
+    uint256 private constant SIDE_TICKS_MAX = 64;
+    uint256 private constant LIST_END = 0x7fffff;
+    uint256 private constant POINTS_MAX = 13;
 
-    struct Best {
-        address pool;
-        uint256 quote;
-        uint256 tier;
-        uint256 balance;
-    }
-
-    /// Where pools are found. The hash is that of their creation code, which tells their addresses; zero if it is not known.
-    struct Origin {
-        address factory;
-        bytes32 initCodeHash;
-    }
-
-    /// `quotes` and `tokens` are packed, 24 and 20 bytes a row. A pool's past is asked `windowSec` back.
-    function read(
-        Origin calldata origin,
+    /// Finds the pools of tokens with quote tokens; both are packed, 20 bytes a row.
+    function find(
+        address factory,
         bytes calldata quotes,
         bytes calldata tokens,
-        uint256 windowSec,
         PriceSources calldata prices
     ) external view {
         Page memory page;
-        Best memory best;
         page.question = reserve(160);
-        page.answer = reserve(192);
-        // What one smallest unit of each quote token is worth: the answer of its feed, and the power of ten below it.
-        uint256 worth = reserve((quotes.length / QUOTE_ROW) * 64);
+        page.answer = reserve(256);
         begin(page);
-        for (uint256 i = 0; i < quotes.length / QUOTE_ROW; i++) quoteOf(page, quotes, i, worth + i * 64, prices);
+        for (uint256 i = 0; i < quotes.length / 20; i++) quoteOf(page, address(bytes20(quotes[i * 20:])), prices);
         page.checkpoint = page.cursor;
         for (uint256 i = 0; i < tokens.length / 20; i++) {
             address token = address(bytes20(tokens[i * 20:]));
-            findBest(page, best, origin, quotes, worth, token);
-            tell(page, best, windowSec);
+            for (uint256 q = 0; q < quotes.length / 20; q++) {
+                address quote = address(bytes20(quotes[q * 20:]));
+                if (quote == token) continue;
+                for (uint256 tier = 0; tier < 4; tier++) {
+                    address pool = poolOf(page, factory, token, quote, tier);
+                    if (pool != address(0)) describe(page, pool, quote, q * 4 + tier);
+                }
+            }
+            put(page, 255, 1);
             page.checkpoint = page.cursor;
             page.taken = i + 1;
         }
         finish(page);
     }
 
-    /// Writes what is known of a quote token, and how it weighs; a weight of zero takes it out.
-    function quoteOf(
-        Page memory page,
-        bytes calldata quotes,
-        uint256 index,
-        uint256 worth,
-        PriceSources calldata prices
-    ) private view {
-        address quote = address(bytes20(quotes[index * QUOTE_ROW:]));
+    /// Reads pools, with the sums of their oracle now and, with more than one point, at equal steps back over the window.
+    function look(bytes calldata rows, uint256 points, uint256 windowSec) external view {
+        Page memory page;
+        page.question = reserve(512);
+        page.answer = reserve(1024);
+        begin(page);
+        page.checkpoint = page.cursor;
+        for (uint256 i = 0; i < rows.length / POOL_ROW; i++) {
+            readPool(page, rows[i * POOL_ROW:(i + 1) * POOL_ROW], points, windowSec);
+            page.checkpoint = page.cursor;
+            page.taken = i + 1;
+        }
+        finish(page);
+    }
+
+    /// Writes what is known of a quote token.
+    function quoteOf(Page memory page, address quote, PriceSources calldata prices) private view {
         (bool ok, uint256 size) = askFor(page, quote, IToken.decimals.selector, 4, TEXT_GAS, 32);
         ok = ok && size >= 32 && word(page.answer) < 256;
-        uint256 decimals = ok ? word(page.answer) : 0;
         put(page, ok ? 1 : 0, 1);
-        put(page, decimals, 1);
+        put(page, ok ? word(page.answer) : 0, 1);
         beforeCall(page, priceGasMax(prices));
-        uint256 at = page.cursor;
-        page.cursor = writePrice(prices, quote, at);
-        // No wrapper was opened and its feed answered: the round stands behind these two bytes.
-        ok = ok && word(at) >> 240 == 0x0002;
-        uint256 answer = word(at + 2);
-        uint256 updatedAt = word(at + 34) >> 192;
-        decimals += word(at + 42) >> 248;
-        uint256 ageMax = uint32(bytes4(quotes[index * QUOTE_ROW + 20:]));
-        ok = ok && updatedAt <= block.timestamp && block.timestamp - updatedAt <= ageMax;
-        ok = ok && answer > 0 && answer < 1 << 96 && decimals <= DECIMALS_MAX;
-        set(worth, ok ? answer : 0);
-        set(worth + 32, ok ? 10 ** decimals : 1);
-    }
-
-    /// The pool with most quote tokens in it, by what they are worth, in millionths of a dollar. Where addresses of pools
-    /// can be calculated, the factory is asked about the best one alone, and about all if it has no such pool: tokens
-    /// can be sent to an address without a pool.
-    function findBest(
-        Page memory page,
-        Best memory best,
-        Origin calldata origin,
-        bytes calldata quotes,
-        uint256 worth,
-        address token
-    ) private view {
-        if (origin.initCodeHash != 0) {
-            findRichest(page, best, origin, quotes, worth, token, true);
-            if (best.balance != 0) {
-                address quote = address(bytes20(quotes[best.quote * QUOTE_ROW:]));
-                if (poolOf(page.question, origin.factory, token, quote, feeOf(best.tier)) == best.pool) return;
-            }
-        }
-        findRichest(page, best, origin, quotes, worth, token, false);
-    }
-
-    /// The same among the pools that the factory has, or among the addresses that they would have.
-    function findRichest(
-        Page memory page,
-        Best memory best,
-        Origin calldata origin,
-        bytes calldata quotes,
-        uint256 worth,
-        address token,
-        bool isCalculated
-    ) private view {
-        best.pool = address(0);
-        best.balance = 0;
-        uint256 most = 0;
-        for (uint256 i = 0; i < quotes.length / QUOTE_ROW; i++) {
-            address quote = address(bytes20(quotes[i * QUOTE_ROW:]));
-            uint256 answer = word(worth + i * 64);
-            if (answer == 0 || quote == token) continue;
-            // The last of these is for the factory's word about the best one.
-            beforeCall(page, 5 * (POOL_GAS + BALANCE_GAS));
-            uint256 unit = word(worth + i * 64 + 32);
-            for (uint256 tier = 0; tier < 4; tier++) {
-                address pool = isCalculated
-                    ? addressOf(page.question, origin, token, quote, feeOf(tier))
-                    : poolOf(page.question, origin.factory, token, quote, feeOf(tier));
-                if (pool == address(0)) continue;
-                (bool ok, uint256 balance) = balanceIn(page.question, pool, quote);
-                if (!ok) continue;
-                uint256 value = (balance * answer * 1_000_000) / unit;
-                if (best.pool != address(0) && value <= most) continue;
-                (best.pool, best.quote, best.tier, best.balance, most) = (pool, i, tier, balance, value);
-            }
-        }
-    }
-
-    /// 100, 500, 3000, 10000: each in 16 bits.
-    function feeOf(uint256 tier) private pure returns (uint256) {
-        return uint16(0x006401f40bb82710 >> (48 - tier * 16));
-    }
-
-    /// Where a pool would be: CREATE2 with its tokens in order and its fee.
-    function addressOf(
-        uint256 scratch,
-        Origin calldata origin,
-        address token,
-        address quote,
-        uint256 fee
-    ) private pure returns (address pool) {
-        (address token0, address token1) = token < quote ? (token, quote) : (quote, token);
-        (address factory, bytes32 initCodeHash) = (origin.factory, origin.initCodeHash);
-        assembly ("memory-safe") {
-            mstore(scratch, token0)
-            mstore(add(scratch, 32), token1)
-            mstore(add(scratch, 64), fee)
-            let salt := keccak256(scratch, 96)
-            mstore(scratch, or(shl(248, 0xff), shl(88, factory)))
-            mstore(add(scratch, 21), salt)
-            mstore(add(scratch, 53), initCodeHash)
-            pool := and(keccak256(scratch, 85), 0xffffffffffffffffffffffffffffffffffffffff)
-        }
+        page.cursor = writePrice(prices, quote, page.cursor);
     }
 
     /// The pool that the factory has, zero without one or if it cannot be asked.
     function poolOf(
-        uint256 scratch,
+        Page memory page,
         address factory,
         address token,
         address quote,
-        uint256 fee
-    ) private view returns (address pool) {
-        bytes4 getPool = IFactory.getPool.selector;
-        assembly ("memory-safe") {
-            mstore(scratch, getPool)
-            mstore(add(scratch, 4), token)
-            mstore(add(scratch, 36), quote)
-            mstore(add(scratch, 68), fee)
-            let ok := staticcall(POOL_GAS, factory, scratch, 100, scratch, 32)
-            if and(ok, gt(returndatasize(), 31)) { pool := mload(scratch) }
-        }
+        uint256 tier
+    ) private view returns (address) {
+        argument(page, 0, uint160(token));
+        argument(page, 1, uint160(quote));
+        // 100, 500, 3000, 10000: each in 16 bits.
+        argument(page, 2, uint16(0x006401f40bb82710 >> (48 - tier * 16)));
+        (bool ok, uint256 size) = askFor(page, factory, IFactory.getPool.selector, 100, POOL_GAS, 32);
+        return ok && size >= 32 ? address(uint160(word(page.answer))) : address(0);
     }
 
-    /// How many quote tokens are there; not `ok` if the token does not say it, or a number that cannot be.
-    function balanceIn(
-        uint256 scratch,
-        address pool,
-        address quote
-    ) private view returns (bool ok, uint256 held) {
-        bytes4 balanceOf = IToken.balanceOf.selector;
-        assembly ("memory-safe") {
-            mstore(scratch, balanceOf)
-            mstore(add(scratch, 4), pool)
-            ok := staticcall(BALANCE_GAS, quote, scratch, 36, scratch, 32)
-            held := mload(scratch)
-            ok := and(and(ok, gt(returndatasize(), 31)), iszero(shr(128, held)))
-        }
+    /// Writes what a pool is, unless it was never initialised.
+    function describe(Page memory page, address pool, address quote, uint256 candidate) private view {
+        (bool ok, uint256 size) = askFor(page, pool, IPool.slot0.selector, 4, POOL_GAS, 224);
+        uint256 root = word(page.answer);
+        if (!ok || size < 224 || root == 0) return;
+        uint256 index = word(page.answer + 64);
+        uint256 cardinality = word(page.answer + 96);
+        put(page, candidate, 1);
+        put(page, uint160(pool), 20);
+        put(page, root, 20);
+        put(page, liquidityOf(page, pool), 16);
+        put(page, balanceIn(page, pool, quote), 16);
+        (, uint256 newest) = observationOf(page, pool, index);
+        put(page, newest, 4);
+        (bool isWritten, uint256 oldest) = observationOf(page, pool, (index + 1) % (cardinality == 0 ? 1 : cardinality));
+        if (!isWritten) (, oldest) = observationOf(page, pool, 0);
+        put(page, oldest, 4);
     }
 
-    function tell(Page memory page, Best memory best, uint256 windowSec) private view {
-        if (best.pool == address(0)) return put(page, 0, 1);
+    /// The time of an observation, and whether it was ever written.
+    function observationOf(Page memory page, address pool, uint256 index) private view returns (bool, uint256) {
+        argument(page, 0, index);
+        (bool ok, uint256 size) = askFor(page, pool, IPool.observations.selector, 36, POOL_GAS, 128);
+        if (!ok || size < 128) return (false, 0);
+        return (word(page.answer + 96) == 1, uint32(word(page.answer)));
+    }
+
+    function liquidityOf(Page memory page, address pool) private view returns (uint256) {
+        (bool ok, uint256 size) = askFor(page, pool, IPool.liquidity.selector, 4, POOL_GAS, 32);
+        return ok && size >= 32 ? word(page.answer) : 0;
+    }
+
+    /// How many quote tokens are there: none if the token does not say it, or a number that cannot be.
+    function balanceIn(Page memory page, address pool, address quote) private view returns (uint256) {
+        argument(page, 0, uint160(pool));
+        (bool ok, uint256 size) = askFor(page, quote, IToken.balanceOf.selector, 36, BALANCE_GAS, 32);
+        if (!ok || size < 32 || word(page.answer) >> 128 != 0) return 0;
+        return word(page.answer);
+    }
+
+    function readPool(Page memory page, bytes calldata row, uint256 points, uint256 windowSec) private view {
+        address pool = address(bytes20(row));
+        (bool ok, uint256 size) = askFor(page, pool, IPool.slot0.selector, 4, POOL_GAS, 224);
+        uint256 root = word(page.answer);
+        if (!ok || size < 224 || root == 0) return put(page, 0, 1);
+        int256 tick = int256(word(page.answer + 32));
         put(page, 1, 1);
-        put(page, best.quote, 1);
-        put(page, uint160(best.pool), 20);
-        put(page, best.balance, 32);
-        (bool ok, ) = askFor(page, best.pool, IPool.slot0.selector, 4, POOL_GAS, 64);
-        put(page, ok ? word(page.answer + 32) : 0, 3);
+        put(page, root, 20);
+        put(page, uint256(tick), 3);
+        put(page, liquidityOf(page, pool), 16);
+        put(page, balanceIn(page, pool, address(bytes20(row[20:]))), 16);
+        if (!observe(page, pool, points, windowSec) && (points == 1 || !observe(page, pool, 1, 0))) put(page, 0, 1);
+        uint256 kind = uint8(row[40]);
+        // 1, 10, 60, 200: each in 8 bits.
+        int256 spacing = int256(uint256(uint8(0x010a3cc8 >> (24 - (kind & 127) * 8))));
+        bool isToken1 = kind > 127;
+        ticksBelow(page, pool, tick, floorDivide(tick - (isToken1 ? NEAR_TICKS : HALF_TICKS), spacing), spacing);
+        ticksAbove(page, pool, tick, floorDivide(tick + (isToken1 ? HALF_TICKS : NEAR_TICKS), spacing) + 1, spacing);
+    }
+
+    /// Writes the sums of the oracle at `points` moments; false, and nothing written, if it does not remember them.
+    function observe(Page memory page, address pool, uint256 points, uint256 windowSec) private view returns (bool) {
+        if (points == 0 || points > POINTS_MAX) return false;
         argument(page, 0, 32);
-        argument(page, 1, 2);
-        argument(page, 2, windowSec);
-        argument(page, 3, 0);
-        uint256 size;
-        bool told;
-        (told, size) = askFor(page, best.pool, IPool.observe.selector, 132, OBSERVE_GAS, 160);
-        told = ok && told && size >= 160;
-        put(page, told ? 1 : 0, 1);
-        put(page, told ? word(page.answer + 96) : 0, 7);
-        put(page, told ? word(page.answer + 128) : 0, 7);
+        argument(page, 1, points);
+        for (uint256 i = 0; i < points; i++) {
+            argument(page, 2 + i, points == 1 ? 0 : windowSec - (windowSec * i) / (points - 1));
+        }
+        uint256 answerSize = 128 + points * 64;
+        (bool ok, uint256 size) =
+            askFor(page, pool, IPool.observe.selector, 68 + points * 32, OBSERVE_GAS, answerSize);
+        if (!ok || size < answerSize) return false;
+        put(page, points, 1);
+        for (uint256 i = 0; i < points; i++) {
+            put(page, word(page.answer + 96 + i * 32), 7);
+            put(page, word(page.answer + 128 + (points + i) * 32), 20);
+        }
+        return true;
+    }
+
+    /// Writes the initialised ticks at or below the price, down to `low` spacings.
+    function ticksBelow(Page memory page, address pool, int256 tick, int256 low, int256 spacing) private view {
+        int256 at = floorDivide(tick, spacing);
+        uint256 count = 0;
+        while (at >= low && count < SIDE_TICKS_MAX) {
+            int256 first = (at >> 8) << 8;
+            // Bits above the current spacing are shifted out and back.
+            uint256 bits = bitmapOf(page, pool, at >> 8);
+            uint256 unused = 255 - uint256(at - first);
+            bits = (bits << unused) >> unused;
+            while (bits != 0 && count < SIDE_TICKS_MAX) {
+                uint256 bit = highestBit(bits);
+                bits ^= 1 << bit;
+                int256 found = first + int256(bit);
+                if (found < low) break;
+                writeTick(page, pool, found * spacing);
+                at = found;
+                count++;
+            }
+            if (count < SIDE_TICKS_MAX) at = first - 1;
+        }
+        put(page, LIST_END, 3);
+        put(page, uint256((count < SIDE_TICKS_MAX ? low : at) * spacing), 3);
+    }
+
+    /// Writes the initialised ticks above the price, up to `high` spacings.
+    function ticksAbove(Page memory page, address pool, int256 tick, int256 high, int256 spacing) private view {
+        int256 at = floorDivide(tick, spacing) + 1;
+        uint256 count = 0;
+        while (at <= high && count < SIDE_TICKS_MAX) {
+            int256 first = (at >> 8) << 8;
+            uint256 unused = uint256(at - first);
+            uint256 bits = (bitmapOf(page, pool, at >> 8) >> unused) << unused;
+            while (bits != 0 && count < SIDE_TICKS_MAX) {
+                uint256 bit = highestBit(bits & (~bits + 1));
+                bits ^= 1 << bit;
+                int256 found = first + int256(bit);
+                if (found > high) break;
+                writeTick(page, pool, found * spacing);
+                at = found;
+                count++;
+            }
+            if (count < SIDE_TICKS_MAX) at = first + 256;
+        }
+        put(page, LIST_END, 3);
+        put(page, uint256((count < SIDE_TICKS_MAX ? high : at) * spacing), 3);
+    }
+
+    function bitmapOf(Page memory page, address pool, int256 position) private view returns (uint256) {
+        argument(page, 0, uint256(position));
+        (bool ok, uint256 size) = askFor(page, pool, IPool.tickBitmap.selector, 36, POOL_GAS, 32);
+        return ok && size >= 32 ? word(page.answer) : 0;
+    }
+
+    function writeTick(Page memory page, address pool, int256 tick) private view {
+        argument(page, 0, uint256(tick));
+        (bool ok, uint256 size) = askFor(page, pool, IPool.ticks.selector, 36, POOL_GAS, 64);
+        put(page, uint256(tick), 3);
+        put(page, ok && size >= 64 ? word(page.answer + 32) : 0, 16);
+    }
+
+    function floorDivide(int256 value, int256 divisor) private pure returns (int256 quotient) {
+        quotient = value / divisor;
+        if (value < 0 && value % divisor != 0) quotient--;
+    }
+
+    /// The position of the highest bit of a number above zero.
+    function highestBit(uint256 value) private pure returns (uint256 bit) {
+        for (uint256 step = 128; step > 0; step >>= 1) {
+            if (value >> step == 0) continue;
+            value >>= step;
+            bit += step;
+        }
     }
 
     /// Where there is less gas than the cap, what fails could have failed for want of gas: the page ends instead.

@@ -1,23 +1,38 @@
 import type { Address } from 'viem'
 import type { Decimal } from '../../../lib/number/decimal.ts'
-import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { pow10, Q96 } from '../../../lib/number/fixed_point.ts'
 import { divideSignificant, sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
-import { type NoPrice, noPriceBecause, type UsdPrice, usdValue } from '../price.ts'
-import type { RawQuotePool } from './abi.ts'
+import { type NoPrice, noPriceBecause, type PriceMark, type UsdPrice } from '../price.ts'
+import type { PoolRow } from './abi.ts'
+import { computeFlatDepth, type Look, orient, type Standing } from './depth.ts'
+import { decidePrice, type PoolVoice, takeMedian, USD_DIGITS } from './vote.ts'
 
-/** A price derived from a pool. */
+/**
+ * Revision of the rule by which pools price tokens: stored figures that rest on such prices name it in their key. 1: the
+ * richest pool; 2: depth.
+ */
+export const PRICE_RULE_REVISION = 2
+
+/** A price derived from pools. */
 export interface PoolPrice {
   readonly kind: 'price'
+  /** For assets. */
   readonly price: UsdPrice
-  readonly pool: Address
+  /** For debts: at least as large. */
+  readonly debtPrice: UsdPrice
+  /** Most that all assets of the token on the chain may count, US dollars: what its pools pay for it. */
+  readonly boundUsd: Decimal
   /**
-   * Value of the quote tokens in the pool, US dollars. Rows of the token with a larger total value must not be counted,
-   * because the pool could not pay that much.
+   * What lacks, in the order of `PRICE_MARKS`. `thin`: little stands in the pools. `young`: no endpoint tells what stood
+   * in them; assets do not count. `moved`: the price of the last minutes is another. `disputed`: what stood at some
+   * moments says another price. `one_sided`: there are bids alone.
    */
-  readonly liquidityUsd: Decimal
+  readonly marks: readonly PriceMark[]
+  /** The pools that agree on the price. */
+  readonly pools: readonly Address[]
 }
 
-/** The price of a token by a pool, or why there is none. */
+/** The price of a token by its pools, or why there is none. */
 export type PoolPriceOutcome = PoolPrice | NoPrice
 
 /** A quote token with its price. */
@@ -27,56 +42,118 @@ export interface PricedQuote {
   readonly price: UsdPrice
 }
 
-/** Length of the averaging window, seconds. */
-export const WINDOW_SEC = 1_800
-/** US dollars of quote tokens below which a pool yields no price. */
-const LIQUIDITY_USD_MIN = 50_000n
-/** Largest distance in ticks between the pool's price and its mean, about 5 %. */
-const TICKS_APART_MAX = 500
+/** What is known of a pool of a token. */
+export interface PoolReading {
+  readonly row: PoolRow
+  readonly quote: PricedQuote
+  /** Undefined if the pool has no past. */
+  readonly standing: Standing | undefined
+  /** Now first, then the earlier ones; a single one if earlier states are not known. */
+  readonly looks: readonly Look[]
+  /** Square root of the token's price now, Q96; undefined if the pool is not there. */
+  readonly spotX96: bigint | undefined
+  /** False if nothing tells what stood before. */
+  readonly hasPast: boolean
+}
+
+const NO_POOL = noPriceBecause('nobody prices it, and no pool of it with a token that has a feed is known')
+/** The outcome for a token whose pools tell nothing. */
+export const POOLS_GONE: NoPrice = { ...noPriceBecause('nothing stands in its pools', 'thin'), marks: ['gone'] }
 
 /**
- * The price of a token by a pool of Uniswap V3: 1.0001^(mean tick of half an hour) quote tokens, at their price, with 18
- * significant digits. Refused if the pool holds too little, is too young to tell a mean, or stands far from it.
+ * The price of a token by its pools of Uniswap V3, with 18 significant digits: 1.0001^tick quote tokens, at their price.
  *
  * @figure token0_price, token1_price
- * @source v3-periphery `OracleLibrary.consult`, `getQuoteAtTick`
- * @proof test/finance/price/pool/pool_price_test.ts
+ * @source v3-periphery `OracleLibrary.consult`, `getQuoteAtTick` for the price of a pool; `decidePrice`
+ * @proof test/finance/price/pool/attacks_test.ts, test/finance/price/pool/worlds_test.ts
  */
 export function computePoolPrice(
-  token: Pick<PricedQuote, 'address' | 'decimals'>,
-  { pool, quoteRaw, tick, cumulative }: RawQuotePool,
-  quote: PricedQuote,
+  token: { readonly decimals: number },
+  pools: readonly PoolReading[],
 ): PoolPriceOutcome {
-  const liquidityUsd = usdValue(quoteRaw, quote)
-  if (liquidityUsd.units < LIQUIDITY_USD_MIN * pow10(liquidityUsd.scale)) {
-    return noPriceBecause(`its pool ${pool} holds less than ${LIQUIDITY_USD_MIN} US dollars`, 'thin')
+  if (pools.length === 0) return NO_POOL
+  if (pools.some(({ hasPast }) => !hasPast)) return computeYoungPrice(token, pools)
+  const verdict = decidePrice(pools.map((pool) => toVoice(token, pool)))
+  if (verdict === undefined) return POOLS_GONE
+  const { price, debtPrice, bound, marks, pools: agreeing } = verdict
+  return {
+    kind: 'price',
+    price: toPoolUsdPrice(price),
+    debtPrice: toPoolUsdPrice(debtPrice),
+    boundUsd: { units: bound, scale: USD_DIGITS },
+    marks,
+    pools: agreeing,
   }
-  if (cumulative === undefined) {
-    return noPriceBecause(`its pool ${pool} does not remember the last ${WINDOW_SEC / 60} minutes`, 'young')
+}
+
+/** Spot, which a stranger can move: enough for a debt that is marked, nothing for an asset. */
+function computeYoungPrice(token: { readonly decimals: number }, pools: readonly PoolReading[]): PoolPriceOutcome {
+  const votes = (weigh: (look: Look) => bigint) =>
+    pools.flatMap(({ spotX96, looks: [now], row, quote }) => {
+      const weight = now === undefined ? 0n : toUsd(weigh(now), quote)
+      if (spotX96 === undefined || weight === 0n) return []
+      return [{ price: toRootPrice(token, { sqrtX96: spotX96, quote }), weight, pool: row.pool }]
+    })
+  const voters = [votes(({ two }) => two), votes(({ half }) => half)].find(({ length }) => length > 0) ?? []
+  const spot = takeMedian(voters)
+  if (spot === undefined) return POOLS_GONE
+  const price = toPoolUsdPrice(spot)
+  const boundUsd = { units: 0n, scale: 0 }
+  return { kind: 'price', price, debtPrice: price, boundUsd, marks: ['young'], pools: voters.map(({ pool }) => pool) }
+}
+
+function toVoice(token: { readonly decimals: number }, { row, quote, standing, looks }: PoolReading): PoolVoice {
+  const flat = standing === undefined ? { near: 0n, half: 0n } : computeFlatDepth(standing)
+  const bids = looks.flatMap(({ bestBidX96 }) => bestBidX96 ?? 0n)
+  const bestBid = takeSecond(bids)
+  const toTickPrice = (tick: number) => computeTickPrice(token, { tick, isToken1: row.isToken1, quote })
+  return {
+    pool: row.pool,
+    mean: standing && toTickPrice(standing.meanTick),
+    recent: standing && toTickPrice(standing.recentTick),
+    bestBid: bestBid === 0n ? undefined : toRootPrice(token, { sqrtX96: bestBid, quote }),
+    stood: toUsd(flat.near, quote),
+    seen: toUsd(takeSecond(looks.map(({ two }) => two)), quote),
+    half: toUsd(takeSecond(looks.map(({ half }) => half)), quote),
+    stoodHalf: toUsd(flat.half, quote),
   }
-  const mean = computeMeanTick(cumulative)
-  if (Math.abs(tick - mean) > TICKS_APART_MAX) {
-    return noPriceBecause(`the price in its pool ${pool} has just moved by more than 5 %`, 'moved')
-  }
-  const sqrt = sqrtPriceAtTickX96(mean)
+}
+
+/** The second smallest of four looks, so that one of them may fail; the smallest of fewer. */
+function takeSecond(amounts: readonly bigint[]): bigint {
+  const ascending = amounts.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  return ascending[amounts.length >= 4 ? 1 : 0] ?? 0n
+}
+
+/** US dollars of quote tokens, with `USD_DIGITS` digits, rounded down. */
+export function toUsd(raw: bigint, { decimals, price }: Pick<PricedQuote, 'decimals' | 'price'>): bigint {
+  return (raw * price.units * pow10(USD_DIGITS)) / pow10(decimals + price.scale)
+}
+
+/** The price at a tick that rises with it; exact as `OracleLibrary`, whose tick is the pool's own. */
+function computeTickPrice(
+  { decimals }: { readonly decimals: number },
+  { tick, isToken1, quote }: { readonly tick: number; readonly isToken1: boolean; readonly quote: PricedQuote },
+): Decimal {
+  const sqrt = sqrtPriceAtTickX96(orient(tick, isToken1))
   const [square, unit] = [sqrt * sqrt, 1n << 192n]
-  const isToken0 = BigInt(token.address) < BigInt(quote.address)
-  const [numerator, denominator] = isToken0 ? [square, unit] : [unit, square]
-  const price = divideSignificant(
-    numerator * pow10(token.decimals) * quote.price.units,
+  const [numerator, denominator] = isToken1 ? [unit, square] : [square, unit]
+  return divideSignificant(
+    numerator * pow10(decimals) * quote.price.units,
     denominator * pow10(quote.decimals + quote.price.scale),
   )
-  return { kind: 'price', price: { ...price, source: 'pool' }, pool, liquidityUsd }
 }
 
-/** True if a value exceeds the value of the quote tokens in the pool. */
-export function exceedsLiquidity(valueUsd: Decimal, { liquidityUsd }: Pick<PoolPrice, 'liquidityUsd'>): boolean {
-  return valueUsd.units * pow10(liquidityUsd.scale) > liquidityUsd.units * pow10(valueUsd.scale)
+function toRootPrice(
+  { decimals }: { readonly decimals: number },
+  { sqrtX96, quote }: { readonly sqrtX96: bigint; readonly quote: PricedQuote },
+): Decimal {
+  return divideSignificant(
+    sqrtX96 * sqrtX96 * pow10(decimals) * quote.price.units,
+    Q96 * Q96 * pow10(quote.decimals + quote.price.scale),
+  )
 }
 
-/** Computes the mean tick, rounded down as in `OracleLibrary`. Sums wrap around at 56 bits. */
-function computeMeanTick({ first, last }: NonNullable<RawQuotePool['cumulative']>): number {
-  const [sum, seconds] = [BigInt.asIntN(56, last - first), BigInt(WINDOW_SEC)]
-  const remainder = ((sum % seconds) + seconds) % seconds
-  return Number((sum - remainder) / seconds)
+function toPoolUsdPrice(price: Decimal): UsdPrice {
+  return { ...price, source: 'pool' }
 }

@@ -99,11 +99,11 @@ function applyPoolPrice(
 ): PricedToken {
   const outcome = token.noPrice?.hasSource === false ? outcomes.get(token.address) : undefined
   if (outcome?.kind !== 'price') return token
-  const { price, liquidityUsd } = outcome
+  const { price, debtPrice, boundUsd: fullBoundUsd } = outcome
   const held = amounts.get(token.address) ?? 0n
   if (held === 0n) return { ...token, price }
-  const boundUsd = { ...liquidityUsd, units: (liquidityUsd.units * known) / all }
-  const bounded = { decimals: token.decimals, price, debtPrice: price, boundUsd }
+  const boundUsd = { ...fullBoundUsd, units: (fullBoundUsd.units * known) / all }
+  const bounded = { decimals: token.decimals, price, debtPrice, boundUsd }
   const count = createBoundShare(bounded, { held, heldElsewhere: 0n, owed: 0n })
   return { ...token, price, countUsd: (amount) => count(amount).value }
 }

@@ -4,18 +4,27 @@ import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import { pow10 } from '../../../lib/number/fixed_point.ts'
 import type { FinanceChain } from '../../chain.ts'
-import { computeUsdPrice, getMaxFeedAgeSec, noPriceBecause } from '../price.ts'
+import { computeUsdPrice, noPriceBecause } from '../price.ts'
 import { getPriceSources } from '../price_sources.ts'
-import { decodePools, encodePools, type PoolLensQuery, type RawPools } from './abi.ts'
+import { decodeSearch, encodeSearch, type FoundPools, type PoolSearch } from './abi.ts'
+import { computeBidsBelow, NEAR_TICKS, toSpotX96, WINDOW_SEC } from './depth.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
-import { computePoolPrice, type PoolPriceOutcome, type PricedQuote, WINDOW_SEC } from './pool_price.ts'
+import { readAnchors } from './past_blocks.ts'
+import { computePoolPrice, POOLS_GONE, type PoolPriceOutcome, type PricedQuote, toUsd } from './pool_price.ts'
+import { type Candidate, readPools } from './read_pools.ts'
+import { USD_DIGITS } from './vote.ts'
 
-/** Tokens per call: one usually takes 70,000 gas, and a shared `eth_call` has 20 million for all. */
+/** Tokens per call: one usually takes 100,000 gas, and a shared `eth_call` has 20 million for all. */
 const PAGE_SIZES = { override: 250, deployless: 40 } as const
-const LIGHT_TOKENS_MAX = 100
+const LIGHT_TOKENS_MAX = 40
 /** Most quote tokens of a chain to try. */
 const QUOTES_MAX = 4
+/** Most pools that one question reads in full. */
+const POOLS_MAX = 1_000
+/** US dollars below which a pool that was at rest for the whole window tells nothing. */
+const DUST_USD = pow10(USD_DIGITS)
 
 /** Which prices to read. */
 export interface PoolPricesQuery {
@@ -30,82 +39,135 @@ export type QuotedToken = Pick<PricedQuote, 'address' | 'decimals'>
 
 /**
  * Reads prices of tokens by their Uniswap V3 pools from one endpoint, at a block that was read before; in the order of
- * the tokens. Takes one `eth_call` for at most 250 tokens, none if the chain has no pools. Throws like `readByLens`,
- * and `UpstreamError` if the endpoint answers from another block.
+ * the tokens. Takes one `eth_call` and two headers for at most 250 tokens, and four or five calls at once for those with
+ * pools; none if the chain has no pools. Throws like `readByLens`, and `UpstreamError` if the endpoint answers from
+ * another block.
  */
 export async function readPoolPrices(
   { endpoint, block }: { readonly endpoint: Endpoint; readonly block: Block },
   { chain, tokens, clock }: PoolPricesQuery,
   signal: AbortSignal,
 ): Promise<PoolPriceOutcome[]> {
-  const { query } = createPoolLensQuery(chain)
-  if (query === undefined || tokens.length === 0) return tokens.map(() => NO_POOL)
-  const read = (access: LensAccess) => readAll(access, { query, tokens, block })
-  const reading = { topic: 'pool_prices', runtime: LENS_RUNTIME, chainId: chain.id, clock, read } as const
-  const pages = await readByLens(endpoint, reading, signal)
-  const remainingTokens = [...tokens]
-  return pages.flatMap((page) => computePrices(page, { chain, query, tokens: remainingTokens.splice(0, page.taken) }))
+  const { search } = createPoolSearch(chain)
+  if (search === undefined || tokens.length === 0) return tokens.map(() => computePoolPrice({ decimals: 0 }, []))
+  const read = (access: LensAccess) => readPrices({ access, endpoint, block, chain, search }, tokens, signal)
+  return await readByLens(
+    endpoint,
+    { topic: 'pool_prices', runtime: LENS_RUNTIME, chainId: chain.id, clock, read },
+    signal,
+  )
 }
 
-const NO_POOL = noPriceBecause('nobody prices it, and no pool of it with a token that has a feed is known')
 const SILENT_QUOTE = noPriceBecause('the other token of its pool has no price')
+const TOO_MANY_POOLS = noPriceBecause('too many pools of other tokens were read', 'thin')
 
-interface PoolPriceContext {
-  readonly query: PoolLensQuery
-  readonly tokens: readonly QuotedToken[]
+interface PricesContext {
+  readonly access: LensAccess
+  readonly endpoint: Endpoint
   readonly block: Block
+  readonly chain: FinanceChain
+  readonly search: PoolSearch
 }
 
-async function readAll(
-  { mode: way, call }: LensAccess,
-  { query, tokens, block }: PoolPriceContext,
-): Promise<RawPools[]> {
+/** A token, its pools, and whether those have a quote token with a price. */
+interface SearchedToken {
+  readonly token: QuotedToken
+  readonly candidates: readonly Candidate[]
+  readonly hasPool: boolean
+  readonly hasPricedPool: boolean
+}
+
+async function readPrices(
+  context: PricesContext,
+  tokens: readonly QuotedToken[],
+  signal: AbortSignal,
+): Promise<PoolPriceOutcome[]> {
+  const { access, endpoint, block, chain } = context
+  const { blockTimeMs } = chain
+  const [searched, anchors] = await Promise.all([
+    findPools(context, tokens),
+    readAnchors(endpoint, { block, blockTimeMs }, signal),
+  ])
+  const chosen = new Set<SearchedToken>()
+  let poolCount = 0
+  // A token with many pools must not crowd out those with few.
+  for (const each of searched.toSorted((a, b) => a.candidates.length - b.candidates.length)) {
+    poolCount += each.candidates.length
+    if (poolCount <= POOLS_MAX) chosen.add(each)
+  }
+  const candidates = searched.flatMap((each) => (chosen.has(each) ? each.candidates : []))
+  const readings = candidates.length === 0 ? [] : await readPools({ access, endpoint, anchors }, candidates, signal)
+  let from = 0
+  return searched.map((each) => {
+    const { token, hasPool, hasPricedPool } = each
+    if (hasPool && !hasPricedPool) return SILENT_QUOTE
+    if (!chosen.has(each)) return TOO_MANY_POOLS
+    const own = readings.slice(from, from + each.candidates.length)
+    from += each.candidates.length
+    return own.length === 0 && hasPool ? POOLS_GONE : computePoolPrice(token, own)
+  })
+}
+
+/** Finds the pools of tokens that may tell a price. */
+async function findPools(
+  { access, block, chain, search }: PricesContext,
+  tokens: readonly QuotedToken[],
+): Promise<SearchedToken[]> {
   const blockParameter = block.hash === undefined ? block.number : { hash: block.hash }
-  const pages: RawPools[] = []
-  for (let start = 0; start < tokens.length; ) {
-    const pageTokens = tokens.slice(start, start + PAGE_SIZES[way])
-    const data = encodePools(
-      query,
+  const searched: SearchedToken[] = []
+  while (searched.length < tokens.length) {
+    const pageTokens = tokens.slice(searched.length, searched.length + PAGE_SIZES[access.mode])
+    const data = encodeSearch(
+      search,
       pageTokens.map(({ address }) => address),
     )
-    const page = decodePools(
-      await call({ data, block: blockParameter, isLight: pageTokens.length <= LIGHT_TOKENS_MAX }),
-      query.quotes.length,
-    )
+    const isLight = pageTokens.length <= LIGHT_TOKENS_MAX
+    const page = decodeSearch(await access.call({ data, block: blockParameter, isLight }), search.quotes.length)
     if (!isSameBlock(page.block, block)) throw new UpstreamError('The chain changed before pools were read')
-    if (page.taken === 0) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one pool', 'size')
-    pages.push(page)
-    start += page.taken
+    if (page.taken === 0) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one token', 'size')
+    searched.push(...toSearchedTokens(page, { chain, search, tokens: pageTokens }))
   }
-  return pages
+  return searched
 }
 
-function computePrices(
-  { quotes, pools, block: { timestampSec } }: RawPools,
-  { chain, query, tokens }: Omit<PoolPriceContext, 'block'> & { readonly chain: FinanceChain },
-): PoolPriceOutcome[] {
+function toSearchedTokens(
+  { quotes, pools, block: { timestampSec } }: FoundPools,
+  { chain, search, tokens }: Pick<PricesContext, 'chain' | 'search'> & { readonly tokens: readonly QuotedToken[] },
+): SearchedToken[] {
   const priced = quotes.map(({ decimals, usd }, index): PricedQuote | undefined => {
-    const address = query.quotes[index]?.token
+    const address = search.quotes[index]
     if (address === undefined || decimals === undefined) return undefined
     const outcome = computeUsdPrice(address, { chain, answers: usd, blockTimestampSec: timestampSec })
     return outcome.kind === 'missing' ? undefined : { address, decimals, price: outcome.price }
   })
-  return tokens.map((token, index) => {
-    const pool = pools[index]
-    if (pool === undefined) return NO_POOL
-    const quote = priced[pool.quote]
-    return quote === undefined ? SILENT_QUOTE : computePoolPrice(token, pool, quote)
+  return pools.flatMap((found, index): SearchedToken[] => {
+    const token = tokens[index]
+    if (token === undefined) return []
+    const withPrice = found.flatMap((each): Candidate[] => {
+      const quote = priced[each.quote]
+      if (quote === undefined) return []
+      const isToken1 = BigInt(token.address) > BigInt(quote.address)
+      return [{ row: { pool: each.pool, quote: quote.address, tier: each.tier, isToken1 }, quote, found: each }]
+    })
+    const candidates = withPrice.filter((each) => !isDust(each, timestampSec))
+    return [{ token, candidates, hasPool: found.length > 0, hasPricedPool: withPrice.length > 0 }]
   })
 }
 
+/**
+ * True if a pool cannot have a voice: its price and liquidity have not changed since before the window, and it holds next
+ * to nothing. A pool that changed is read in full, whatever it holds now: one block must not take its voice away.
+ */
+function isDust({ row: { isToken1 }, quote, found }: Candidate, timestampSec: bigint): boolean {
+  if (BigInt(found.newestSec) > timestampSec - BigInt(WINDOW_SEC)) return false
+  const depth = computeBidsBelow(found.liquidity, toSpotX96(found, isToken1), NEAR_TICKS)
+  return toUsd(depth, quote) < DUST_USD && toUsd(found.quoteRaw, quote) < DUST_USD
+}
+
 /** Creates the lens query of a chain; undefined without a factory or without a quote token with a feed. */
-const createPoolLensQuery = memoize((chain: FinanceChain): { readonly query: PoolLensQuery | undefined } => {
+const createPoolSearch = memoize((chain: FinanceChain): { readonly search: PoolSearch | undefined } => {
   const { uniswapV3Factory: factory, quotes = [], usdFeeds } = chain.prices
-  const quoteRows = quotes.flatMap((token) => {
-    const feed = usdFeeds[token]
-    return feed === undefined ? [] : [{ token, ageSecMax: getMaxFeedAgeSec(feed) }]
-  })
-  if (factory === undefined || quoteRows.length === 0) return { query: undefined }
-  const prices = getPriceSources(chain)
-  return { query: { factory, quotes: quoteRows.slice(0, QUOTES_MAX), windowSec: WINDOW_SEC, prices } }
+  const withFeed = quotes.filter((token) => usdFeeds[token] !== undefined).slice(0, QUOTES_MAX)
+  if (factory === undefined || withFeed.length === 0) return { search: undefined }
+  return { search: { factory, quotes: withFeed, prices: getPriceSources(chain) } }
 })

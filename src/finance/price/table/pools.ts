@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 
 /** The pools that price a chain's tokens without another source. */
 interface PoolRow {
@@ -33,14 +33,3 @@ export const POOL_ROWS: Readonly<Record<number, PoolRow>> = {
   // Avalanche
   43114: { factory: '0x740b1c1de25031C31FF4fC9A62f554A55cdC1baD', quotes: ['WAVAX', 'USDC', 'USDt', 'WETH.e'] },
 }
-
-/** Hash of the creation code of Uniswap V3's pools. Source: v3-periphery `PoolAddress.POOL_INIT_CODE_HASH`. */
-const POOL_INIT_CODE_HASH: Hex = '0xe34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54'
-
-/**
- * The hash of the creation code of a factory's pools, which determines their addresses. A wrong hash costs gas but
- * yields no price: the lens checks the chosen pool against the factory.
- */
-export const POOL_INIT_CODE_HASHES: Readonly<Record<Address, Hex>> = Object.fromEntries(
-  Object.values(POOL_ROWS).map(({ factory }) => [factory, POOL_INIT_CODE_HASH]),
-)

@@ -1,0 +1,237 @@
+import { type Block, matchesBlock } from '../../../chain/block.ts'
+import type { LensAccess } from '../../../chain/call/lens.ts'
+import { toLowerHex } from '../../../chain/call/words.ts'
+import { type CallBlock, type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
+import { MissingBlockError, MissingStateError } from '../../../chain/rpc/error.ts'
+import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import { decodeLook, encodeLook, type FoundPool, type PoolRow, type RawPool } from './abi.ts'
+import {
+  ABSENT_LOOK,
+  computeLook,
+  computeStanding,
+  INTERVALS,
+  type Look,
+  type Standing,
+  type SumsAt,
+  toIntervals,
+  toSegments,
+  toSpotX96,
+  toWindowIntervals,
+  WINDOW_SEC,
+} from './depth.ts'
+import { computeLogIntervals, dropNewLiquidity, type PoolEvent, readPoolEvents } from './logs.ts'
+import { type Anchors, computeLookAges, estimateNumber, isAtTime, searchBlock } from './past_blocks.ts'
+import type { PoolReading, PricedQuote } from './pool_price.ts'
+
+/** Pools of one call; a page takes as many as its gas reaches. */
+const PAGE_POOLS = 100
+const LIGHT_POOLS_MAX = 16
+/** Fees of the tiers, millionths. */
+const TIER_FEES = [100, 500, 3_000, 10_000] as const
+
+/** A pool to read in full. */
+export interface Candidate {
+  readonly row: PoolRow
+  readonly quote: PricedQuote
+  readonly found: FoundPool
+}
+
+/** An endpoint with the lens, and the blocks of a question. */
+interface PoolsContext {
+  readonly access: LensAccess
+  readonly endpoint: Endpoint
+  readonly anchors: Anchors
+}
+
+/** Pools at a block, in the order of their rows. */
+interface PoolsAt {
+  readonly timeSec: bigint
+  readonly pools: readonly (RawPool | undefined)[]
+}
+
+/**
+ * Reads pools in full, at their block and at earlier ones, concurrently; by their logs if the endpoint does not keep
+ * earlier states. Throws as `LensAccess.call`, and `UpstreamError` if an answer is of another block than requested.
+ */
+export async function readPools(
+  context: PoolsContext,
+  candidates: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<PoolReading[]> {
+  const { block } = context.anchors
+  const rows = candidates.map(({ row }) => row)
+  const startSec = block.timestampSec - BigInt(WINDOW_SEC)
+  const forgetful = candidates.filter(({ found }) => BigInt(found.oldestSec) > startSec).map(({ row }) => row)
+  const readNow = async () => {
+    const now = await readRows(context, { rows, at: { hash: block.hash }, points: INTERVALS + 1, isEarlier: false })
+    if (!matchesBlock(now.block, block)) throw new UpstreamError('The chain changed before pools were read')
+    return { timeSec: block.timestampSec, pools: now.pools }
+  }
+  const times = computeLookAges(block.hash).map((ageSec) => block.timestampSec - BigInt(ageSec))
+  const [now, start, ...looks] = await allOrAbort<PoolsAt | undefined>(
+    [
+      readNow,
+      (within) => readEarlier(context, { rows: forgetful, timeSec: startSec }, within),
+      ...times.map((timeSec) => (within: AbortSignal) => readEarlier(context, { rows, timeSec }, within)),
+    ],
+    signal,
+  )
+  if (now === undefined) throw new UpstreamError('Cannot read pools: no answer')
+  const earlier = looks.filter((look) => look !== undefined)
+  if (earlier.length < looks.length || start === undefined)
+    return await readByLogs(context, { candidates, now }, signal)
+  const startByRow = new Map(forgetful.map((row, index) => [row, start.pools[index]]))
+  return candidates.map((candidate, index) => {
+    const past = [
+      { timeSec: start.timeSec, pool: startByRow.get(candidate.row) },
+      ...earlier.map(({ timeSec, pools }) => ({ timeSec, pool: pools[index] })),
+    ]
+    return toReading(candidate, { now, pool: now.pools[index], past })
+  })
+}
+
+/** Reads pools at the last block at or before a moment, or near it; undefined if the endpoint does not keep its state. */
+async function readEarlier(
+  context: PoolsContext,
+  { rows, timeSec }: { readonly rows: readonly PoolRow[]; readonly timeSec: bigint },
+  signal: AbortSignal,
+): Promise<PoolsAt | undefined> {
+  const { endpoint, anchors } = context
+  const absent = { timeSec, pools: rows.map(() => undefined) }
+  const number = estimateNumber(anchors, timeSec)
+  if (number === undefined || rows.length === 0) return absent
+  const readAt = (at: bigint) => readRows(context, { rows, at, points: 1, isEarlier: true })
+  try {
+    const read = await readAt(number)
+    if (isAtTime(read.block, timeSec)) return { timeSec: read.block.timestampSec, pools: read.pools }
+    const block = await searchBlock(endpoint, { anchors, timeSec }, signal)
+    if (block === undefined) return absent
+    const { pools } = block.number === number ? read : await readAt(block.number)
+    return { timeSec: block.timestampSec, pools }
+  } catch (error) {
+    if (error instanceof MissingStateError || error instanceof MissingBlockError) return undefined
+    throw error
+  }
+}
+
+/** Reads rows at one block, in as many pages as their gas takes. */
+async function readRows(
+  { access, anchors: { chainId } }: PoolsContext,
+  {
+    rows,
+    at,
+    points,
+    isEarlier,
+  }: {
+    readonly rows: readonly PoolRow[]
+    readonly at: CallBlock
+    readonly points: number
+    readonly isEarlier: boolean
+  },
+): Promise<{ readonly block: Block; readonly pools: readonly (RawPool | undefined)[] }> {
+  const pools: (RawPool | undefined)[] = []
+  let block: Block | undefined
+  while (pools.length < rows.length) {
+    const pageRows = rows.slice(pools.length, pools.length + PAGE_POOLS)
+    const data = encodeLook(pageRows, { points, windowSec: WINDOW_SEC })
+    const isLight = !isEarlier && pageRows.length <= LIGHT_POOLS_MAX
+    const page = decodeLook(
+      await access.call({ data, block: at, isLight, ...(isEarlier && { isEarlier, mustWait: false }) }),
+    )
+    if (page.taken === 0) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one pool', 'size')
+    const isRequested = page.block.chainId === chainId && (typeof at !== 'bigint' || page.block.number === at)
+    if (!isRequested || (block !== undefined && !matchesBlock(page.block, block))) {
+      throw new UpstreamError('The endpoint answers from another block than it was asked')
+    }
+    block = page.block
+    pools.push(...page.pools)
+  }
+  if (block === undefined) throw new UpstreamError('Cannot read pools: no rows')
+  return { block, pools }
+}
+
+/** A pool's states, and the block now. */
+interface PoolStates {
+  readonly now: PoolsAt
+  readonly pool: RawPool | undefined
+  /** The start of the window, read only if the pool does not remember it; then the looks. */
+  readonly past: readonly { readonly timeSec: bigint; readonly pool: RawPool | undefined }[]
+}
+
+function toReading({ row, quote }: Candidate, { now, pool, past }: PoolStates): PoolReading {
+  const { isToken1 } = row
+  const [, ...looks] = past
+  const states = [{ timeSec: now.timeSec, pool }, ...past]
+  return {
+    row,
+    quote,
+    standing: pool && (computeRemembered(pool, { now, isToken1 }) ?? computeFromStates(states, isToken1)),
+    looks: [pool, ...looks.map((each) => each.pool)].map((each) => toLook(each, isToken1)),
+    spotX96: pool && toSpotX96(pool, isToken1),
+    hasPast: true,
+  }
+}
+
+/** By the pool's own oracle; undefined if it does not remember the window. */
+function computeRemembered(
+  { sums }: RawPool,
+  { now, isToken1 }: { readonly now: PoolsAt; readonly isToken1: boolean },
+): Standing | undefined {
+  if (sums.length <= 1) return undefined
+  return computeStanding(toWindowIntervals(sums, { timeSec: Number(now.timeSec), isToken1 }))
+}
+
+/** By the sums of the oracle in earlier states. */
+function computeFromStates(
+  states: readonly { readonly timeSec: bigint; readonly pool: RawPool | undefined }[],
+  isToken1: boolean,
+): Standing | undefined {
+  const sums = states.flatMap(({ timeSec, pool }): SumsAt[] => {
+    const last = pool?.sums.at(-1)
+    return last === undefined ? [] : [{ ...last, timeSec: Number(timeSec) }]
+  })
+  return computeStanding(
+    toIntervals(
+      sums.toSorted((a, b) => a.timeSec - b.timeSec),
+      { isToken1 },
+    ),
+  )
+}
+
+function toLook(pool: RawPool | undefined, isToken1: boolean): Look {
+  return pool === undefined ? ABSENT_LOOK : computeLook(pool, toSegments(pool, isToken1), isToken1)
+}
+
+/** Reads the past of pools from their logs; without logs they have none. */
+async function readByLogs(
+  { endpoint, anchors }: PoolsContext,
+  { candidates, now }: { readonly candidates: readonly Candidate[]; readonly now: PoolsAt },
+  signal: AbortSignal,
+): Promise<PoolReading[]> {
+  const { block } = anchors
+  const timeSec = block.timestampSec - BigInt(WINDOW_SEC)
+  const first = (await searchBlock(endpoint, { anchors, timeSec }, signal)) ?? { number: 0n, timestampSec: timeSec }
+  const pools = candidates.map(({ row }) => row.pool)
+  const eventsByPool = await readPoolEvents(endpoint, { pools, first, last: block }, signal)
+  return candidates.map(({ row, quote }, index): PoolReading => {
+    const pool = now.pools[index]
+    const reading = { row, quote, spotX96: pool && toSpotX96(pool, row.isToken1), hasPast: eventsByPool !== undefined }
+    if (pool === undefined) return { ...reading, standing: undefined, looks: [ABSENT_LOOK] }
+    if (eventsByPool === undefined) return { ...reading, standing: undefined, looks: [toLook(pool, row.isToken1)] }
+    return { ...reading, ...replayLogs({ row, pool, now }, eventsByPool.get(toLowerHex(row.pool)) ?? []) }
+  })
+}
+
+function replayLogs(
+  { row, pool, now }: { readonly row: PoolRow; readonly pool: RawPool; readonly now: PoolsAt },
+  events: readonly PoolEvent[],
+): Pick<PoolReading, 'standing' | 'looks'> {
+  const { isToken1, tier } = row
+  const fee = TIER_FEES[tier] ?? 0
+  const intervals = () => computeLogIntervals(events, pool, { fee, timeSec: Number(now.timeSec), isToken1 })
+  return {
+    standing: computeRemembered(pool, { now, isToken1 }) ?? computeStanding(intervals()),
+    looks: [computeLook(pool, dropNewLiquidity(toSegments(pool, isToken1), events, isToken1), isToken1)],
+  }
+}
