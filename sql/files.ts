@@ -25,10 +25,10 @@ import accountChangesSince from './functions/account_changes_since.sql' with { t
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
 import gateFacts from './functions/gate_facts.sql' with { type: 'text' }
 import requestLogNumbers from './functions/request_log_numbers.sql' with { type: 'text' }
-import gateSettle from './functions/gate_settle.sql' with { type: 'text' }
-import gateSettleIdempotent from './functions/gate_settle_idempotent.sql' with { type: 'text' }
+import gateSettleBatch from './functions/gate_settle_batch.sql' with { type: 'text' }
+import gateSettleBatchIdempotent from './functions/gate_settle_batch_idempotent.sql' with { type: 'text' }
 import requestRollupAdd from './functions/request_rollup_add.sql' with { type: 'text' }
-import gateVoid from './functions/gate_void.sql' with { type: 'text' }
+import gateVoidBatch from './functions/gate_void_batch.sql' with { type: 'text' }
 import historyPlaceId from './functions/history_place_id.sql' with { type: 'text' }
 import historyCover from './functions/history_cover.sql' with { type: 'text' }
 import historyCut from './functions/history_cut.sql' with { type: 'text' }
@@ -102,10 +102,10 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'gate_admit', text: gateAdmit },
   { name: 'gate_facts', text: gateFacts },
   { name: 'request_log_numbers', text: requestLogNumbers },
-  { name: 'gate_settle', text: gateSettle },
-  { name: 'gate_settle_idempotent', text: gateSettleIdempotent },
+  { name: 'gate_settle_batch', text: gateSettleBatch },
+  { name: 'gate_settle_batch_idempotent', text: gateSettleBatchIdempotent },
   { name: 'request_rollup_add', text: requestRollupAdd },
-  { name: 'gate_void', text: gateVoid },
+  { name: 'gate_void_batch', text: gateVoidBatch },
   { name: 'history_place_id', text: historyPlaceId },
   { name: 'history_cover', text: historyCover },
   { name: 'history_cut', text: historyCut },

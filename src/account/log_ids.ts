@@ -1,16 +1,23 @@
-import type { gateSettle } from '../../sql/functions.ts'
+import type { gateSettleBatch } from '../../sql/functions.ts'
 
-type Parameter = Parameters<typeof gateSettle>[1]
-type Row = Awaited<ReturnType<typeof gateSettle>>[number]
-
-/** Combinations of organization, key and path (as in the rollups), as columns. */
-type Combinations = Pick<Parameter, 'organizations' | 'keys' | 'paths'>
+/** A combination that the log stores as numbers; the path as in the rollups. */
+interface Combination {
+  readonly organizationId: string
+  readonly apiKeyId: string
+  readonly path: string
+}
 
 /** The log's numbers of combinations, as columns; empty if one of them is not cached. */
-export type LogIdColumns = Pick<Parameter, 'numbering' | 'organizationNos' | 'callerNos' | 'pathNos'>
+export type LogIdColumns = Pick<
+  Parameters<typeof gateSettleBatch>[1],
+  'logTables' | 'logOrganizations' | 'logCallers' | 'logPaths'
+>
 
 /** Numbers that the database has looked up; none if it accepted the numbers in the request. */
-type NumbersRead = Pick<Row, 'numbering' | 'organization_nos' | 'caller_nos' | 'path_nos'>
+type NumbersRead = Pick<
+  Awaited<ReturnType<typeof gateSettleBatch>>[number],
+  'log_tables' | 'log_organizations' | 'log_callers' | 'log_paths'
+>
 
 interface Numbers {
   readonly organization: number
@@ -19,44 +26,49 @@ interface Numbers {
 }
 
 const ENTRIES_MAX = 100_000
-const UNKNOWN: LogIdColumns = { numbering: '', organizationNos: [], callerNos: [], pathNos: [] }
+const UNKNOWN: LogIdColumns = { logTables: '', logOrganizations: [], logCallers: [], logPaths: [] }
 
 /**
  * Creates a cache of the numbers that the log stores instead of names: their look-up takes a quarter of the time of
- * settling for many organizations. They are sent with `numbering`, the id of the tables that assigned them, so that a
- * database with other tables, as after a failover or a restore, looks them up itself.
+ * settling for many organizations. They are sent with the identity of the tables that assigned them, so that a database
+ * with other tables, as after a failover or a restore, looks them up itself.
  */
 export function createLogIdCache() {
   const numbersByCombination = new Map<string, Numbers>()
-  let numbering = ''
+  let logTables = ''
 
   return {
     /** Finds the numbers of all these combinations; empty columns if one is not cached. */
-    find({ organizations, keys, paths }: Combinations): LogIdColumns {
-      const organizationNos: number[] = []
-      const callerNos: number[] = []
-      const pathNos: number[] = []
-      for (const [index, organization] of organizations.entries()) {
-        const numbers = numbersByCombination.get(`${organization} ${keys[index]} ${paths[index]}`)
+    find(combinations: readonly Combination[]): LogIdColumns {
+      const logOrganizations: number[] = []
+      const logCallers: number[] = []
+      const logPaths: number[] = []
+      for (const combination of combinations) {
+        const numbers = numbersByCombination.get(getName(combination))
         if (numbers === undefined) return UNKNOWN
-        organizationNos.push(numbers.organization)
-        callerNos.push(numbers.caller)
-        pathNos.push(numbers.path)
+        logOrganizations.push(numbers.organization)
+        logCallers.push(numbers.caller)
+        logPaths.push(numbers.path)
       }
-      return { numbering, organizationNos, callerNos, pathNos }
+      return { logTables, logOrganizations, logCallers, logPaths }
     },
     /** Adds the numbers that the database has looked up for these combinations, if any. */
-    add({ organizations, keys, paths }: Combinations, numbersRead: NumbersRead): void {
-      if (numbersRead.numbering !== numbering || numbersByCombination.size > ENTRIES_MAX) numbersByCombination.clear()
-      numbering = numbersRead.numbering
-      for (const [index, organization] of numbersRead.organization_nos.entries()) {
-        const numbers = {
+    add(combinations: readonly Combination[], numbersRead: NumbersRead): void {
+      if (numbersRead.log_tables !== logTables || numbersByCombination.size > ENTRIES_MAX) numbersByCombination.clear()
+      logTables = numbersRead.log_tables
+      for (const [index, organization] of numbersRead.log_organizations.entries()) {
+        const combination = combinations[index]
+        if (combination === undefined) continue
+        numbersByCombination.set(getName(combination), {
           organization,
-          caller: numbersRead.caller_nos[index] ?? 0,
-          path: numbersRead.path_nos[index] ?? 0,
-        }
-        numbersByCombination.set(`${organizations[index]} ${keys[index]} ${paths[index]}`, numbers)
+          caller: numbersRead.log_callers[index] ?? 0,
+          path: numbersRead.log_paths[index] ?? 0,
+        })
       }
     },
   }
+}
+
+function getName({ organizationId, apiKeyId, path }: Combination): string {
+  return `${organizationId} ${apiKeyId} ${path}`
 }

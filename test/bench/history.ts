@@ -5,7 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'
 import { createRpc } from '../devnet/rpc.ts'
-import { act, createTestClient, deployEmitter, EMITTED, EMITTER, placeOf, walletOf } from '../history/scene.ts'
+import { act, createTestClient, deployEmitter, EMITTED, EMITTER, placeOf, toWallet } from '../history/scene.ts'
 import { forgetHistories } from './forget.ts'
 import { printBeside } from './history/beside.ts'
 import { printOutlook } from './history/outlook.ts'
@@ -40,7 +40,7 @@ export async function benchHistory({
     const rpc = createRpc(anvil.rpcUrl)
     await deployEmitter(rpc)
     for (let block = 1; block <= blocks; block++) {
-      const acts = Array.from({ length: ACTS_A_BLOCK }, (_, index) => ({ wallet: walletOf(index), amount: 1n }))
+      const acts = Array.from({ length: ACTS_A_BLOCK }, (_, index) => ({ wallet: toWallet(index), amount: 1n }))
       await act(rpc, acts)
     }
     const scan = async () => {

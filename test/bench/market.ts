@@ -3,7 +3,7 @@ import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
 import type { LendingTarget, ReserveToken, TokenSide } from '../../src/family/aave_v3/event/target.ts'
 import { RAY } from '../../src/finance/math/rate.ts'
 import type { Rpc } from '../devnet/rpc.ts'
-import { topicOf, walletOf } from '../history/scene.ts'
+import { toTopic, toWallet } from '../history/scene.ts'
 import { waitFor } from '../support/wait_for.ts'
 
 /**
@@ -69,17 +69,17 @@ export function rowsPerEvent(number: number): number {
 }
 
 function toEvent(number: number): Hex {
-  const wallet = walletOf(number % WALLETS)
-  const other = walletOf((number * 7) % WALLETS)
+  const wallet = toWallet(number % WALLETS)
+  const other = toWallet((number * 7) % WALLETS)
   const asset = toAsset(number % RESERVES)
   const [supplied, owed] = [token(number % RESERVES, 'supply'), token(number % RESERVES, 'variable_debt')]
   const amount = 10n ** 18n + BigInt(number)
-  const [to, by] = [topicOf(wallet), topicOf(other)]
+  const [to, by] = [toTopic(wallet), toTopic(other)]
   const mint = (at: Hex) => createLog(at, [TOPICS.mint, to, to], [amount, 0n, RAY])
   const burn = (at: Hex, units = amount) => createLog(at, [TOPICS.burn, to, to], [units, 0n, RAY])
   const pool = (topics: readonly Hex[], data: readonly (bigint | Hex)[]) => createLog(POOL, topics, data)
   const none = numberToHex(0, { size: 32 })
-  const [reserve, user] = [topicOf(asset), to]
+  const [reserve, user] = [toTopic(asset), to]
   switch (number % 5) {
     case 0:
       return concatHex([mint(supplied), pool([TOPICS.supply, reserve, user, none], [other, amount])])
@@ -95,14 +95,14 @@ function toEvent(number: number): Hex {
       return concatHex([
         burn(owed),
         burn(token(collateral, 'supply'), taken),
-        pool([TOPICS.liquidation, topicOf(toAsset(collateral)), reserve, user], [amount, taken, other, 0n]),
+        pool([TOPICS.liquidation, toTopic(toAsset(collateral)), reserve, user], [amount, taken, other, 0n]),
       ])
     }
   }
 }
 
 function createLog(at: Hex, topics: readonly Hex[], data: readonly (bigint | Hex)[]): Hex {
-  const words = data.map((each) => (typeof each === 'bigint' ? numberToHex(each, { size: 32 }) : topicOf(each)))
+  const words = data.map((each) => (typeof each === 'bigint' ? numberToHex(each, { size: 32 }) : toTopic(each)))
   const input = concatHex([...topics, ...words])
   return concatHex([encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [at, BigInt(size(input))]), input])
 }

@@ -6,7 +6,7 @@ import { callTool, connectMcp } from '../support/mcp.ts'
 import { parseSignedIn, type SignedIn } from '../support/signed_in.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
-import { type Asked, askInTurn, type ExampleWorld, findId, startExampleWorld } from './examples.ts'
+import { askInTurn, type ExampleRequest, type ExampleWorld, findId, startExampleWorld } from './examples.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { nodeProgram, type Program, type Service, startService } from './program.ts'
 
@@ -93,7 +93,7 @@ describe('on Node', () => {
     )
   }
 
-  async function askByKey({ method, target, body }: Asked) {
+  async function askByKey({ method, target, body }: ExampleRequest) {
     const answer = await send({ target, method, json: body, headers: { Authorization: `Bearer ${key}` } })
     return { status: answer.status, body: JSON.parse(answer.body), text: answer.body }
   }

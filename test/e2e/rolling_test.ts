@@ -58,7 +58,7 @@ async function nextRelease(migration: string): Promise<Program> {
     cpSync(join(ROOT, each), join(root, each), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
   writeFileSync(join(root, 'sql/migrations', `${String(NEXT).padStart(4, '0')}_next.sql`), migration)
-  for (const each of ['gate_admit', 'gate_settle', 'request_log_page']) {
+  for (const each of ['gate_admit', 'gate_settle_batch', 'request_log_page']) {
     appendFileSync(join(root, 'sql/functions', `${each}.sql`), '-- Of the next release.\n')
   }
   const generator = join(root, '.ci/sql/files.ts')

@@ -16,15 +16,15 @@ import {
   placeOf,
   readTruth,
   TOKEN_TOPIC,
-  topicOf,
-  walletOf,
+  toTopic,
+  toWallet,
   wordsOf,
 } from './scene.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = new AbortController().signal
 const BLOCKS = 40
-const WALLET = walletOf(1)
+const WALLET = toWallet(1)
 
 let truth: readonly string[]
 const stage = setStage({
@@ -76,7 +76,7 @@ async function forge(block: number) {
   const logs = [POOL_TOPIC, TOKEN_TOPIC].map((topic, index) => ({
     ...place,
     address: EMITTER,
-    topics: [topic, topicOf(WALLET)],
+    topics: [topic, toTopic(WALLET)],
     data: numberToHex(3_021_482_808, { size: 32 }),
     logIndex: numberToHex(40 + index),
     removed: false,
@@ -147,7 +147,7 @@ test.each([
   expect(await read(history)).toEqual(truth)
   const asked = () => proxy?.seen.filter(({ method }) => method === 'eth_getLogs').length ?? 0
   const before = asked()
-  await history.ensure({ stream: EMITTED, target: placeOf(CHAIN_ID), subject: walletOf(2) }, never)
+  await history.ensure({ stream: EMITTED, target: placeOf(CHAIN_ID), subject: toWallet(2) }, never)
   expect(asked() > before).toBe(isAskedAgain)
 })
 

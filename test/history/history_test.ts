@@ -10,6 +10,7 @@ import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { testDatabase } from '../support/database.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
 import type { RpcLog } from '../support/rpc_log.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 import {
   act,
   actInBlocks,
@@ -19,7 +20,7 @@ import {
   placeOf,
   readTruth,
   TOKEN_TOPIC,
-  walletOf,
+  toWallet,
   wordsOf,
 } from './scene.ts'
 import { capped } from './simulation/capped.ts'
@@ -61,7 +62,7 @@ function openAt(urls: readonly string[], log = silentLog): HistoryService {
 }
 
 /** A wallet's whole history as a route would read it. */
-async function read(history: HistoryService, wallet = walletOf(1)): Promise<readonly string[]> {
+async function read(history: HistoryService, wallet = toWallet(1)): Promise<readonly string[]> {
   const target = placeOf(CHAIN_ID)
   const { storedTo, tail } = await history.ensure({ stream: EMITTED, target, subject: wallet }, never)
   const options = {
@@ -78,7 +79,7 @@ async function read(history: HistoryService, wallet = walletOf(1)): Promise<read
   return wordsOf([...stored.events, ...tail])
 }
 
-async function truth(wallet = walletOf(1)): Promise<readonly string[]> {
+async function truth(wallet = toWallet(1)): Promise<readonly string[]> {
   return await readTruth(stage.rpc, wallet, Number(await stage.rpc.call<string>('eth_blockNumber')))
 }
 
@@ -89,7 +90,7 @@ function logRequests(): number {
 test('stored rows and the end equal the receipts, for every wallet, and nothing is fetched twice', async () => {
   const history = open()
   for (const number of [0, 1, 2, 3, 4])
-    expect(await read(history, walletOf(number))).toEqual(await truth(walletOf(number)))
+    expect(await read(history, toWallet(number))).toEqual(await truth(toWallet(number)))
   const before = logRequests()
   await read(history)
   // The end only: the last blocks by their hash, the others twice.
@@ -112,7 +113,7 @@ test.each(CAP_DIALECTS.map((dialect, index) => [index, dialect] as const))(
   async (_, dialect) => {
     stage.proxies[0]?.rule(capped(dialect, 20))
     const lines: string[] = []
-    const history = open(1, createLog({ level: 'info', write: (line) => lines.push(line) }))
+    const history = open(1, createLog({ level: 'info', write: (line) => lines.push(line), clock: createFixedClock() }))
     expect(await read(history)).toEqual(await truth())
     expect(lines.filter((line) => line.includes('endpoint'))).toEqual([])
   },
@@ -212,7 +213,7 @@ test('a process that dies at any statement loses nothing and repeats nothing', a
 
 test('two processes share the work, and both have all of it', async () => {
   const [one, other] = [open(), open()]
-  const wallets = [0, 1, 2, 3].map((number) => walletOf(number))
+  const wallets = [0, 1, 2, 3].map((number) => toWallet(number))
   const histories = await Promise.all(wallets.flatMap((wallet) => [read(one, wallet), read(other, wallet)]))
   for (const [index, wallet] of wallets.entries()) {
     expect(histories[2 * index]).toEqual(await truth(wallet))
@@ -230,29 +231,32 @@ describe('on a chain of its own', () => {
     ownRpc = createRpc(own.rpcUrl)
     url = own.rpcUrl
     await deployEmitter(ownRpc)
-    for (let block = 1; block <= 40; block++) await act(ownRpc, [{ wallet: walletOf(1), amount: BigInt(block) }])
+    for (let block = 1; block <= 40; block++) await act(ownRpc, [{ wallet: toWallet(1), amount: BigInt(block) }])
   })
   afterEach(() => own.stop())
 
   test('a reorganization of the end changes no stored row, and the end follows', async () => {
     const history = openAt([url])
     const before = await read(history)
-    expect(before).toEqual(await readTruth(ownRpc, walletOf(1), 40))
+    expect(before).toEqual(await readTruth(ownRpc, toWallet(1), 40))
     await ownRpc.call('anvil_reorg', 5, [])
-    await act(ownRpc, [{ wallet: walletOf(1), amount: 777n }])
+    await act(ownRpc, [{ wallet: toWallet(1), amount: 777n }])
     const after = await read(history)
-    expect(after).toEqual(await readTruth(ownRpc, walletOf(1), Number(await ownRpc.call<string>('eth_blockNumber'))))
+    expect(after).toEqual(await readTruth(ownRpc, toWallet(1), Number(await ownRpc.call<string>('eth_blockNumber'))))
     expect(after.slice(0, 30)).toEqual(before.slice(0, 30))
     expect(after).not.toEqual(before)
   })
 
   test('a replaced final block stops the history of its chain, loudly, and no row is lost', async () => {
     const lines: string[] = []
-    const history = openAt([url], createLog({ level: 'error', write: (line) => lines.push(line) }))
+    const history = openAt(
+      [url],
+      createLog({ level: 'error', write: (line) => lines.push(line), clock: createFixedClock() }),
+    )
     await read(history)
     const stored = await stage.database.db.run('select block from lending_event order by block', [])
     await ownRpc.call('anvil_reorg', 25, [])
-    await act(ownRpc, [{ wallet: walletOf(1), amount: 777n }])
+    await act(ownRpc, [{ wallet: toWallet(1), amount: 777n }])
     await expect(read(history)).rejects.toThrow('block 30 was final and is not part of the chain any more')
     await expect(read(openAt([url]))).rejects.toThrow('is stopped')
     expect(lines.filter((line) => line.includes('a final block was replaced')).length).toBe(1)

@@ -6,14 +6,14 @@ import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
 import { waitFor } from '../support/wait_for.ts'
-import { actInBlocks, deployEmitter, EMITTED, placeOf, readTruth, walletOf, wordsOf } from './scene.ts'
+import { actInBlocks, deployEmitter, EMITTED, placeOf, readTruth, toWallet, wordsOf } from './scene.ts'
 import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
 
 const CHAIN_ID = 31_337
 const HEAD = 80
 const FINAL = 70
-const WALLETS = [0, 1, 2, 3].map(walletOf)
+const WALLETS = [0, 1, 2, 3].map(toWallet)
 const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
 
 let anvil: Anvil

@@ -20,12 +20,12 @@ export const POOL_TOPIC = toEventSelector('event Pool(address indexed wallet, ui
 export const TOKEN_TOPIC = toEventSelector('event Token(address indexed wallet, uint256 amount)')
 
 /** The wallet with this number. */
-export function walletOf(number: number): Hex {
+export function toWallet(number: number): Hex {
   return numberToHex(0xa11ce000 + number, { size: 20 })
 }
 
 /** A wallet as a topic of a log. */
-export function topicOf(wallet: Hex): Hex {
+export function toTopic(wallet: Hex): Hex {
   return `0x${wallet.slice(2).padStart(64, '0')}`
 }
 
@@ -43,7 +43,7 @@ export async function deployEmitter(rpc: Rpc): Promise<void> {
 /** One transaction in a block of its own. */
 export async function act(rpc: Rpc, acts: readonly Act[]): Promise<void> {
   const words = acts.flatMap(({ wallet, amount }) =>
-    [POOL_TOPIC, TOKEN_TOPIC].flatMap((topic) => [topic, topicOf(wallet), numberToHex(amount, { size: 32 })]),
+    [POOL_TOPIC, TOKEN_TOPIC].flatMap((topic) => [topic, toTopic(wallet), numberToHex(amount, { size: 32 })]),
   )
   const data = `0x${words.map((word) => word.slice(2)).join('')}`
   const hash = await rpc.call('eth_sendTransaction', {
@@ -60,7 +60,7 @@ export async function act(rpc: Rpc, acts: readonly Act[]): Promise<void> {
 export async function actInBlocks(rpc: Rpc, blocks: number): Promise<void> {
   for (let block = 1; block <= blocks; block++) {
     const acts = Array.from({ length: 1 + (block % 3) }, (_, index) => ({
-      wallet: walletOf((block + index) % 4),
+      wallet: toWallet((block + index) % 4),
       amount: BigInt(block * 10 + index),
     }))
     await act(rpc, acts)
@@ -74,7 +74,7 @@ export const EMITTED: Stream<LendingEvent> = {
   filters: (place, subjects) => [
     {
       addresses: [place.contract],
-      topics: [[POOL_TOPIC, TOKEN_TOPIC], ...(subjects === null ? [] : [subjects.map(topicOf)])],
+      topics: [[POOL_TOPIC, TOKEN_TOPIC], ...(subjects === null ? [] : [subjects.map(toTopic)])],
     },
   ],
   decode(_, logs) {
@@ -126,7 +126,7 @@ export async function readTruth(rpc: Rpc, wallet: Hex, toBlock: number): Promise
   return blocks
     .flat()
     .flatMap(({ logs }) => logs)
-    .filter(({ topics }) => topics[0] === POOL_TOPIC && topics[1] === topicOf(wallet))
+    .filter(({ topics }) => topics[0] === POOL_TOPIC && topics[1] === toTopic(wallet))
     .map((log) => `${Number(log.blockNumber)}:${Number(log.logIndex)}:${BigInt(log.data)}`)
 }
 

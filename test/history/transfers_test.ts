@@ -12,7 +12,7 @@ import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { waitFor } from '../support/wait_for.ts'
-import { createTestClient, topicOf, walletOf } from './scene.ts'
+import { createTestClient, toTopic, toWallet } from './scene.ts'
 
 const never = new AbortController().signal
 const CHAIN_ID = 31_340
@@ -31,7 +31,7 @@ const TRANSFERS: Stream<LendingEvent> = {
   subjectsOnly: true,
   filters(_, subjects) {
     if (subjects === null) throw new Error('Transfers have no global scan')
-    const wallets = subjects.map(topicOf)
+    const wallets = subjects.map(toTopic)
     return [
       { addresses: null, topics: [[TRANSFER], wallets] },
       { addresses: null, topics: [[TRANSFER], null, wallets] },
@@ -80,7 +80,7 @@ beforeAll(async () => {
   for (const token of TOKENS) await rpc.call('anvil_setCode', token, TOKEN_CODE)
   for (let block = 1; block <= BLOCKS; block++) {
     // Now and then a wallet sends to itself.
-    const [from, to] = [block % 4, block % 7 === 0 ? block % 4 : (block + 1) % 4].map((number) => walletOf(number))
+    const [from, to] = [block % 4, block % 7 === 0 ? block % 4 : (block + 1) % 4].map((number) => toWallet(number))
     await transfer({ token: TOKENS[block % 3] ?? '0x', from: from ?? '0x', to: to ?? '0x', amount: BigInt(block) })
   }
   proxies = await Promise.all([0, 1].map(() => startFaultyRpc(anvil.rpcUrl)))
@@ -99,7 +99,7 @@ afterAll(async () => {
 }, 60_000)
 
 async function transfer(of: { readonly token: Hex; readonly from: Hex; readonly to: Hex; readonly amount: bigint }) {
-  const words = [topicOf(of.from), topicOf(of.to), numberToHex(of.amount, { size: 32 })]
+  const words = [toTopic(of.from), toTopic(of.to), numberToHex(of.amount, { size: 32 })]
   const data = `0x${words.map((word) => word.slice(2)).join('')}`
   const hash = await rpc.call('eth_sendTransaction', {
     from: SENDER,
@@ -173,7 +173,7 @@ function filtersSeen() {
 test('all Transfers of a wallet over several tokens are stored and read, without naming a contract', async () => {
   await withHistory(async (history) => {
     for (const number of [0, 1, 2, 3]) {
-      const wallet = walletOf(number)
+      const wallet = toWallet(number)
       const { words, stored, tail } = await read(history, wallet)
       expect(words).toEqual([...(await truth(wallet))])
       expect(stored).toBeGreaterThan(15)
@@ -187,14 +187,14 @@ test('all Transfers of a wallet over several tokens are stored and read, without
       expect(topics.slice(1).flat().filter(Boolean).length).toBeGreaterThan(0)
     }
     // A wallet without transfers has no rows.
-    expect(await read(history, walletOf(9))).toEqual({ words: [], stored: 0, tail: 0 })
+    expect(await read(history, toWallet(9))).toEqual({ words: [], stored: 0, tail: 0 })
   })
 }, 60_000)
 
 test('a log that one of two endpoints leaves out is found again, and logs of other wallets are refused', async () => {
   await database.db.run('truncate lending_event, history_coverage, history_place cascade', [])
   const [first, second] = proxies
-  const wallet = walletOf(2)
+  const wallet = toWallet(2)
   first?.rule(({ method }) =>
     method === 'eth_getLogs' ? { kind: 'change', change: (result) => (result as unknown[]).slice(1) } : undefined,
   )
@@ -203,7 +203,7 @@ test('a log that one of two endpoints leaves out is found again, and logs of oth
   const foreign = (result: unknown) =>
     (result as { topics: Hex[] }[]).map((log) => ({
       ...log,
-      topics: [TRANSFER, topicOf(walletOf(7)), topicOf(walletOf(8))],
+      topics: [TRANSFER, toTopic(toWallet(7)), toTopic(toWallet(8))],
     }))
   for (const proxy of [first, second]) {
     proxy?.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'change', change: foreign } : undefined))
@@ -214,7 +214,7 @@ test('a log that one of two endpoints leaves out is found again, and logs of oth
 test('a place without a contract is listed, and places beyond the numbers of a smallint are kept', async () => {
   await database.db.run('truncate lending_event, history_coverage, history_place cascade', [])
   await database.db.run("select setval(pg_get_serial_sequence('history_place', 'id'), 70000)", [])
-  const wallet = walletOf(3)
+  const wallet = toWallet(3)
   const { words } = await withHistory((history) => read(history, wallet))
   expect(words).toEqual([...(await truth(wallet))])
   const [listed] = await createHistoryReports(database.db)()

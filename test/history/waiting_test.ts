@@ -3,7 +3,7 @@ import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
 import { createCoverage } from '../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../src/history/mod.ts'
 import { countBlocksIn } from '../../src/history/range.ts'
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
@@ -15,7 +15,7 @@ import {
   EMITTED,
   placeOf,
   readTruth,
-  walletOf,
+  toWallet,
   wordsOf,
 } from './scene.ts'
 import { capped } from './simulation/capped.ts'
@@ -26,7 +26,7 @@ const never = new AbortController().signal
 const PLACE = placeOf(CHAIN_ID)
 const HEAD = 80
 const FINAL = 70
-const WALLET = walletOf(1)
+const WALLET = toWallet(1)
 const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
 
 /** Time that passed apart from the machine's, milliseconds. */
@@ -35,7 +35,11 @@ let skippedMs = 0
 const KEPT_MS = 30_000
 /** How far the wall clock is ahead of the chain. */
 let aheadMs = 0
-const clock: Clock = { now: () => Date.now() + aheadMs, monotonicMs: () => performance.now() + skippedMs }
+const clock: Clock = {
+  ...systemClock,
+  now: () => systemClock.now() + aheadMs,
+  monotonicMs: () => systemClock.monotonicMs() + skippedMs,
+}
 
 const stage = setStage({
   endpoints: 1,
@@ -96,7 +100,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   stage.proxy.rule(limited)
   const history = open()
   // What the endpoint takes is learned, so that further histories are stored in several parts.
-  await ensure(history, walletOf(9))
+  await ensure(history, toWallet(9))
 
   let heldTo = FINAL
   stage.proxy.rule((request): Fault | undefined => {

@@ -21,11 +21,12 @@ import {
 import { createPagination, slicePage } from '../../src/http/route/page.ts'
 import { defineRoute, type Route } from '../../src/http/route/route.ts'
 import { type App, createApp } from '../../src/http/server/app.ts'
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 import { createMemoryGate, type MemoryGate } from './exchange/memory_gate.ts'
 
 /** Pages without styles and a picture. */
@@ -41,7 +42,7 @@ export const REFERENCE = {
 }
 
 /** Switches and counters of the fixture's routes. */
-export interface Happenings {
+export interface RecordedEvents {
   reads: number
   /** If set, each read waits for it. */
   held: Promise<void> | undefined
@@ -56,7 +57,7 @@ export interface Happenings {
 const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
 
 /** Routes of every shape: a list, one item, a body, one that lists 502. */
-export function fixtureRoutes(happenings: Happenings): readonly Route[] {
+export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
   const work = async (signal: AbortSignal) => {
     happenings.reads += 1
     if (happenings.instead !== undefined) await happenings.instead(signal)
@@ -173,7 +174,7 @@ export interface Fixture {
   readonly app: App
   readonly gate: MemoryGate
   readonly metrics: Metrics
-  readonly happenings: Happenings
+  readonly happenings: RecordedEvents
   readonly lines: string[]
   readonly time: { ms: number }
   readonly ready: { database: boolean; chain: boolean }
@@ -190,10 +191,10 @@ export function createFixture(
   } = {},
 ): Fixture {
   const time = { ms: Date.UTC(2026, 0, 2, 3, 4, 5) }
-  const clock: Clock = { now: () => time.ms, monotonicMs: () => performance.now() }
+  const clock: Clock = { ...systemClock, now: () => time.ms }
   const lines: string[] = []
   const metrics = createMetrics()
-  const happenings: Happenings = {
+  const happenings: RecordedEvents = {
     reads: 0,
     held: undefined,
     instead: undefined,
@@ -223,7 +224,7 @@ export function createFixture(
     gate,
     ...(options.gateway === undefined ? {} : { gateway: options.gateway(routes) }),
     clock,
-    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
     metrics,
     publicUrl: options.publicUrl,
     hostNames: options.hostNames ?? ['test.local', 'h', 'my_host.svc', 'api.test', 'me.example'],

@@ -38,14 +38,12 @@ export async function claimKey(
   }
 }
 
-/** Converts answers to columns for the database. */
-export function toIdempotencyRecords(answers: readonly StoredAnswer[]): {
-  readonly headers: readonly string[]
-  readonly bodies: readonly string[]
-  readonly bytes: readonly number[]
-} {
-  const headers = answers.map((each) => JSON.stringify(each.headers))
-  const bodies = answers.map(({ body }) => (body.length <= STORED_BODY_MAX ? body : ''))
-  const bytes = bodies.map((body, index) => RECORD_BYTES + (headers[index] ?? '').length + body.length)
-  return { headers, bodies, bytes }
+/** Parameters of `gate_settle_batch_idempotent` for the answers. */
+export function toAnswerColumns(answers: readonly StoredAnswer[]) {
+  const answerHeaders = answers.map(({ headers }) => JSON.stringify(headers))
+  const answerBodies = answers.map(({ body }) => (body.length <= STORED_BODY_MAX ? body : ''))
+  const answerBytes = answerBodies.map(
+    (body, index) => RECORD_BYTES + (answerHeaders[index] ?? '').length + body.length,
+  )
+  return { answerHeaders, answerBodies, answerBytes }
 }

@@ -1,20 +1,22 @@
-import { gateSettle, gateSettleIdempotent, gateVoid } from '../../../sql/functions.ts'
+import { gateSettleBatch, gateSettleBatchIdempotent, gateVoidBatch } from '../../../sql/functions.ts'
 import { type Database, SqlError } from '../../db/database.ts'
-import type { LimitScope, Settlement, SettlementResult, SpendingLimit } from '../../http/exchange/gate.ts'
+import type { LimitScope, Settlement, SettlementResult } from '../../http/exchange/gate.ts'
 import type { StoredAnswer } from '../../http/exchange/idempotency.ts'
-import { createLogIdCache, type LogIdColumns } from '../log_ids.ts'
-import { NO_ENDPOINT } from '../request_log.ts'
-import { toIdempotencyRecords } from './idempotency.ts'
+import { createLogIdCache } from '../log_ids.ts'
+import { toAnswerColumns } from './idempotency.ts'
+import {
+  createSettleBatch,
+  getHour,
+  type SettleBatch,
+  type SettleColumns,
+  toSettleColumns,
+  toVoidColumns,
+} from './settle_columns.ts'
 
 const PATH_LENGTH_MAX = 200
 const METHOD_LENGTH_MAX = 16
 const REQUEST_ID_LENGTH_MAX = 64
 const LATENCY_MAX_MS = 2_147_483_647
-/** Prefix of a generated request id; the settlement's id follows. */
-const OWN_PREFIX = 'req_'
-const HOUR_MS = 3_600_000
-/** Balances below this many times their dues are locked before the debit: concurrent requests may spend them. */
-const SPENT_MEANWHILE_MAX = 16
 /** SQLSTATEs of the SQL functions: a balance or limit cannot pay; another request has claimed the idempotency key. */
 const CANNOT_PAY = 'WS402'
 const SUPERSEDED = 'WS409'
@@ -54,22 +56,22 @@ export function settleBatch(
   settlements: readonly Settlement[],
   logIds = createLogIdCache(),
 ): Promise<readonly SettleOutcome[]> {
-  return settleHours(settlements, async (columns) => {
-    const rows = await gateSettle(db, { ...columns, ...logIds.find(columns) })
-    for (const row of rows) logIds.add(columns, row)
+  return settleHours(settlements, async (columns, { groups }) => {
+    const rows = await gateSettleBatch(db, { ...columns, ...logIds.find(groups) })
+    for (const row of rows) logIds.add(groups, row)
     return rows
   })
 }
 
-async function settleHours(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettleOutcome[]> {
+async function settleHours(settlements: readonly Settlement[], run: RunStatement): Promise<readonly SettleOutcome[]> {
   const hour = getHour(settlements[0])
-  if (settlements.every((each) => getHour(each) === hour)) return settleHour(settlements, charge)
+  if (settlements.every((each) => getHour(each) === hour)) return settleHour(settlements, run)
   // Rollups count by the hour, so each hour has its own statement; the oldest hour is settled first.
   const hours = new Set(settlements.map(getHour))
   const outcomes = new Map<Settlement, SettleOutcome>()
   for (const hour of [...hours].sort((a, b) => a - b)) {
     const part = settlements.filter((each) => getHour(each) === hour)
-    for (const [index, outcome] of (await settleHour(part, charge)).entries()) {
+    for (const [index, outcome] of (await settleHour(part, run)).entries()) {
       const settlement = part[index]
       if (settlement !== undefined) outcomes.set(settlement, outcome)
     }
@@ -88,7 +90,10 @@ export async function settleIdempotent(
   const answers = new Map(batch.map(({ settlement, answer }) => [settlement, answer]))
   const settlements = batch.map(({ settlement }) => settlement)
   return settleHours(settlements, (columns, part) =>
-    gateSettleIdempotent(db, { ...toIdempotencyRecords(part.flatMap((each) => answers.get(each) ?? [])), ...columns }),
+    gateSettleBatchIdempotent(db, {
+      ...toAnswerColumns(part.settlements.flatMap((each) => answers.get(each) ?? [])),
+      ...columns,
+    }),
   )
 }
 
@@ -103,7 +108,7 @@ export function isSuperseded(error: unknown): boolean {
  */
 export async function voidBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly Settlement[]> {
   try {
-    await gateVoid(db, toVoidColumns(settlements))
+    await gateVoidBatch(db, toVoidColumns(settlements))
     return []
   } catch (error) {
     if (!isRowFault(error)) throw error
@@ -115,26 +120,26 @@ export async function voidBatch(db: Database, settlements: readonly Settlement[]
 }
 
 /** Settles in one statement, or in one for each half if a row's content is rejected: that changes nothing. */
-async function settleHour(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettleOutcome[]> {
+async function settleHour(settlements: readonly Settlement[], run: RunStatement): Promise<readonly SettleOutcome[]> {
   try {
-    return await settleAll(settlements, charge)
+    return await settleAll(settlements, run)
   } catch (error) {
     if (!isRowFault(error)) throw error
     if (settlements.length === 1) return [error]
     const middle = settlements.length >> 1
     // Sequential: the order of arrival decides which requests a balance covers.
-    const first = await settleHour(settlements.slice(0, middle), charge)
-    return [...first, ...(await settleHour(settlements.slice(middle), charge))]
+    const first = await settleHour(settlements.slice(0, middle), run)
+    return [...first, ...(await settleHour(settlements.slice(middle), run))]
   }
 }
 
-async function settleAll(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettlementResult[]> {
-  const [row] = await chargeAndLog((columns) => charge(columns, settlements), toColumns(settlements))
-  const balances = new Map<string, bigint>()
-  row?.organization_ids.forEach((id, index) => void balances.set(id, BigInt(row.balances[index] ?? 0)))
-  const scopes = new Map(row?.unpaid.map((number, index) => [number - 1, row.scopes[index] ?? '']))
+async function settleAll(settlements: readonly Settlement[], run: RunStatement): Promise<readonly SettlementResult[]> {
+  const batch = createSettleBatch(settlements)
+  const [row] = await chargeAndLog(batch, run)
+  const scopes = new Map(row?.unpaid_requests.map((number, index) => [number - 1, row.unpaid_scopes[index] ?? '']))
   return settlements.map(({ caller, credits }, index) => {
-    const creditsRemaining = balances.get(caller.organizationId) ?? 0n
+    const chargeNumber = batch.settlementGroups[index]?.charge.number ?? 0
+    const creditsRemaining = BigInt(row?.balances[chargeNumber - 1] ?? 0)
     const scope = scopes.get(index)
     if (scope === undefined) return { paid: true, creditsCharged: credits, creditsRemaining }
     const refusedBy: LimitScope = caller.limits.find(({ id }) => id === scope)?.scope ?? 'organization'
@@ -143,151 +148,17 @@ async function settleAll(settlements: readonly Settlement[], charge: Charge): Pr
 }
 
 /** Charges and logs. If an organization lacks credits, nothing has changed: retries once with all balances locked. */
-async function chargeAndLog(charge: (columns: Columns) => ReturnType<Charge>, columns: Columns) {
+async function chargeAndLog(batch: SettleBatch, run: RunStatement): ReturnType<RunStatement> {
   try {
-    return await charge(columns)
+    return await run(toSettleColumns(batch, { lock: false }), batch)
   } catch (error) {
     if (!(error instanceof SqlError && error.code === CANNOT_PAY)) throw error
-    return await charge({ ...columns, lock: 1 })
+    return await run(toSettleColumns(batch, { lock: true }), batch)
   }
 }
 
-type Columns = Omit<Parameters<typeof gateSettle>[1], keyof LogIdColumns>
-/** The statement that charges and logs settlements, from their columns without the log's numbers. */
-type Charge = (columns: Columns, settlements: readonly Settlement[]) => ReturnType<typeof gateSettleIdempotent>
-
-/** Requests with the same organization, key, path, status and limits. */
-interface Group {
-  readonly number: number
-  readonly first: Settlement
-  readonly limits: readonly SpendingLimit[]
-  requests: number
-  credits: number
-}
-
-/** Credits that an organization owes for a batch, and the lowest balance among its admissions. */
-interface Payer {
-  readonly organizationId: string
-  due: number
-  balanceMin: bigint
-}
-
-/** Parameters of `gate_settle`: payers, groups of requests, their limits besides balances, and the requests. */
-function toColumns(settlements: readonly Settlement[]): Columns {
-  const groupsByName = new Map<string, Group>()
-  const groups: Group[] = []
-  const payersByOrganization = new Map<string, Payer>()
-  const groupNumbers = settlements.map((each) => {
-    const { caller, status, credits } = each
-    const { organizationId } = caller
-    const path = getCountedPath(each)
-    const limits = listChargedLimits(each)
-    const bound = limits.length === 0 ? '' : limits.map(({ scope, id, most }) => ` ${scope} ${id} ${most}`).join('')
-    const name = `${status} ${organizationId} ${caller.apiKeyId} ${path}${bound}`
-    let group = groupsByName.get(name)
-    if (group === undefined) {
-      group = { number: groups.length + 1, first: each, limits, requests: 0, credits: 0 }
-      groups.push(group)
-      groupsByName.set(name, group)
-    }
-    group.requests++
-    group.credits += credits
-    const payer = payersByOrganization.get(organizationId)
-    if (payer === undefined)
-      payersByOrganization.set(organizationId, { organizationId, due: credits, balanceMin: caller.credits })
-    else {
-      payer.due += credits
-      if (caller.credits < payer.balanceMin) payer.balanceMin = caller.credits
-    }
-    return group.number
-  })
-  const all = [...payersByOrganization.values()]
-  const payers = all.filter((each) => each.due > 0)
-  // Code units of these ids sort in byte order.
-  if (payers.length > 1) payers.sort((a, b) => (a.organizationId < b.organizationId ? -1 : 1))
-  const mayLack = payers.some((each) => each.balanceMin < BigInt(each.due * SPENT_MEANWHILE_MAX))
-  const limits = groups.flatMap((group) => group.limits.map((limit) => ({ ...limit, number: group.number })))
-  return {
-    hour: getHour(settlements[0]),
-    lock: mayLack || payers.length < all.length || limits.length > 0 ? 1 : 0,
-    payers: payers.map((each) => each.organizationId),
-    dues: payers.map((each) => each.due),
-    organizations: groups.map((each) => each.first.caller.organizationId),
-    keys: groups.map((each) => each.first.caller.apiKeyId),
-    paths: groups.map((each) => getCountedPath(each.first)),
-    statuses: groups.map((each) => each.first.status),
-    requests: groups.map((each) => each.requests),
-    sums: groups.map((each) => each.credits),
-    limitGroups: limits.map((each) => each.number),
-    limitScopes: limits.map((each) => each.id),
-    limitDaily: limits.map(toDaily),
-    limitMosts: limits.map((each) => String(each.most ?? 0)),
-    groups: groupNumbers,
-    requestIds: settlements.map(toStoredRequestId),
-    credits: settlements.map((each) => each.credits),
-    ...toRequestColumns(settlements),
-  }
-}
-
-/** Parameters of each request that `gate_settle` and `gate_void` share. */
-function toRequestColumns(settlements: readonly Settlement[]) {
-  return {
-    requestedAtMs: settlements.map((each) => each.requestedAtMs),
-    settlements: settlements.map((each) => each.settlementId),
-    methods: settlements.map((each) => each.method),
-    asked: settlements.map(getUnroutedPath),
-    latenciesMs: settlements.map((each) => each.latencyMs),
-    admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
-  }
-}
-
-/** Parameters of `gate_void`. */
-function toVoidColumns(settlements: readonly Settlement[]): Parameters<typeof gateVoid>[1] {
-  const limits = settlements.flatMap((each, index) =>
-    listChargedLimits(each).map((limit) => ({ ...limit, number: index + 1 })),
-  )
-  return {
-    organizations: settlements.map((each) => each.caller.organizationId),
-    requests: settlements.map(toStoredRequestId),
-    keys: settlements.map((each) => each.caller.apiKeyId),
-    paths: settlements.map(getCountedPath),
-    ...toRequestColumns(settlements),
-    limitRequests: limits.map((each) => each.number),
-    limitScopes: limits.map((each) => each.id),
-    limitDaily: limits.map(toDaily),
-  }
-}
-
-/** Lists the limits that a settlement charges besides the balance, and the session that it opens without a charge. */
-function listChargedLimits({ caller, credits, status }: Settlement): readonly SpendingLimit[] {
-  if (caller.limits.length === 0) return caller.limits
-  return caller.limits.filter(({ most, opens }) => (credits > 0 ? most !== undefined : opens === true && status < 300))
-}
-
-/** 1 for a limit of one day, 0 for a limit without an end. */
-function toDaily({ period }: SpendingLimit): number {
-  return period === 'day' ? 1 : 0
-}
-
-/** The request id as the log stores it: empty if it was generated. */
-function toStoredRequestId({ requestId, settlementId }: Settlement): string {
-  // Compared in two parts, which allocates no text for each request.
-  const isOwn = requestId.startsWith(OWN_PREFIX) && requestId.endsWith(settlementId)
-  return isOwn && requestId.length === OWN_PREFIX.length + settlementId.length ? '' : requestId
-}
-
-function getCountedPath({ path, routed }: Settlement): string {
-  return routed ? path : NO_ENDPOINT
-}
-
-/** The path of a request without an endpoint; empty for others. */
-function getUnroutedPath({ path, routed }: Settlement): string {
-  return routed ? '' : path
-}
-
-function getHour(settlement?: Settlement): number {
-  return Math.floor((settlement?.requestedAtMs ?? 0) / HOUR_MS)
-}
+/** The statement that charges and logs the settlements of a batch, from its columns. */
+type RunStatement = (columns: SettleColumns, batch: SettleBatch) => ReturnType<typeof gateSettleBatchIdempotent>
 
 function isRowFault(error: unknown): error is SqlError {
   return error instanceof SqlError && (isSuperseded(error) || ROW_FAULT_CLASSES.includes(error.code.slice(0, 2)))

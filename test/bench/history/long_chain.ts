@@ -3,7 +3,7 @@
  * Each act is two logs, as the emitter of the tests makes them. One command a line on stdin, one line of JSON back.
  */
 import { numberToHex } from 'viem'
-import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../../history/scene.ts'
+import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../../history/scene.ts'
 
 /** What the chain is like, in `BENCH_CHAIN`. */
 export interface LongChain {
@@ -102,7 +102,7 @@ function refusal(code: number, message: string): Answer {
 }
 
 function listWallets(topics: ReadonlySet<string>): readonly number[] {
-  const first = BigInt(walletOf(0))
+  const first = BigInt(toWallet(0))
   return [...topics].map((topic) => Number(BigInt(topic) - first)).filter((wallet) => wallet < CHAIN.wallets)
 }
 
@@ -120,7 +120,7 @@ function computeBlock(act: number): number {
 function getPair(act: number): string {
   const block = computeBlock(act)
   const index = 2 * (act - computeFirstAct(block))
-  const wallet = topicOf(walletOf(act % CHAIN.wallets))
+  const wallet = toTopic(toWallet(act % CHAIN.wallets))
   const data = numberToHex(1_000_000 + act, { size: 32 })
   const at = `"address":"${EMITTER}","data":"${data}","blockNumber":"${numberToHex(block)}","blockHash":"${toHash(block)}","blockTimestamp":"${numberToHex(GENESIS_SEC + 12 * block)}","transactionHash":"${numberToHex(act + 1, { size: 32 })}","transactionIndex":"${numberToHex(index / 2)}","removed":false`
   const log = (topic: string, logIndex: number) =>

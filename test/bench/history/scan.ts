@@ -2,7 +2,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { createTestClient, EMITTED, placeOf, walletOf } from '../../history/scene.ts'
+import { createTestClient, EMITTED, placeOf, toWallet } from '../../history/scene.ts'
 import { startChild } from '../child.ts'
 import { forgetHistories } from '../forget.ts'
 import type { LongChain, LongChainCounts } from './long_chain.ts'
@@ -21,7 +21,7 @@ const PATIENT = new AbortController().signal
 export async function scanLongChain(
   db: Database,
   chain: LongChain,
-  whose: 'everybody' | 'wallet' = 'everybody',
+  whose: 'global' | 'wallet' = 'global',
 ): Promise<Scan> {
   await forgetHistories(db)
   const endpoint = startChild('history/long_chain.ts', { BENCH_CHAIN: JSON.stringify(chain) })
@@ -37,8 +37,8 @@ export async function scanLongChain(
     })
     const what = { stream: EMITTED, target: placeOf(chain.chainId) }
     const startedMs = performance.now()
-    if (whose === 'everybody') await history.complete(what, PATIENT)
-    else await history.ensure({ ...what, subject: walletOf(7) }, PATIENT)
+    if (whose === 'global') await history.complete(what, PATIENT)
+    else await history.ensure({ ...what, subject: toWallet(7) }, PATIENT)
     const ms = performance.now() - startedMs
     await history.close()
     client.close()

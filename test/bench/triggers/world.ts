@@ -30,7 +30,7 @@ export interface Sizes {
 }
 
 /** A trigger as it is inserted. */
-export interface Wanted {
+export interface WorldRequest {
   readonly family: string
   readonly subject: WatchSubject
   readonly clause: Readonly<Record<string, string | boolean>>
@@ -76,13 +76,13 @@ export function farTriggers(
   { wallets, healthFactors }: Borrowers,
   tokenIds: readonly bigint[],
   { triggersEach, empty }: Sizes,
-): Wanted[] {
+): WorldRequest[] {
   const each = Array.from({ length: triggersEach }, (_, at) => BigInt(at))
   const lent = wallets.flatMap((wallet, index) =>
     each.map((at) => lending(wallet, formatLevel(healthFactors[index] ?? 0n, 300n + 10n * (at % 49n)))),
   )
   const held = tokenIds.flatMap((tokenId) =>
-    each.map((at): Wanted => {
+    each.map((at): WorldRequest => {
       const below = at % 2n === 0n
       const clause = below
         ? { figure: 'value_usd', below: `0.0${1n + at}` }
@@ -98,13 +98,13 @@ export function farTriggers(
 }
 
 /** One trigger of each borrower within a hundredth of its health factor: from 0.990 to 0.999 of it. */
-export function nearTriggers({ wallets, healthFactors }: Borrowers): Wanted[] {
+export function nearTriggers({ wallets, healthFactors }: Borrowers): WorldRequest[] {
   return wallets.map((wallet, index) =>
     lending(wallet, formatLevel(healthFactors[index] ?? 0n, 990n + BigInt(index % 10))),
   )
 }
 
-function lending(wallet: Address, below: string): Wanted {
+function lending(wallet: Address, below: string): WorldRequest {
   const subject = { wallet, market_id: 'main' }
   return { family: 'aave-v3', subject, clause: { figure: 'health_factor', below }, clear: below }
 }
@@ -117,7 +117,7 @@ function formatLevel(healthFactor: bigint, thousandths: bigint): string {
 /** Inserts triggers as the route does, spread over webhooks. */
 export async function insertTriggers(
   db: Database,
-  wanted: readonly Wanted[],
+  wanted: readonly WorldRequest[],
   of: { readonly organizationId: string; readonly prefix: string; readonly webhooks: readonly string[] },
 ): Promise<void> {
   const { organizationId, prefix, webhooks } = of

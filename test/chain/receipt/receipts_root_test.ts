@@ -5,7 +5,7 @@ import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../src/ch
 import { computeOrderedTrieRoot } from '../../../src/chain/receipt/trie.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../../devnet/rpc.ts'
-import { deployEmitter, EMITTER, POOL_TOPIC, topicOf, walletOf } from '../../history/scene.ts'
+import { deployEmitter, EMITTER, POOL_TOPIC, toTopic, toWallet } from '../../history/scene.ts'
 
 let anvil: Anvil
 let rpc: Rpc
@@ -30,7 +30,7 @@ async function mine(transactions: number): Promise<number> {
   for (let index = 0; index < transactions; index++) {
     const words = Array.from({ length: index % 4 }, () => [
       POOL_TOPIC,
-      topicOf(walletOf(index)),
+      toTopic(toWallet(index)),
       toHex(index, { size: 32 }),
     ])
     const data = `0x${words

@@ -6,7 +6,7 @@ import { createRecentFailures, HistoryFaultError } from '../../../src/history/fo
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
-import { EMITTER, placeOf, walletOf } from '../scene.ts'
+import { EMITTER, placeOf, toWallet } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { complete, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
 
@@ -37,7 +37,7 @@ test('after a failure the work pauses for a second, twice as long after each fur
   const { clock } = simulateTime()
   const chain = { id: 1, name: 'Test' } as Chain
   const failures = createRecentFailures({ chain, stream: 'emitted', target: placeOf(1), log, clock })
-  const [one, other] = [0, 1].map((number) => createFollowEntry(walletOf(number), { fromBlock: 1, toBlock: 9 }, clock))
+  const [one, other] = [0, 1].map((number) => createFollowEntry(toWallet(number), { fromBlock: 1, toBlock: 9 }, clock))
   if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
   const fail = () => failures.record(new UpstreamError('No answer'), [one, other], false)
   expect(Array.from({ length: 7 }, fail)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
@@ -51,13 +51,13 @@ test('after a failure the work pauses for a second, twice as long after each fur
 const failureOf = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
 
 test('a check that fails twice over agreeing endpoints is logged and reported as a bug, and not read for again', async () => {
-  const { clock, sleep, time } = simulateTime()
+  const { clock, time } = simulateTime()
   const { records, log } = recorded()
   const { endpoints, asked } = agreeing(2)
-  const follower = follow(endpoints, { clock, sleep, log, checks: WRONG_INDEX })
+  const follower = follow(endpoints, { clock, log, checks: WRONG_INDEX })
   // What the endpoints take is learned from their refusals of longer ranges.
-  await complete(follower, 2_000, walletOf(0))
-  const failure = await failureOf(complete(follower, 65_000, walletOf(1)))
+  await complete(follower, 2_000, toWallet(0))
+  const failure = await failureOf(complete(follower, 65_000, toWallet(1)))
   expect(failure).toBeInstanceOf(HistoryFaultError)
   expect(failure).toMatchObject({
     message:
@@ -77,10 +77,10 @@ test('a check that fails twice over agreeing endpoints is logged and reported as
     },
   ])
   const before = asked()
-  expect(await failureOf(complete(follower, 65_001, walletOf(2)))).toEqual(failure)
+  expect(await failureOf(complete(follower, 65_001, toWallet(2)))).toEqual(failure)
   expect(asked()).toBe(before)
   // A wallet whose own blocks are few is read without a scan.
-  await complete(follower, 2_000, walletOf(3))
+  await complete(follower, 2_000, toWallet(3))
   time.nowMs += 600_000
   const later = asked()
   const everybody = {
@@ -98,8 +98,8 @@ test('over a single endpoint a failed check leaves the history incomplete, and w
   const { records, log } = recorded()
   const { endpoints } = agreeing(1)
   const follower = follow(endpoints, { log, checks: WRONG_INDEX })
-  await complete(follower, 2_000, walletOf(0))
-  const failure = await failureOf(complete(follower, 65_000, walletOf(1)))
+  await complete(follower, 2_000, toWallet(0))
+  const failure = await failureOf(complete(follower, 65_000, toWallet(1)))
   expect(failure).toBeInstanceOf(UnavailableError)
   expect(failure).not.toBeInstanceOf(HistoryFaultError)
   const message =
@@ -107,13 +107,13 @@ test('over a single endpoint a failed check leaves the history incomplete, and w
   expect(failure).toMatchObject({ message })
   expect(records).toMatchObject([{ msg: 'Logs are missing at every endpoint', check: 'index' }])
   // It pauses, or reads again, when this one comes and goes.
-  await failureOf(complete(follower, 65_000, walletOf(2), AbortSignal.timeout(100)))
-  expect(follower.findFailure(walletOf(2))).toMatchObject({ message })
+  await failureOf(complete(follower, 65_000, toWallet(2), AbortSignal.timeout(100)))
+  expect(follower.findFailure(toWallet(2))).toMatchObject({ message })
   await follower.close()
 })
 
 test('a wallet whose logs meet a wrong check does not keep those it was read with from theirs', async () => {
-  const wrong = walletOf(7)
+  const wrong = toWallet(7)
   const decode = (
     _: unknown,
     __: readonly HistoryLog[],
@@ -122,14 +122,14 @@ test('a wallet whose logs meet a wrong check does not keep those it was read wit
     if (subjects?.includes(wrong) === true) throw new IncompleteError('pairing', { fromBlock: 3, toBlock: 3 })
     return { rows: [], unsettled: [] }
   }
-  const { clock, sleep } = simulateTime()
+  const { clock } = simulateTime()
   const { endpoints } = agreeing(2)
-  const follower = follow(endpoints, { clock, sleep, checks: { decode } })
+  const follower = follow(endpoints, { clock, checks: { decode } })
   const outcomes = await Promise.all(
-    Array.from({ length: 12 }, (_, number) => failureOf(complete(follower, 2_000, walletOf(number)))),
+    Array.from({ length: 12 }, (_, number) => failureOf(complete(follower, 2_000, toWallet(number)))),
   )
   expect(outcomes.map((outcome) => outcome instanceof HistoryFaultError)).toEqual(
-    outcomes.map((_, number) => walletOf(number) === wrong),
+    outcomes.map((_, number) => toWallet(number) === wrong),
   )
   expect(outcomes.filter((outcome) => typeof outcome === 'boolean')).toHaveLength(11)
   await follower.close()

@@ -4,7 +4,7 @@ import { ResponseTimeoutError } from '../../../src/chain/rpc/transport.ts'
 import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { walletOf } from '../scene.ts'
+import { toWallet } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
 
@@ -12,7 +12,7 @@ test.each([401, 450])('%d wallets that wait together share requests, at most 200
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const { time, ...simulated } = simulateTime()
   const follower = follow([endpoint], simulated)
-  await Promise.all(Array.from({ length: wallets }, (_, index) => complete(follower, 50_000, walletOf(index))))
+  await Promise.all(Array.from({ length: wallets }, (_, index) => complete(follower, 50_000, toWallet(index))))
   const sizes = answered.map(({ wallets: size }) => size ?? 0)
   expect(Math.max(...sizes)).toBe(200)
   // All of them, each range read twice.
@@ -30,18 +30,18 @@ test('one scan serves all wallets whose own histories would take too many reques
   const { endpoint, answered } = quietEndpoint(1_000)
   const follower = follow([endpoint])
   // What the endpoint takes is learned from its refusal of a longer range.
-  await complete(follower, 2_000, walletOf(0))
+  await complete(follower, 2_000, toWallet(0))
   answered.length = 0
-  await Promise.all([1, 2, 3].map((number) => complete(follower, 65_000, walletOf(number))))
+  await Promise.all([1, 2, 3].map((number) => complete(follower, 65_000, toWallet(number))))
   expect(answered.filter(({ wallets }) => wallets !== undefined)).toEqual([])
   expect(answered.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1, 0)).toBe(2 * 65_000)
   // The newest blocks come first.
   expect(answered[0]?.toBlock).toBe(65_000)
   answered.length = 0
-  await complete(follower, 65_000, walletOf(4))
+  await complete(follower, 65_000, toWallet(4))
   expect(answered).toEqual([])
   // From then on new blocks are read for all subjects.
-  await complete(follower, 65_100, walletOf(5))
+  await complete(follower, 65_100, toWallet(5))
   expect(answered.map(({ fromBlock, wallets }) => [fromBlock, wallets])).toEqual([
     [65_001, undefined],
     [65_001, undefined],
@@ -58,11 +58,11 @@ test('a scan goes from the oldest block that any of those lacks who wait for it 
     return endpoint.request(read, signal)
   }
   const follower = follow([{ ...endpoint, request }])
-  await complete(follower, 2_000, walletOf(0))
+  await complete(follower, 2_000, toWallet(0))
   expect(new Set(left)).toEqual(new Set([undefined]))
   const ask = (number: number, fromBlock: number, toBlock: number) => {
     const final = { number: toBlock, hash: hashOf(toBlock), epoch: 0 }
-    return follower.complete({ subject: walletOf(number), fromBlock, final, requesters: new Set() }, PLACE, never)
+    return follower.complete({ subject: toWallet(number), fromBlock, final, requesters: new Set() }, PLACE, never)
   }
   // The first who asks is alone; the others wait for the next scan together.
   await Promise.all([ask(1, 5_001, 70_000), ask(2, 1, 70_000), ask(3, 3_001, 75_000)])
@@ -75,9 +75,9 @@ test('a scan goes from the oldest block that any of those lacks who wait for it 
 test('with ranges below 1,000 blocks the caller is told at once what to configure, and nothing is scanned', async () => {
   const { endpoint, answered } = quietEndpoint(999)
   const follower = follow([endpoint])
-  await complete(follower, 2_000, walletOf(0))
+  await complete(follower, 2_000, toWallet(0))
   answered.length = 0
-  const failure = await complete(follower, 64_000, walletOf(1)).catch((error: unknown) => error)
+  const failure = await complete(follower, 64_000, toWallet(1)).catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(UnavailableError)
   expect(failure).toMatchObject({
     message:
@@ -102,10 +102,10 @@ test('who waits for a turn behind others is told that nothing is done yet', asyn
   // Each begins a task of its own, until as many run as may.
   const waiting: Promise<unknown>[] = []
   for (let number = 0; number < 12; number++) {
-    waiting.push(complete(follower, 50_000 + number, walletOf(number), AbortSignal.timeout(200)).catch(() => {}))
+    waiting.push(complete(follower, 50_000 + number, toWallet(number), AbortSignal.timeout(200)).catch(() => {}))
     await Bun.sleep(1)
   }
-  expect(follower.getProgress(walletOf(11))).toMatchObject({ percent: 0, blocks: 50_011, seconds: undefined })
+  expect(follower.getProgress(toWallet(11))).toMatchObject({ percent: 0, blocks: 50_011, seconds: undefined })
   await Promise.all(waiting)
   await follower.close()
 })
@@ -133,16 +133,16 @@ test('of two endpoints one stalls: the other serves after four late answers, and
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const stalled = stalledEndpoint(time)
   const follower = follow([stalled.endpoint, { ...endpoint, index: 1 }], simulated)
-  await complete(follower, 900_000, walletOf(1))
+  await complete(follower, 900_000, toWallet(1))
   // Ten seconds each, for the whole range and its halves, quarters and eighths.
   expect(time.nowMs).toBe(40_000)
   expect(answered.length).toBeGreaterThan(1)
   // A minute later it is asked again.
   stalled.asked.length = 0
-  await complete(follower, 900_001, walletOf(2))
+  await complete(follower, 900_001, toWallet(2))
   expect(stalled.asked).toEqual([])
   time.nowMs += 60_000
-  await complete(follower, 900_002, walletOf(3))
+  await complete(follower, 900_002, toWallet(3))
   expect(stalled.asked.length).toBeGreaterThan(0)
   await follower.close()
 })
@@ -160,7 +160,7 @@ test('one that answers only ranges that are short enough is no stalled one', asy
     },
   }
   const follower = follow([slow], simulated)
-  await complete(follower, 900_000, walletOf(1))
+  await complete(follower, 900_000, toWallet(1))
   // The whole range, its halves and its quarters were late.
   expect(time.nowMs).toBe(30_000)
   expect(Math.max(...answered.map(({ fromBlock, toBlock }) => toBlock - fromBlock + 1))).toBeLessThanOrEqual(200_000)
@@ -175,12 +175,12 @@ test('if the only endpoint stalls, the request fails, and the endpoint is tried 
   const request: BackgroundEndpoint['request'] = (read, signal) =>
     (isStalled ? stalled.endpoint : endpoint).request(read, signal)
   const follower = follow([{ ...endpoint, request }], simulated)
-  await expect(complete(follower, 900_000, walletOf(1))).rejects.toBeInstanceOf(UnavailableError)
+  await expect(complete(follower, 900_000, toWallet(1))).rejects.toBeInstanceOf(UnavailableError)
   expect(answered).toEqual([])
   isStalled = false
   const stalledToMs = time.nowMs
   const isComplete = () =>
-    complete(follower, 900_000, walletOf(1)).then(
+    complete(follower, 900_000, toWallet(1)).then(
       () => true,
       () => false,
     )
@@ -204,10 +204,10 @@ test('work ends half a minute after the last who asked has left, and goes on if 
     return await endpoint.request(read, signal)
   }
   const follower = follow([{ ...endpoint, request }], simulated)
-  await complete(follower, 2_000, walletOf(0))
+  await complete(follower, 2_000, toWallet(0))
   isSlow = true
   const blocks = 10_000_000
-  const ask = () => complete(follower, blocks, walletOf(1), AbortSignal.timeout(1)).catch(() => {})
+  const ask = () => complete(follower, blocks, toWallet(1), AbortSignal.timeout(1)).catch(() => {})
   const quiet = async () => {
     for (let before = -1; before !== answered.length; await Bun.sleep(20)) before = answered.length
     return answered.length
@@ -241,11 +241,11 @@ test.each([
     return await endpoint.request(read, signal)
   }
   const follower = follow([{ ...endpoint, request }], simulated)
-  await complete(follower, 2_000, walletOf(0))
+  await complete(follower, 2_000, toWallet(0))
   answered.length = 0
   isBegun = true
-  await expect(complete(follower, 20_000, walletOf(1), leaving.signal)).rejects.toBeInstanceOf(AbortedError)
-  await waitFor('nothing left to do', () => follower.getProgress(walletOf(1)) === undefined)
+  await expect(complete(follower, 20_000, toWallet(1), leaving.signal)).rejects.toBeInstanceOf(AbortedError)
+  await waitFor('nothing left to do', () => follower.getProgress(toWallet(1)) === undefined)
   expect(Math.min(...answered.map(({ fromBlock }) => fromBlock))).toBe(oldest)
   await follower.close()
 })
@@ -265,9 +265,9 @@ test('one asker gets four tasks at a time, also alone', async () => {
     return { ...endpoint, index, request }
   })
   const follower = follow(endpoints)
-  await complete(follower, 2_000, walletOf(0))
+  await complete(follower, 2_000, toWallet(0))
   // Each lacks other blocks than the others, so that none share requests.
-  await Promise.all(Array.from({ length: 12 }, (_, index) => complete(follower, 50_000 + index, walletOf(1 + index))))
+  await Promise.all(Array.from({ length: 12 }, (_, index) => complete(follower, 50_000 + index, toWallet(1 + index))))
   expect(most).toEqual([4, 4])
   await follower.close()
 })
@@ -279,13 +279,13 @@ test('askers are served in turn: one who asks for hundreds of histories does not
     return await endpoint.request(read, signal)
   }
   const follower = follow([{ ...endpoint, request }])
-  await complete(follower, 20_000, walletOf(0))
+  await complete(follower, 20_000, toWallet(0))
   answered.length = 0
   const ask = (number: number, asker: string) =>
     // Each lacks other blocks than the others, so that none share requests.
     follower.complete(
       {
-        subject: walletOf(number),
+        subject: toWallet(number),
         fromBlock: 1 + number,
         final: { number: 600_000, hash: hashOf(600_000), epoch: 0 },
         requesters: new Set([asker]),
@@ -316,13 +316,13 @@ test('a caller whose endpoints were too narrow is served when one of them takes 
     return (isNarrow ? narrow : wide).endpoint.request(read, signal)
   }
   const follower = follow([{ ...narrow.endpoint, request }], simulated)
-  const ask = () => complete(follower, 500_000, walletOf(1))
+  const ask = () => complete(follower, 500_000, toWallet(1))
   // The first range is far too long; that is found out in a few requests, and not again.
-  await expect(ask()).rejects.toThrow('the widest here gives 10')
+  await expect(ask()).rejects.toThrow('the widest here serves 10')
   expect(asked.length).toBeLessThan(20)
   isNarrow = false
   asked.length = 0
-  await expect(ask()).rejects.toThrow('the widest here gives 10')
+  await expect(ask()).rejects.toThrow('the widest here serves 10')
   expect(asked).toEqual([])
   time.nowMs += 600_000
   await ask()

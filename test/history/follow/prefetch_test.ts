@@ -3,13 +3,13 @@ import { numberToHex } from 'viem'
 import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
 import type { Follower } from '../../../src/history/follow/follower.ts'
 import type { StreamTarget } from '../../../src/history/stream.ts'
-import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
+import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../scene.ts'
 import { hashOf, word } from '../simulation/chain.ts'
 import { simulateStore } from '../simulation/store.ts'
 import { complete, type FilterJson, follow, never, PLACE, quietEndpoint } from './quiet.ts'
 
 const BLOCKS = 1_000
-const WALLET = walletOf(0)
+const WALLET = toWallet(0)
 
 function foresee(follower: Follower<StreamTarget>, number = BLOCKS, signal = never): void {
   const finalized = { number: BigInt(number), timestampSec: 0n }
@@ -20,7 +20,7 @@ function foresee(follower: Follower<StreamTarget>, number = BLOCKS, signal = nev
 function forked(endpoint: BackgroundEndpoint): BackgroundEndpoint {
   const logs = [POOL_TOPIC, TOKEN_TOPIC].map((topic, logIndex) => ({
     address: EMITTER,
-    topics: [topic, topicOf(WALLET)],
+    topics: [topic, toTopic(WALLET)],
     data: word(7),
     blockNumber: '0x5',
     blockHash: hashOf(5, 1),

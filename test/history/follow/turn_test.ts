@@ -5,7 +5,7 @@ import { HistoryFaultError } from '../../../src/history/follow/failure.ts'
 import type { Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
-import { EMITTED, EMITTER, walletOf } from '../scene.ts'
+import { EMITTED, EMITTER, toWallet } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, quietEndpoint, simulateTime } from './quiet.ts'
 
@@ -28,7 +28,7 @@ test('wallets are asked for in smaller groups if an endpoint takes fewer, and af
   const follower = follow([endpoint], simulated)
   const largest = async (blocks: number) => {
     answered.length = 0
-    await Promise.all(Array.from({ length: 200 }, (_, number) => complete(follower, blocks, walletOf(number))))
+    await Promise.all(Array.from({ length: 200 }, (_, number) => complete(follower, blocks, toWallet(number))))
     return Math.max(...answered.map(({ wallets = 0 }) => wallets))
   }
   // Of 199 the half, in two groups, and of those the halves.
@@ -52,7 +52,7 @@ test('a scan that is refused for its kinds of events makes no group of wallets s
   }
   const follower = follow([endpoint], { checks, ...simulateTime() })
   const ends = (blocks: number, wallets: readonly number[]) =>
-    Promise.allSettled(wallets.map((number) => complete(follower, blocks, walletOf(number))))
+    Promise.allSettled(wallets.map((number) => complete(follower, blocks, toWallet(number))))
   // The first who asks is alone; the others wait for the next scan together.
   const told = { status: 'rejected' as const, reason: expect.any(UnavailableError) }
   expect(await ends(100_000_000, [1, 2, 3])).toEqual([told, told, told])
@@ -74,7 +74,7 @@ test('another failure than that is told to all who wait at once, and makes no gr
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const follower = follow([endpoint], { checks: { decode }, ...simulateTime() })
   const ask = () =>
-    Promise.allSettled(Array.from({ length: 200 }, (_, number) => complete(follower, 1_000, walletOf(number))))
+    Promise.allSettled(Array.from({ length: 200 }, (_, number) => complete(follower, 1_000, toWallet(number))))
   const failed = (await ask()).flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
   expect([failed.length, new Set(failed), decoded]).toEqual([199, new Set([fault]), 1])
   answered.length = 0
@@ -102,7 +102,7 @@ test('each turn of work stores something, even if an endpoint takes longer than 
   })
   const follower = follow(quiet, simulated)
   // How short ranges must be is learned first; then 2,000 blocks take a turn for each 400.
-  for (const blocks of [200, 2_200]) expect(await complete(follower, blocks, walletOf(1))).toBe(true)
+  for (const blocks of [200, 2_200]) expect(await complete(follower, blocks, toWallet(1))).toBe(true)
   await follower.close()
   const turns = asked.join(' ').split('late').slice(1)
   expect(turns.length).toBe(6)
@@ -126,7 +126,7 @@ async function checked(endpoints: number, { checks, seen }: ReturnType<typeof fa
     all.map(({ endpoint }, index) => ({ ...endpoint, index })),
     { checks, ...simulateTime() },
   )
-  const end = await complete(follower, 100, walletOf(1)).catch((error: unknown) => error)
+  const end = await complete(follower, 100, toWallet(1)).catch((error: unknown) => error)
   await follower.close()
   const again = all.map(({ answered }) =>
     answered.map(({ fromBlock, toBlock }) => `${fromBlock}-${toBlock}`).filter((range) => range !== '1-100'),
@@ -159,7 +159,7 @@ test('a faulty state check is not repeated for a retried request', async () => {
   const { checks, seen } = failingAt(70)
   const endpoints = [0, 1].map((index) => ({ ...quietEndpoint(1_000_000).endpoint, index }))
   const follower = follow(endpoints, { checks, ...simulateTime() })
-  for (const _ of [1, 2]) await expect(complete(follower, 100, walletOf(1))).rejects.toBeInstanceOf(HistoryFaultError)
+  for (const _ of [1, 2]) await expect(complete(follower, 100, toWallet(1))).rejects.toBeInstanceOf(HistoryFaultError)
   await follower.close()
   expect(seen.checks).toBe(2)
 })

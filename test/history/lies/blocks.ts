@@ -1,7 +1,7 @@
 import { type Hex, keccak256, numberToHex, toRlp } from 'viem'
 import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../src/chain/receipt/receipts_root.ts'
 import type { RpcLog } from '../../support/rpc_log.ts'
-import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
+import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../scene.ts'
 import type { Random } from '../simulation/random.ts'
 
 /** Something that a wallet did: two logs, as `EMITTED` expects them. */
@@ -28,7 +28,7 @@ export const BASE_SEC = 1_800_000_000
 /** Seconds between two blocks. */
 export const BLOCK_SEC = 12
 
-export const WALLETS: readonly Hex[] = [0, 1, 2].map(walletOf)
+export const WALLETS: readonly Hex[] = [0, 1, 2].map(toWallet)
 
 const ZERO = numberToHex(0, { size: 32 })
 const RECEIPT = { type: '0x2', status: '0x1', cumulativeGasUsed: '0x5208', logsBloom: `0x${'00'.repeat(256)}` }
@@ -84,7 +84,7 @@ export function makeChain(random: Random, length: number): readonly Block[] {
 }
 
 /** The logs of a block as a node gives them. */
-export function logsOf(block: Block, timeSec: number | undefined): readonly RpcLog[] {
+export function listLogs(block: Block, timeSec: number | undefined): readonly RpcLog[] {
   let logIndex = 0
   return block.transactions.flatMap(({ hash, acts }, transactionIndex) =>
     acts.flatMap(contentOf).map((content) => ({
@@ -102,7 +102,7 @@ export function logsOf(block: Block, timeSec: number | undefined): readonly RpcL
 
 /** The receipts of a block as a node gives them. */
 export function receiptsOf(block: Block, timeSec: number | undefined): readonly object[] {
-  const logs = logsOf(block, timeSec)
+  const logs = listLogs(block, timeSec)
   return block.transactions.map(({ hash }, index) => ({
     ...RECEIPT,
     transactionHash: hash,
@@ -115,7 +115,7 @@ export function receiptsOf(block: Block, timeSec: number | undefined): readonly 
 function contentOf({ wallet, amount }: Act) {
   return [POOL_TOPIC, TOKEN_TOPIC].map((topic) => ({
     address: EMITTER,
-    topics: [topic, topicOf(wallet)],
+    topics: [topic, toTopic(wallet)],
     data: numberToHex(amount, { size: 32 }),
   }))
 }

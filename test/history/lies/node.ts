@@ -1,5 +1,5 @@
 import { encodePacked, type Hex, numberToHex } from 'viem'
-import { BASE_SEC, BLOCK_SEC, type Block, logsOf, receiptsOf, timeOf } from './blocks.ts'
+import { BASE_SEC, BLOCK_SEC, type Block, listLogs, receiptsOf, timeOf } from './blocks.ts'
 import { FALSE_HASH, headOf, type Lie, logTimeOf, phantom } from './liar.ts'
 
 /** A node of a simulated chain over JSON-RPC. */
@@ -82,7 +82,7 @@ export function makeNode(
     const wanted = filter.topics.map((each) => (each === null ? undefined : [each].flat()))
     return numbers.flatMap((number) => {
       const block = blockOf(number, how)
-      const given = block === undefined ? [] : logsOf(block, timeIn(lie, block))
+      const given = block === undefined ? [] : listLogs(block, timeIn(lie, block))
       return given.filter(({ topics }) => wanted.every((each, at) => each?.includes(topics[at] ?? '0x') ?? true))
     })
   }

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { HistoryLog } from '../../../src/history/stream.ts'
-import { EMITTER, POOL_TOPIC, topicOf, walletOf } from '../scene.ts'
+import { EMITTER, POOL_TOPIC, toTopic, toWallet } from '../scene.ts'
 import { hashOf, word } from '../simulation/chain.ts'
 
 /** Never fires. */
@@ -15,7 +15,7 @@ export function transactionOf(block: number, index = 0): Hex {
 export function logAt(block: number, change: Partial<HistoryLog> = {}): HistoryLog {
   return {
     address: EMITTER,
-    topics: [POOL_TOPIC, topicOf(walletOf(1))],
+    topics: [POOL_TOPIC, toTopic(toWallet(1))],
     data: word(block),
     blockNumber: block,
     blockHash: hashOf(block),

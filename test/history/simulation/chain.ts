@@ -1,7 +1,7 @@
 import { type Hex, numberToHex } from 'viem'
 import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../src/chain/receipt/receipts_root.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
-import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
+import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../scene.ts'
 import type { Random } from './random.ts'
 
 /** A chain that exists in memory only: its logs, by block. */
@@ -16,7 +16,7 @@ export interface SimulatedChain {
 export const RECEIPT_FIELDS = { type: '0x2', status: '0x1', cumulativeGasUsed: '0x5208', logsBloom: '0x00' } as const
 
 /** Wallets that do something on every simulated chain. */
-export const WALLETS: readonly Hex[] = Array.from({ length: 5 }, (_, index) => walletOf(index))
+export const WALLETS: readonly Hex[] = Array.from({ length: 5 }, (_, index) => toWallet(index))
 
 /** A number as a hash, say. */
 export const word = (value: number) => numberToHex(value, { size: 32 })
@@ -42,7 +42,7 @@ export function simulateChain(random: Random): SimulatedChain {
         for (const topic of [POOL_TOPIC, TOKEN_TOPIC]) {
           logs.push({
             address: EMITTER,
-            topics: [topic, topicOf(wallet)],
+            topics: [topic, toTopic(wallet)],
             data,
             blockNumber: block,
             blockHash: hashOf(block),

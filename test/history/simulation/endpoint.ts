@@ -3,7 +3,7 @@ import { type BackgroundEndpoint, RpcRefusedError } from '../../../src/chain/rpc
 import { compareLogs } from '../../../src/history/logs/witness.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
-import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf } from '../scene.ts'
+import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic } from '../scene.ts'
 import { hashOf, RECEIPT_FIELDS, type SimulatedChain, WALLETS, word } from './chain.ts'
 import type { Random } from './random.ts'
 
@@ -191,7 +191,7 @@ function simulateEndpoint(
     if ((given.at(-1)?.blockNumber ?? 0) >= toBlock) return given
     const lie = [POOL_TOPIC, TOKEN_TOPIC].map((topic, logIndex) => ({
       address: EMITTER,
-      topics: [topic, topicOf(random.pick(WALLETS.slice(0, 1)))],
+      topics: [topic, toTopic(random.pick(WALLETS.slice(0, 1)))],
       data: numberToHex(7, { size: 32 }),
       blockNumber: toBlock,
       blockHash: hashOf(toBlock),

@@ -12,7 +12,7 @@ import { startTestServer, type TestServer } from '../../support/database.ts'
 import { mulberry } from '../../support/random.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { addMany, createWebhook, outcomesOf } from './scene.ts'
+import { addMany, createWebhook, readOutcomes } from './scene.ts'
 
 const KILLS = caseCount(200, 6)
 const FREEZES = caseCount(5, 1)
@@ -101,7 +101,7 @@ test(
         await server.start()
       }
     }
-    const delivered = async () => (await outcomesOf(db, organizationId))['delivered'] ?? 0
+    const delivered = async () => (await readOutcomes(db, organizationId))['delivered'] ?? 0
     await waitFor('all delivered', async () => (await delivered()) === ids.length, 60_000)
 
     const bodies = new Map<string, string>()

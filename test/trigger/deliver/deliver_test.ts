@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import type { Database } from '../../../src/db/database.ts'
 import { startJob } from '../../../src/job/job.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { messageRetentionJob } from '../../../src/trigger/deliver/retention.ts'
 import { deriveWebhookSecret } from '../../../src/trigger/deliver/sign.ts'
@@ -9,7 +10,7 @@ import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { addMany, createWebhook, deliverAll, deliverer, KEYS, outcomesOf, readMessages } from './scene.ts'
+import { addMany, createWebhook, deliverAll, deliverer, KEYS, readMessages, readOutcomes } from './scene.ts'
 
 let database: TestDatabase
 let db: Database
@@ -29,7 +30,7 @@ async function scene(path: string, count: number) {
   const { organizationId } = await createAccount(db)
   const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${receiver.port}/${path}`)
   const ids = await addMany(db, { organizationId, webhookId, count })
-  const outcomes = () => outcomesOf(db, organizationId)
+  const outcomes = () => readOutcomes(db, organizationId)
   const webhook = async () => {
     const [row] = await db.run<{ status: string; failing: boolean }>(
       'select status, failing_since is not null as failing from webhook where organization_id = $1 and id = $2',
@@ -161,11 +162,11 @@ describe('two processes', () => {
     const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${slow.port}/`)
     const ids = await addMany(db, { organizationId, webhookId, count: 600 })
     const jobs = [deliverer(db), deliverer(db)].map((each) => {
-      const job = startJob(each.job)
+      const job = startJob(each.job, { clock: systemClock })
       each.setWake(job.wake)
       return { job, each }
     })
-    await waitFor('all delivered', async () => (await outcomesOf(db, organizationId))['delivered'] === 600, 30_000)
+    await waitFor('all delivered', async () => (await readOutcomes(db, organizationId))['delivered'] === 600, 30_000)
     for (const { job } of jobs) job.stop()
     expect(slow.received.map(({ headers }) => headers['webhook-id']).sort()).toEqual([...ids].sort())
     expect(most).toBeGreaterThan(8)
@@ -236,7 +237,7 @@ test('many webhooks get their first message before one gets its second', async (
     [organizationId],
   )
   expect(row?.webhooks).toBe(20)
-  await deliverAll(own, async () => (await outcomesOf(db, organizationId))['delivered'] === 119)
+  await deliverAll(own, async () => (await readOutcomes(db, organizationId))['delivered'] === 119)
 })
 
 test('messages are forgotten after 30 days with their tries, whatever became of them', async () => {

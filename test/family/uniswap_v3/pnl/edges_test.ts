@@ -23,7 +23,7 @@ import { countedClient, DEPLOYMENT } from '../support.ts'
 import { withoutPast, withShortRanges } from './endpoints.ts'
 import { flowsFromReceipts } from './receipts.ts'
 import { askAbout, type PnlScene, startPnlScene, toFeeds } from './scene.ts'
-import { computeTruth, computeTruths, type Wanted } from './truth.ts'
+import { computeTruth, computeTruths, type ExpectedPnl } from './truth.ts'
 
 let scene: PnlScene
 const databases: TestDatabase[] = []
@@ -44,7 +44,7 @@ async function freshDatabase(): Promise<TestDatabase> {
 
 async function positionThat(
   fits: (each: { readonly liquidity: bigint; readonly pool: RandomPool }) => boolean,
-): Promise<Wanted> {
+): Promise<ExpectedPnl> {
   const held = scene.lives.positions.filter(({ isBurned }) => !isBurned)
   const stored = await scene.devnet.v3.readPositions(held.map(({ tokenId }) => tokenId))
   const found = held.find(({ pool }, index) => fits({ pool, liquidity: stored[index]?.liquidity ?? 0n }))

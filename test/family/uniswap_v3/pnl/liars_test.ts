@@ -5,7 +5,7 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
-import { computeTruths, type Truth, type Wanted } from './truth.ts'
+import { computeTruths, type ExpectedPnl, type Truth } from './truth.ts'
 
 const ABI = parseAbi(['function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)'])
 
@@ -15,7 +15,7 @@ let honest: FaultyRpc
 let third: FaultyRpc
 let database: TestDatabase
 /** A position whose prices all come from feeds. */
-let position: Wanted
+let position: ExpectedPnl
 let truth: Truth
 /** The block of its first flow, the feed's answer there, and the false answer. */
 let lie: { readonly block: Hex; readonly word: string; readonly said: string; readonly feed: Address }
@@ -55,7 +55,7 @@ afterAll(async () => {
   await scene?.close()
 })
 
-async function lieAbout({ tokenId, pool }: Wanted): Promise<typeof lie> {
+async function lieAbout({ tokenId, pool }: ExpectedPnl): Promise<typeof lie> {
   const [first] = scene.flows.get(tokenId) ?? []
   const feed = pool.tokens[0].feed
   if (first === undefined || feed === undefined) throw new Error('The position has no flow')

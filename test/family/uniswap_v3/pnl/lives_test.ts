@@ -14,7 +14,7 @@ import { caseCount } from '../../../support/cases.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
-import { computeTruths, type Truth, type Wanted } from './truth.ts'
+import { computeTruths, type ExpectedPnl, type Truth } from './truth.ts'
 
 const COUNT = caseCount(200, 80)
 
@@ -33,7 +33,10 @@ beforeAll(async () => {
 afterAll(() => scene.close())
 
 /** Requests many positions, several at a time. */
-async function askAll<T>(wanted: readonly Wanted[], ask: (each: Wanted, index: number) => Promise<T>): Promise<T[]> {
+async function askAll<T>(
+  wanted: readonly ExpectedPnl[],
+  ask: (each: ExpectedPnl, index: number) => Promise<T>,
+): Promise<T[]> {
   const answers: T[] = []
   const queue = wanted.entries()
   const work = async () => {
@@ -94,7 +97,7 @@ describe('profit and loss of random position histories on the chain', () => {
     const { devnet, lives, flows } = scene
     const block = lives.blockNumber - 36n
     const births = new Map([...flows].map(([tokenId, [first]]) => [tokenId, first?.blockNumber ?? 0]))
-    const isBorn = ({ tokenId }: Wanted) => (births.get(tokenId) ?? 0) <= block
+    const isBorn = ({ tokenId }: ExpectedPnl) => (births.get(tokenId) ?? 0) <= block
     const born = lives.positions.filter((each, index) => index % 2 === 0 && isBorn(each))
     const unborn = lives.positions.filter((each) => !isBorn(each))
     const then = await Promise.all(

@@ -16,7 +16,7 @@ export interface Truth {
 }
 
 /** A position whose expected profit and loss is computed. */
-export interface Wanted {
+export interface ExpectedPnl {
   readonly tokenId: bigint
   readonly pool: RandomPool
   readonly isBurned: boolean
@@ -41,7 +41,7 @@ const NOTHING: Payable = { principal: [0n, 0n], collectable: [0n, 0n] }
 /** Computes the truth about positions of the devnet's manager at a block. `flows`: from receipts, by token id. */
 export async function computeTruths(
   devnet: Asked,
-  wanted: readonly Wanted[],
+  wanted: readonly ExpectedPnl[],
   { flows, block }: { readonly flows: ReadonlyMap<bigint, readonly ReceiptFlow[]>; readonly block: bigint },
 ): Promise<Truth[]> {
   const held = wanted.filter(({ isBurned }) => !isBurned).map(({ tokenId }) => tokenId)
@@ -64,7 +64,7 @@ function both(amounts: Amounts | undefined): Pair<bigint> {
 /** Computes the truth about one position of any manager; without `payable` it was burned. */
 export async function computeTruth(
   devnet: Asked,
-  { tokenId, pool }: Pick<Wanted, 'tokenId' | 'pool'>,
+  { tokenId, pool }: Pick<ExpectedPnl, 'tokenId' | 'pool'>,
   at: {
     readonly flows: readonly ReceiptFlow[]
     readonly block: bigint
