@@ -17,6 +17,7 @@ import { createOutput } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { serveCommand } from './command/serve.ts'
 import { verifyCommand } from './command/verify.ts'
+import { systemClock } from './lib/clock.ts'
 import { readConfig } from './service/config/config.ts'
 import { readTextFile } from './service/config/read_file.ts'
 
@@ -75,7 +76,7 @@ async function main(stop: AbortController): Promise<number> {
 async function flushOutput(stop: AbortSignal): Promise<void> {
   const ended = [process.stdout, process.stderr].map((stream) => new Promise<void>((done) => stream.end(() => done())))
   const timeout = new Promise<void>((done) => {
-    const startTimer = () => setTimeout(done, FLUSH_MS)
+    const startTimer = () => systemClock.after(FLUSH_MS, done)
     if (stop.aborted) startTimer()
     else stop.addEventListener('abort', startTimer)
   })

@@ -17,13 +17,13 @@ export type WithExpiry<T> = T & { readonly untilMs: number }
 
 /**
  * Creates a cache of read results, each cached until the chain has its next block: at most `entriesMax`, and at most
- * `bytesMax` bytes if `bytesOf` gives a result's size.
+ * `bytesMax` bytes if `getSize` gives a result's size.
  */
 export function createBlockCache<T extends { readonly block: Pick<Block, 'timestampSec'> }>(options: {
   readonly clock: Clock
   readonly entriesMax: number
   readonly bytesMax?: number
-  readonly bytesOf?: (value: T) => number
+  readonly getSize?: (value: T) => number
 }) {
   const { clock } = options
   const cache = createCache<WithExpiry<T>>(options)

@@ -56,7 +56,7 @@ export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> 
 /** Like `withDatabase`, but creates the embedded database if there is none. */
 export async function withNewDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, databaseTls: tls, dataDir } = io.config()
-  const log = createLog({ level: 'error', write: io.err })
+  const log = createLog({ level: 'error', write: io.err, clock: systemClock })
   const running = databaseUrl === undefined ? await findRunningEmbedded(dataDir) : undefined
   const knownUrl = databaseUrl ?? running?.url
   const embedded = knownUrl === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined

@@ -3,8 +3,7 @@ import type { IndexableHistory } from '../family/family.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
 import { HistoryStoppedError } from '../history/finality/finality.ts'
 import { HistoryFaultError } from '../history/follow/failure.ts'
-import { delay } from '../lib/async/abort.ts'
-import { systemClock } from '../lib/clock.ts'
+import { repeat, systemClock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import { createLog } from '../lib/log.ts'
 import { type Histories, openHistories } from '../service/histories.ts'
@@ -43,7 +42,7 @@ export const indexCommand: Command = {
 }
 
 async function indexAll(args: CommandArgs, io: CommandIo, db: Database): Promise<void> {
-  const log = createLog({ level: 'error', write: io.err })
+  const log = createLog({ level: 'error', write: io.err, clock: systemClock })
   const histories = openHistories(io.config(), { db, clock: systemClock, log })
   const selected = histories.indexable.filter((each) => isSelected(each, args))
   try {
@@ -92,10 +91,10 @@ async function indexOne(
   const report = (text: string) => {
     if (!args.json) io.out(`${title}: ${text}`)
   }
-  const timer = setInterval(() => {
+  const stopReports = repeat(systemClock, PROGRESS_MS, () => {
     const blocks = countBlocksLeft()
     if (blocks !== undefined) report(`${blocks.toLocaleString('en')} blocks left …`)
-  }, PROGRESS_MS)
+  })
   let blocksMin = Number.POSITIVE_INFINITY
   try {
     for (let attempts = 1; ; attempts++) {
@@ -116,11 +115,11 @@ async function indexOne(
         if (attempts >= ATTEMPTS_MAX)
           throw new CommandError(`Cannot continue indexing ${title}: ${error.message}`, { cause: error })
         report(`${error.message}; trying again`)
-        await delay(RETRY_MS, io.stop)
+        await systemClock.sleep(RETRY_MS, io.stop)
       }
     }
   } finally {
-    clearInterval(timer)
+    stopReports()
   }
 }
 
@@ -153,7 +152,7 @@ function formatLine({ target: place, stream, subjects, requested: asked, isStopp
   const cells = Math.floor((percent * BAR_CELLS) / 100)
   const bar = `[${'#'.repeat(cells)}${'-'.repeat(BAR_CELLS - cells)}] ${String(percent).padStart(3)} %`
   const remaining =
-    asked === undefined ? 'global history not requested' : `${asked.missing.toLocaleString('en')} blocks remaining`
+    asked === undefined ? 'global history not requested' : `${asked.missing.toLocaleString('en')} blocks left`
   const state = isStopped ? '  STOPPED: a final block was replaced; rebuild with --forget' : ''
   return `${bar}  chain ${place.chainId} ${stream} ${place.contract}  ${remaining}, ${subjects} subjects alone${state}`
 }

@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
-import { timeoutSignal } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'
 import { getErrnoCode } from '../lib/error.ts'
 import { isHttpUrl } from '../service/config/chains_file.ts'
@@ -44,7 +43,7 @@ export const verifyCommand: Command = {
     const rows = chainsFile === undefined ? undefined : readOptionFile(chainsFile, '--chains-file')
     const keys = await readKeys(args.options['key'])
     const text = await readInput(args.positionals[0] ?? '-', io)
-    const signal = AbortSignal.any([io.stop, timeoutSignal(LIMIT_MS)])
+    const signal = AbortSignal.any([io.stop, systemClock.timeout(LIMIT_MS)])
     const runner = createProofRunner()
     try {
       const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, signal, runner })
@@ -121,7 +120,7 @@ async function readKeys(source: string | undefined): Promise<readonly PublishedK
 
 async function fetchText(url: string): Promise<string> {
   try {
-    const response = await fetch(url, { signal: timeoutSignal(KEYS_MS) })
+    const response = await fetch(url, { signal: systemClock.timeout(KEYS_MS) })
     const text = await response.text()
     if (response.ok && text.length <= KEYS_BYTES_MAX) return text
   } catch {

@@ -3,13 +3,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** In the order in which they apply. */
+/** Order matters: later styles override earlier ones. */
 const STYLES = ['base', 'parts', 'explore', 'what_if', 'life', 'account', 'text'].map((name) => `style/${name}.css`)
 const SCRIPT = /^\w+\/main\.js$/
 
 /**
- * Everything that the pages load, styles first: paths below their folder, and what stands there. For a macro: it runs
- * when the module that calls it is compiled.
+ * Collects all files of the pages, styles first: path below this folder, and text. For a macro: it runs when the module that
+ * calls it is compiled.
  */
 export function collectFiles() {
   const read = (path: string) => ({ path, text: readFileSync(join(import.meta.dir, path), 'utf8') })
@@ -17,15 +17,15 @@ export function collectFiles() {
 }
 
 /**
- * The script of each page with all that it imports, so that a browser asks once and not for each of eighty modules.
- * Names stay: errors say where they come from.
+ * Bundles the script of each page with its imports, so that a browser sends one request instead of eighty. Identifiers stay
+ * unminified, so that error messages name them.
  */
 function collectScripts() {
   const paths = readdirSync(import.meta.dir, { recursive: true, encoding: 'utf8' }).filter((path) => SCRIPT.test(path))
   const outdir = mkdtempSync(join(tmpdir(), 'walletscope-pages-'))
   const options = ['--root=.', `--outdir=${outdir}`, '--target=browser', '--minify-syntax', '--minify-whitespace']
   try {
-    // A process of its own: within a macro Bun refuses to compile, as it would wait for itself.
+    // Bundles in a separate process: Bun cannot bundle within a macro, because it would wait for itself.
     execFileSync(process.execPath, ['build', ...paths, ...options], { cwd: import.meta.dir, stdio: 'pipe' })
     return paths.sort().map((path) => ({ path, text: readFileSync(join(outdir, path), 'utf8') }))
   } finally {

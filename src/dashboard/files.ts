@@ -1,9 +1,9 @@
 import { collectFiles } from './collect.ts' with { type: 'macro' }
 
-/** Everything that the pages load. Styles apply in this order. */
+/** All files of the pages. Styles apply in this order. */
 export const DASHBOARD_FILES = collectFiles()
 
-/** The pages by path: what each is called, and the script that draws it. */
+/** Pages by path, each with its title and script. */
 export const DASHBOARD_PAGES = {
   '/': { title: 'walletscope', script: 'explore/main.js' },
   '/usage': { title: 'Usage · walletscope', script: 'usage/main.js' },
@@ -12,7 +12,7 @@ export const DASHBOARD_PAGES = {
 /** Styles of pages of text. */
 export const TEXT_STYLES = ['style/base.css', 'style/parts.css', 'style/text.css']
 
-/** The operator's pages by path. */
+/** Operator pages by path. */
 export const OPERATOR_PAGES = {
   '/operator': { title: 'Operator · walletscope', script: 'operator/main.js' },
 }

@@ -84,7 +84,7 @@ interface ChainReading extends ClassifiedPositions<object> {
 
 /** Creates block caches for lists of wallets and readings of single positions. */
 export function createReadingCaches<List extends ChainReading, Single extends ChainReading>(clock: Clock) {
-  const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf: getReadingBytes }
+  const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, getSize: getReadingBytes }
   return { lists: createBlockCache<List>(limits), singles: createBlockCache<Single>(limits) }
 }
 

@@ -1,7 +1,6 @@
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-import { delay, timeoutSignal } from '../lib/async/abort.ts'
 import { getRequesters, withRequesters } from '../lib/async/requesters.ts'
 import { registerTimeoutError } from '../lib/async/timeout_error.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -86,7 +85,6 @@ export function createHistory(options: {
       createAdaptiveLogSource({
         source: createLogSource(endpoint, id),
         clock,
-        sleep: delay,
         onOutcome: (outcome) => recorder?.recordRequest(id, outcome),
       }),
     )
@@ -112,7 +110,6 @@ export function createHistory(options: {
         db,
         clock,
         log,
-        sleep: delay,
         onStored: (blocks) => recorder?.recordStored(id, blocks),
         onHealed: (logs) => recorder?.recordHealed(id, logs),
       })
@@ -153,7 +150,7 @@ export function createHistory(options: {
     if (fromBlock > final.number) return true
     const follower = getFollower(client, stream, target)
     const requesters = getRequesters(signal)
-    const waitSignal = timeoutSignal(waitMs)
+    const waitSignal = clock.timeout(waitMs)
     try {
       return await follower.complete(
         { subject, fromBlock, final, requesters },

@@ -1,3 +1,4 @@
+import type { Clock } from '../lib/clock.ts'
 import { UnavailableError } from '../lib/error.ts'
 
 /** A background job: rounds run one at a time. */
@@ -24,6 +25,7 @@ export type RunningJob = ReturnType<typeof startJob>
 
 /** Options shared by all jobs of a process. */
 export interface JobOptions {
+  readonly clock: Clock
   /** Called with the outcome of each round. */
   readonly onRoundEnd?: (name: string, outcome: 'done' | 'failed') => void
   /** Random number from 0 to below 1. @default always 0 */
@@ -34,22 +36,21 @@ export interface JobOptions {
 const JITTER = 0.1
 
 /** Starts a job with its first round. The job does not keep the process alive. */
-export function startJob(job: Job, { onRoundEnd, random = () => 0 }: JobOptions = {}) {
+export function startJob(job: Job, { clock, onRoundEnd, random = () => 0 }: JobOptions) {
   const { name, everyMs, gatherMs = 0, retryMs } = job
   const controller = new AbortController()
   const { signal } = controller
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let cancelTimer = () => {}
   let state: 'pausing' | 'gathering' | 'running' | 'retrying' = 'pausing'
   let isWoken = false
   let failures = 0
 
   function schedule(next: Exclude<typeof state, 'running'>, afterMs: number | undefined): void {
-    clearTimeout(timer)
+    cancelTimer()
     if (signal.aborted) return
     state = next
     if (afterMs === undefined) return
-    timer = setTimeout(() => void run(), afterMs)
-    timer.unref()
+    cancelTimer = clock.after(afterMs, () => void run(), { keepsAlive: false })
   }
 
   /** Starts a round now, or after the current round or the pause after a failure. */
@@ -81,7 +82,7 @@ export function startJob(job: Job, { onRoundEnd, random = () => 0 }: JobOptions 
     /** Stops the job: no further round starts. */
     stop(): void {
       controller.abort()
-      clearTimeout(timer)
+      cancelTimer()
     },
   }
 }

@@ -1,3 +1,5 @@
+import { type Clock, repeat } from './clock.ts'
+
 /** Severities, least first. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
@@ -20,12 +22,15 @@ export type Log = Readonly<Record<LogLevel, (fields: LogFields) => void>>
 export function createLog(options: {
   readonly level: LogLevel
   readonly write: (line: string) => void
+  readonly clock: Clock
   readonly fields?: Readonly<Record<string, unknown>>
 }): Log {
-  const threshold = LOG_LEVELS.indexOf(options.level)
+  const { level: leastLevel, write, clock, fields: commonFields } = options
+  const threshold = LOG_LEVELS.indexOf(leastLevel)
   const createWriter = (level: LogLevel) => (fields: LogFields) => {
     if (LOG_LEVELS.indexOf(level) < threshold) return
-    options.write(JSON.stringify({ time: new Date().toISOString(), level, ...options.fields, ...fields }, toPlainValue))
+    const time = new Date(clock.now()).toISOString()
+    write(JSON.stringify({ time, level, ...commonFields, ...fields }, toPlainValue))
   }
   return {
     debug: createWriter('debug'),
@@ -36,7 +41,7 @@ export function createLog(options: {
 }
 
 /** A log that writes nothing. */
-export const silentLog: Log = createLog({ level: 'error', write: () => {} })
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** How long lines of one kind are counted before the next one is written. */
 const EVERY_MS = 60_000
@@ -54,7 +59,7 @@ const kindsByLog = new WeakMap<Log, Map<string, ThrottledLine>>()
  */
 export function logThrottled(
   log: Log,
-  { level, kind, everyMs = EVERY_MS }: { readonly level: LogLevel; readonly kind: string; readonly everyMs?: number },
+  { level, kind, clock }: { readonly level: LogLevel; readonly kind: string; readonly clock: Clock },
   fields: LogFields,
 ): void {
   const kinds = kindsByLog.get(log) ?? new Map<string, ThrottledLine>()
@@ -68,15 +73,19 @@ export function logThrottled(
   const line: ThrottledLine = { times: 0, write: () => {} }
   kinds.set(kind, line)
   log[level](fields)
-  const timer = setInterval(() => {
-    if (line.times > 0) line.write()
-    else {
-      clearInterval(timer)
-      kinds.delete(kind)
-    }
-    line.times = 0
-  }, everyMs)
-  timer.unref()
+  const stop = repeat(
+    clock,
+    EVERY_MS,
+    () => {
+      if (line.times > 0) line.write()
+      else {
+        stop()
+        kinds.delete(kind)
+      }
+      line.times = 0
+    },
+    { keepsAlive: false },
+  )
 }
 
 /** Drops the counted lines of a kind, because the condition is over; the next line still waits for its minute. */

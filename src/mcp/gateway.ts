@@ -9,6 +9,7 @@ import { readAnyJson } from '../http/request/body.ts'
 import type { AccountState } from '../http/respond.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
+import type { Clock } from '../lib/clock.ts'
 import { resolveSession, SESSION_HEADER } from './budget.ts'
 import { isInitialize, isToolCall, parseMessages, type RawMessage } from './messages.ts'
 import { getErrorCode, toToolResult } from './result.ts'
@@ -33,7 +34,9 @@ export function createMcp(options: {
   readonly origins: readonly string[]
   /** Creates an unguessable session id. */
   readonly sessionId: () => string
+  readonly clock: Clock
 }): Gateway {
+  const { clock } = options
   const tools = createTools(options.routes)
   const origins = new Set(options.origins)
   const recognised = createRecognizedCredentials(KEYS_MAX)
@@ -49,7 +52,7 @@ export function createMcp(options: {
         { status: 403 },
       )
     }
-    const read = async () => parseMessages((await readAnyJson(request)).value())
+    const read = async () => parseMessages((await readAnyJson(request, clock)).value())
     return recognised.has(hash) ? limitByKey(hash, read) : limitStrangers('', read)
   }
 

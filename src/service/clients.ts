@@ -5,7 +5,6 @@ import { createRequestLimiter, PROCESS_LIMITS } from '../chain/rpc/limiter/limit
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { FinanceChain } from '../finance/chain.ts'
-import { delay } from '../lib/async/abort.ts'
 import { createRateLimiter } from '../lib/async/rate_limiter.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -39,9 +38,7 @@ export function createClients(
   const shared = { ...options, processes, sharedLimiter: createRequestLimiter(PROCESS_LIMITS) }
   const evm = chains.map((chain) => {
     const backgroundRate =
-      perSecond === 0
-        ? undefined
-        : createRateLimiter({ perSecond: perSecond / processes, clock: shared.clock, sleep: delay })
+      perSecond === 0 ? undefined : createRateLimiter({ perSecond: perSecond / processes, clock: shared.clock })
     const client = createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
     const { quorum = 1 } = chain
     if (quorum === 1) return client

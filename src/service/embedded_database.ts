@@ -4,7 +4,7 @@ import { createLoginLink } from '../account/session.ts'
 import { CONNECTIONS_MAX } from '../db/connection/pool.ts'
 import type { Database } from '../db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
-import { systemClock } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Config } from './config/config.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
@@ -21,16 +21,22 @@ const CONNECTIONS_SPARE = 35
 export function startEmbeddedDatabase(
   { dataDir, workers }: Pick<Config, 'dataDir' | 'workers'>,
   {
+    clock,
     log,
     lifecycle,
     out,
-  }: { readonly log: Log; readonly lifecycle: Lifecycle; readonly out?: ((text: string) => void) | undefined },
+  }: {
+    readonly clock: Clock
+    readonly log: Log
+    readonly lifecycle: Lifecycle
+    readonly out?: ((text: string) => void) | undefined
+  },
 ): Promise<EmbeddedDatabase> {
   const settings = { max_connections: String(CONNECTIONS_SPARE + workers * CONNECTIONS_MAX) }
   const onProgress = (step: string) => out?.(`${step} …`)
   return lifecycle.start({
     name: 'embedded PostgreSQL',
-    start: () => startEmbedded({ dataDir, clock: systemClock, log, onProgress, settings }),
+    start: () => startEmbedded({ dataDir, clock, log, onProgress, settings }),
     stop: (embedded) => embedded.close(),
     limitMs: STOP_MS,
   })

@@ -15,7 +15,7 @@ import { createHistory } from '../history/mod.ts'
 import { type App, createApp } from '../http/server/app.ts'
 import { type Job, startJob } from '../job/job.ts'
 import { createJobMetrics } from '../job/metrics.ts'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIdGenerator } from '../lib/request_id.ts'
@@ -59,6 +59,7 @@ export interface Services {
 }
 
 interface ServicesOptions {
+  readonly clock: Clock
   readonly log: Log
   /** Stops the components that `createServices` starts, in reverse order, even if it throws. */
   readonly lifecycle: Lifecycle
@@ -81,9 +82,8 @@ const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550 }
  * the service then starts and is not ready. Throws `SchemaError` if that database is not migrated.
  */
 export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
-  const clock = systemClock
   const holder = crypto.randomUUID()
-  const { log, lifecycle, worker } = options
+  const { clock, log, lifecycle, worker } = options
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
   await lifecycle.start({
@@ -91,7 +91,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     start: () => worker?.startReporting(metrics.readSamples),
     stop: (counting) => counting?.stop(),
   })
-  const jobs = { ...createJobMetrics(metrics), random }
+  const jobs = { ...createJobMetrics(metrics), clock, random }
   const embedded = config.databaseUrl === undefined ? await startEmbeddedDatabase(config, options) : undefined
   const { db, standby } = await lifecycle.start({
     name: 'database connections',
@@ -195,6 +195,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
           routes,
           origins: listOrigins(config),
           sessionId: () => crypto.randomUUID(),
+          clock,
         }),
         clock,
         log,

@@ -1,5 +1,6 @@
 import { messageCountList, messageFind, messageListAfter } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
+import type { Clock } from '../lib/clock.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { MESSAGE_DAYS } from './deliver/retention.ts'
@@ -32,10 +33,10 @@ interface Waiter {
 }
 
 /** Creates the feed, which reads messages in order. All waits of this process share one polling statement. */
-export function createFeed({ db, log }: { readonly db: Database; readonly log: Log }) {
+export function createFeed({ db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log }) {
   const waiters = new Map<string, Set<Waiter>>()
   let waits = 0
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let cancelPoll: (() => void) | undefined
   let isClosed = false
 
   async function poll(): Promise<void> {
@@ -47,14 +48,13 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
       // If the database stays unreachable, each wait ends and its read fails.
       if (!(error instanceof UnavailableError)) log.error({ msg: 'Failed to poll for messages', error })
     }
-    timer = undefined
+    cancelPoll = undefined
     schedule()
   }
 
   function schedule(): void {
-    if (timer !== undefined || waits === 0) return
-    timer = setTimeout(() => void poll(), POLL_MS)
-    timer.unref()
+    if (cancelPoll !== undefined || waits === 0) return
+    cancelPoll = clock.after(POLL_MS, () => void poll(), { keepsAlive: false })
   }
 
   /** Resolves when the organization has more than `count` messages, after `waitMs`, on abort, or on `close()`. */
@@ -66,7 +66,7 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
     }
     return new Promise((resolve) => {
       const end = () => {
-        clearTimeout(timeout)
+        cancelTimeout()
         signal.removeEventListener('abort', end)
         if (!organizationWaiters.delete(waiter)) return
         waits--
@@ -75,7 +75,7 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
         resolve()
       }
       const waiter: Waiter = { count, wake: end }
-      const timeout = setTimeout(end, waitMs)
+      const cancelTimeout = clock.after(waitMs, end)
       signal.addEventListener('abort', end, { once: true })
       waiters.set(organizationId, organizationWaiters.add(waiter))
       waits++
@@ -101,7 +101,7 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
     /** Ends all waits and accepts no further ones. */
     close(): void {
       isClosed = true
-      clearTimeout(timer)
+      cancelPoll?.()
       for (const own of waiters.values()) for (const waiter of own) waiter.wake()
     },
   }

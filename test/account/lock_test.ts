@@ -4,6 +4,7 @@ import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { setOrganizationState, updateOrganization } from '../../src/account/organization.ts'
 import { openSession } from '../../src/db/connection/session.ts'
 import type { Database } from '../../src/db/database.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { waitFor } from '../support/wait_for.ts'
 import { createAccount } from './scene.ts'
@@ -25,7 +26,7 @@ test.each([
     const { organizationId } = await createAccount(db)
     const key = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'old' })
     // Sessions: a pool would send the victim of a deadlock again.
-    const open = () => openSession({ url, applicationName: 'session' })
+    const open = () => openSession({ url, applicationName: 'session', clock: systemClock })
     const [session, other] = await Promise.all([open(), open()])
     // As `rerollKey` in one statement, slowly.
     await session.run('begin', [])

@@ -10,6 +10,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 import { readParent } from './cpu.ts'
 import { type Books, CONSTANT_PATH, type OursReady } from './metered.ts'
 import { createOrganizations } from './organizations.ts'
@@ -32,7 +33,11 @@ const benchRoute = defineRoute({
 await main()
 
 async function main(): Promise<void> {
-  const log = createLog({ level: 'warn', write: (line) => process.stderr.write(`${line}\n`) })
+  const log = createLog({
+    level: 'warn',
+    write: (line) => process.stderr.write(`${line}\n`),
+    clock: createFixedClock(),
+  })
   const db = openDatabase({ url: process.env['BENCH_DATABASE_URL'] ?? '', clock: systemClock, log })
   const journalDir = process.env['BENCH_JOURNAL'] ?? ''
   const gate = await createGate({ db, clock: systemClock, log, journalDir })

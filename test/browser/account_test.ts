@@ -12,7 +12,7 @@ const LIST = 'v1/positions/uniswap-v3'
 describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   const stage = setStage({ lending: false, startMs: START_MS, answerMs: ANSWER_MS })
 
-  /** Opens a page, signed in by a link of the command line if `words` say for whom. */
+  /** Opens a page; with `words`, signs in through a login link of the command line first. */
   async function open(path: string, words?: readonly string[]): Promise<Page> {
     const page = await stage.open()
     if (words === undefined) {
@@ -40,7 +40,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   const card = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
 
   test.each(['usage', 'operator'])(
-    '/%s says to whoever is not signed in how to',
+    '/%s shows how to sign in',
     async (path) => {
       const page = await open(path)
       await page.getByText('walletscope login').waitFor()
@@ -50,10 +50,10 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     30_000,
   )
 
-  test('an organization sees what it has left, what it asked, how long that took, and its log as it grows', async () => {
+  test('an organization sees its balance, requests, latency, and its log as it grows', async () => {
     const { keys, ids } = stage.scene.accounts
     for (let calls = 0; calls < 6; calls++) await call(keys.main)
-    await call(keys.main, `${LIST}?wallet=nobody&chain_id=1`)
+    await call(keys.main, `${LIST}?wallet=invalid&chain_id=1`)
     await call(keys.main, `${LIST}/99999?chain_id=1`)
     const page = await open('usage', ['--org', ids.main])
     const { balance } = await runJson(stage.scene.program, ['credits', 'show', ids.main])
@@ -76,7 +76,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('a key is made by keyboard, shown once, replaced with a time of grace, and revoked', async () => {
+  test('a key is created by keyboard, shown once, replaced with a grace period, and revoked', async () => {
     const page = await open('usage', ['--org', stage.scene.accounts.ids.main])
     await page.getByText('Name of a new key').waitFor()
     await tabTo(page, 'Name of a new key')
@@ -114,7 +114,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect([await call(first), await call(second)]).toEqual(['401 INVALID_API_KEY', '401 INVALID_API_KEY'])
   }, 60_000)
 
-  test('an organization without anything has empty states and no figures that it does not have', async () => {
+  test('a new organization has empty states instead of figures', async () => {
     const { id } = await runJson(stage.scene.program, ['org', 'create', 'fresh'])
     const page = await open('usage', ['--org', id])
     for (const text of [
@@ -130,7 +130,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 30_000)
 
-  test('a suspended organization is told so, and why it gets no key', async () => {
+  test('a suspended organization sees that it is suspended and gets no key', async () => {
     const page = await open('usage', ['--org', stage.scene.accounts.ids.suspended])
     await page.getByText('This organization is suspended').waitFor()
     await page.getByLabel('Name of a new key').fill('one more')
@@ -140,7 +140,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(await audit(page)).toEqual([])
   }, 30_000)
 
-  test('the operator makes an organization, grants, limits, suspends and restores it, and all of it is in the audit list', async () => {
+  test('the operator creates, grants, limits, suspends and restores an organization, and the audit list has all of it', async () => {
     const page = await open('operator', [])
     await page.getByLabel('Name of a new organization').fill('Acme')
     await page.getByRole('button', { name: 'Create' }).click()
@@ -173,7 +173,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
       (each: { readonly id: string }) => each.id === id,
     )
     expect(limited).toMatchObject({ rate_limit: 50, trigger_limit: 20 })
-    await page.getByRole('button', { name: 'Make a login link' }).click()
+    await page.getByRole('button', { name: 'Create a login link' }).click()
     const link = await page.getByText('/login?').innerText()
     expect(link).toMatch(/\/login\?ws_login_\w+$/)
     await page.getByRole('link', { name: 'Audit' }).click()
@@ -183,7 +183,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('a switch that the operator turns off is felt by the next request', async () => {
+  test('a switch that the operator turns off applies to the next request', async () => {
     const page = await open('operator#switches', [])
     const { main } = stage.scene.accounts.keys
     const button = page.getByRole('switch', { name: `GET /${LIST}`, exact: true })
@@ -198,9 +198,9 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(await call(main)).toBe('200')
   }, 30_000)
 
-  test('chains with their endpoints, the dead one among them, and how far histories are', async () => {
+  test('chains with their endpoints, a dead one included, and the progress of histories', async () => {
     const { main } = stage.scene.accounts.keys
-    // Only final blocks are stored: for Anvil those are 64 blocks old.
+    // Only final blocks are stored; on Anvil they are 64 blocks old.
     await stage.scene.devnet.rpc.call('anvil_mine', '0x60')
     expect(await call(main, 'v1/positions/uniswap-v3/1/pnl?chain_id=1')).toBe('200')
     const page = await open('operator#chains', [])
@@ -213,7 +213,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 30_000)
 
-  test('whoever signs out is out', async () => {
+  test('signing out ends the session', async () => {
     const page = await open('usage', ['--org', stage.scene.accounts.ids.main])
     const cookies = await page.context().cookies(`${stage.scene.url}dashboard/v1/session`)
     expect(cookies.map(({ httpOnly, sameSite }) => ({ httpOnly, sameSite }))).toEqual([

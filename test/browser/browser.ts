@@ -5,19 +5,19 @@ import { chromium } from 'playwright-core'
 import { IS_FULL } from '../support/cases.ts'
 
 const AXE = await Bun.file(createRequire(import.meta.url).resolve('axe-core/axe.min.js')).text()
-/** Its headless form comes first: it is the same engine without the windows around it, a tenth less work. */
+/** Paths of browsers. The headless shell comes first: the same engine with a tenth less work. */
 const PLACES = [
   ...['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser'],
   ...['/usr/bin/google-chrome', '/opt/google/chrome/chrome'],
 ]
-/** The first three would load pages that nobody sees beside each page that is opened: a second of work. */
+/** The first three would load invisible pages beside each opened page, which takes a second. */
 const DISABLED_FEATURES = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess'],
-  // Playwright's own list, which ours replaces, as far as it concerns pages or strangers.
+  // Our list replaces Playwright's, so these are its entries about pages and network access.
   ...['AimEnabled', 'DestroyProfileOnBrowserClose', 'HttpsFirstBalancedModeAutoEnable', 'HttpsUpgrades', 'LensOverlay'],
   ...['MediaRouter', 'NetworkTimeServiceQuerying', 'OptimizationHints', 'PaintHolding', 'PreconnectToSearch'],
 ]
-/** Nothing but the pages under test may be reached, root has no sandbox, and no page lives until optimized code pays. */
+/** No network access beyond the pages under test, no sandbox for root, no optimizing compilers for short-lived pages. */
 const ARGUMENTS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync', '--js-flags=--no-turbofan --no-maglev'],
@@ -26,7 +26,7 @@ const ARGUMENTS = [
 
 /** Program of a browser: BROWSER_PATH, or Chromium if it is installed. */
 export const BROWSER = process.env['BROWSER_PATH'] ?? PLACES.find((path) => existsSync(path))
-/** Where browsers must be there, their absence is a failure and not a reason to leave tests out. */
+/** If set, a missing browser is a failure instead of a reason to skip tests. */
 const REQUIRED = process.env['BROWSER_REQUIRED'] === 'true'
 
 if (BROWSER === undefined) {
@@ -36,13 +36,13 @@ if (BROWSER === undefined) {
 
 let launched: Promise<Browser> | undefined
 
-/** The browser, one for all pages of this process: starting one takes as much work as a test. It ends with the process. */
+/** Returns the browser, shared by all pages of this process, because a start takes as long as a test. Ends with the process. */
 function theBrowser(): Promise<Browser> {
   launched ??= chromium.launch({ executablePath: BROWSER ?? '', args: ARGUMENTS })
   return launched
 }
 
-/** A page, and all that it complained about and asked for. */
+/** A page with its errors and requests. */
 export interface Watched {
   readonly page: Page
   /** Errors of scripts and violations of the policy; answers that are not a success are not among them. */
@@ -54,7 +54,7 @@ export interface Watched {
 
 /** Opens an empty page in a browser profile of its own. */
 export async function openPage(options: BrowserContextOptions = {}): Promise<Watched> {
-  // What turns while somebody waits would be painted by the processor.
+  // Animations such as spinners would be rendered on the CPU.
   const still = { viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' } as const
   const context = await (await theBrowser()).newContext({ ...still, ...options })
   const page = await context.newPage()
@@ -85,17 +85,17 @@ const DARK = {
   passesMin: 1,
 } as const
 
-/** Nothing is told of nodes that pass, and nodes are not named by selectors: that takes longer than the checks. */
+/** No details about passing nodes and no selectors: they take longer than the checks. */
 const BRIEF = { resultTypes: ['violations'], selectors: false }
 
 /**
- * What an accessibility audit of the page as it stands finds in light, and in dark with SEEDS=full or if it is asked for:
- * all pages take their colours from the same few.
+ * Runs an accessibility audit of the page in light, and in dark with SEEDS=full or `dark`: all pages share a few colours.
+ * Returns the violations.
  */
 export async function audit(page: Page, { dark = IS_FULL } = {}): Promise<string[]> {
   const found: string[] = []
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
-  // The audit does not know that a modal dialog is above everything, and would judge no colour in it.
+  // axe ignores the top layer of modal dialogs, and would check no colour in them.
   await page.evaluate("for (const each of document.querySelectorAll('dialog:modal')) each.style.zIndex = '99'")
   for (const { colorScheme, rules, passesMin } of dark ? [LIGHT, DARK] : [LIGHT]) {
     await page.emulateMedia({ colorScheme })
@@ -110,18 +110,18 @@ export async function audit(page: Page, { dark = IS_FULL } = {}): Promise<string
   return found
 }
 
-/** Widths at which a page has to fit: a small phone, and a desktop at 200 %. */
+/** Widths that a page must fit: a small phone, and a desktop at 200 %. */
 const WIDTHS = [360, 640]
 const LOOKS_MAX = 400
 const LOOK_MS = 25
 
-/** By how many pixels a page is wider than its window, at each width. */
+/** Returns by how many pixels a page is wider than its window, at each width. */
 export async function overflow(page: Page): Promise<number[]> {
   const before = page.viewportSize() ?? { width: 1280, height: 900 }
   const over: number[] = []
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 })
-    // Pictures follow the width a moment later, which is long if the machine is busy.
+    // Pictures adapt to the width a moment later.
     let by = 1
     for (let looks = 0; by > 0 && looks < LOOKS_MAX; looks++) {
       await page.waitForTimeout(LOOK_MS)
@@ -133,7 +133,7 @@ export async function overflow(page: Page): Promise<number[]> {
   return over
 }
 
-/** One column of the rows that a button saves as CSV. */
+/** Clicks a button that saves rows as CSV, and returns one column. */
 export async function savedColumn(page: Page, button: Locator, name: string): Promise<readonly (string | undefined)[]> {
   const saving = page.waitForEvent('download')
   await button.click()
@@ -143,14 +143,14 @@ export async function savedColumn(page: Page, button: Locator, name: string): Pr
   return rows.map((row) => row.split(',')[column])
 }
 
-/** What has the focus: its name, else its text. */
+/** Returns the name or the text of the focused element. */
 export function focused(page: Page): Promise<string> {
   return page.evaluate(
     `(() => { const e = document.activeElement; return e === document.body ? '' : e.getAttribute('aria-label') ?? e.labels?.[0]?.textContent ?? e.textContent })()`,
   ) as Promise<string>
 }
 
-/** How many stops the Tab key makes in each card. */
+/** Counts the Tab stops of each card. */
 export function stops(page: Page): Promise<number[]> {
   return page.evaluate(
     `[...document.querySelectorAll('.card')].map((card) => [...card.querySelectorAll('a[href], button, input, select, summary, [tabindex]')]

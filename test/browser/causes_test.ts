@@ -12,11 +12,11 @@ const DEAD = {
   43114: 'Avalanche',
 }
 const IDS = Object.keys(DEAD)
-/** Nobody listens there. */
-const NOBODY = 'http://127.0.0.1:9'
-const env = { CHAINS: `1,${IDS}`, ...Object.fromEntries(IDS.map((id) => [`RPC_URL_${id}`, NOBODY])) }
+/** No process listens on this port. */
+const CLOSED_PORT = 'http://127.0.0.1:9'
+const env = { CHAINS: `1,${IDS}`, ...Object.fromEntries(IDS.map((id) => [`RPC_URL_${id}`, CLOSED_PORT])) }
 
-describe.skipIf(BROWSER === undefined)('Explore, if much cannot be read', () => {
+describe.skipIf(BROWSER === undefined)('Explore, if many chains cannot be read', () => {
   const stage = setStage({ lending: true, startMs: 120_000, answerMs: 60_000, env })
 
   async function enter(wallet: string, key: string | undefined): Promise<Page> {
@@ -27,7 +27,7 @@ describe.skipIf(BROWSER === undefined)('Explore, if much cannot be read', () => 
     return page
   }
 
-  /** How often a text is seen. */
+  /** Counts visible occurrences of a text. */
   const seen = (page: Page, text: string) => page.getByText(text).filter({ visible: true }).count()
 
   async function shoot(page: Page, name: string): Promise<void> {
@@ -40,7 +40,7 @@ describe.skipIf(BROWSER === undefined)('Explore, if much cannot be read', () => 
     await page.setViewportSize({ width: 1280, height: 900 })
   }
 
-  test('six dead chains of seven are one line, and the seventh answers', async () => {
+  test('six dead chains of seven share one notice, and the seventh answers', async () => {
     const page = await enter(stage.scene.devnet.wallets.provider, stage.scene.accounts.keys.main)
     const line = page.getByRole('alert').filter({ hasText: '6 chains could not be read' })
     await line.waitFor()
@@ -65,7 +65,7 @@ describe.skipIf(BROWSER === undefined)('Explore, if much cannot be read', () => 
         .map(({ searchParams }) => searchParams.get('chain_id'))
         .sort(),
     ).toEqual([...IDS].sort())
-    // What came is not asked for again.
+    // Successful parts are not requested again.
     const isOfList = ({ pathname }: URL) => !pathname.endsWith('/snapshots')
     expect(again().filter((url) => isOfList(url) && url.searchParams.get('chain_id') === '1')).toEqual([])
     await line.getByText('Why, and what helps').click()
@@ -78,7 +78,7 @@ describe.skipIf(BROWSER === undefined)('Explore, if much cannot be read', () => 
     ['unknown', 'Check that the whole key was pasted'],
     ['suspended', 'The operator has suspended this organization'],
   ] as const)(
-    'a key that is %s is refused when it is entered, and nothing is asked with it',
+    'a key that is %s is refused on entry, and no request is sent with it',
     async (name, advice) => {
       const page = await enter(stage.scene.devnet.wallets.provider, stage.scene.accounts.keys[name])
       await page.getByRole('alert').getByText(advice).waitFor()
@@ -92,7 +92,7 @@ describe.skipIf(BROWSER === undefined)('Explore, if much cannot be read', () => 
     60_000,
   )
 
-  test('an address that is none is one notice', async () => {
+  test('an invalid address causes one notice', async () => {
     const wrong = '0xD8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
     const page = await enter(wrong, stage.scene.accounts.keys.main)
     const notice = page.getByRole('alert').filter({ hasText: 'The wallet could not be read' })

@@ -12,11 +12,11 @@ import { DEAD_CHAIN } from './scene.ts'
 import { setStage } from './stage.ts'
 
 const START_MS = 120_000
-/** An answer may take as long as an endpoint that is away takes to be given up. */
+/** An answer may wait until the request to an unavailable endpoint times out. */
 const ANSWER_MS = 30_000
 const KEY = 'walletscope.key'
 
-/** Dollars as the page shows them, of figures that need no more than cents. */
+/** Formats dollars as the page does, for figures of a cent or more. */
 function shown(usd: string): string {
   return `$${Number(usd).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
 }
@@ -36,13 +36,13 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByText(/^(\d+) of \1 answered$/).waitFor()
   }
 
-  /** What the service itself answers to a call that the page shows. */
+  /** Sends a call that the page shows to the service itself. */
   async function call(target: string): Promise<Json> {
     const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  /** The first receipt of figures there, which anybody verifies. */
+  /** Saves the first receipt in `there`, and verifies it. */
   async function savesReceipt(page: Page, there: Pick<Locator, 'getByRole'> = page): Promise<void> {
     const saving = page.waitForEvent('download')
     await there
@@ -59,7 +59,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(is).toBe('true')
   }
 
-  /** What a Solana wallet is worth, and what of it is not counted. */
+  /** Checks the net worth of a Solana wallet, and its uncounted rows. */
   async function showsSolanaWorth(page: Page): Promise<void> {
     const part = page.getByRole('region', { name: 'Portfolio' })
     const card = part.getByRole('article', { name: 'Net worth' })
@@ -70,12 +70,12 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(data.by_kind.wallet_usd).toBe('2675.000000')
     await part.getByText('Claim at').or(part.getByText('GIFT')).first().waitFor()
     expect(await card.innerText()).toMatch(/Not counted: 3 rows/)
-    await part.getByText('What was asked, and what was not').click()
+    await part.getByText('Coverage', { exact: true }).click()
     expect(await card.innerText()).toMatch(/1 NFT, which have no row/)
     expect(await part.innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
   }
 
-  /** The daily series of the first market as charts and as a table, and the events on them. */
+  /** Checks the daily series of the first market as charts and as a table, and the events on them. */
   async function showsLendingByDay(page: Page, wallet: string): Promise<void> {
     const card = page.locator('.market').first()
     await card.scrollIntoViewIfNeeded()
@@ -103,7 +103,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await link.getAttribute('href')).toBe(`https://etherscan.io/tx/${events[0].transactionHash}`)
   }
 
-  /** A line for each chain, day by day, and its table. */
+  /** Checks the daily chart of each chain, and its table. */
   async function showsPortfolioByDay(page: Page, wallet: string): Promise<void> {
     const part = page.getByRole('region', { name: 'Portfolio' })
     await part.getByRole('heading', { name: 'Day by day on Ethereum' }).scrollIntoViewIfNeeded()
@@ -160,12 +160,12 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByRole('heading', { level: 1 }).getByText('hold').waitFor()
   }, 60_000)
 
-  test('every position is a picture with all digits of the answer, its block, price and call; its receipt verifies', async () => {
+  test('every position is shown with all digits of the answer, its block, price and call; its receipt verifies', async () => {
     const { provider } = stage.scene.devnet.wallets
     const target = `v1/positions/uniswap-v3?wallet=${provider}&full=true&chain_id=1`
-    // Fees are told apart as soon as the history is complete, which a busy machine takes a while for.
-    const isTold = ({ uncollected_fees: fees }: Json) => fees !== null
-    for (let calls = 1; calls < 20 && !(await call(target)).data.every(isTold); calls++) await Bun.sleep(500)
+    // Fees are separated once the history is complete.
+    const hasFees = ({ uncollected_fees: fees }: Json) => fees !== null
+    for (let calls = 1; calls < 20 && !(await call(target)).data.every(hasFees); calls++) await Bun.sleep(500)
     const page = await look(wallet('provider'))
     await answered(page)
     const answer = await call(target)
@@ -189,7 +189,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
         '_blank',
       ])
     }
-    // Of the list: cards show where their own events come from, as soon as these are read.
+    // The provenance of the list; cards have one of their own once their events are read.
     const proof = page.getByRole('region', { name: 'Liquidity' }).locator('.part > .proof').first()
     expect(await proof.innerText()).toContain(`${15 * answer.data.length} credits`)
     expect(await proof.innerText()).toMatch(/Ethereum block \d+/)
@@ -199,7 +199,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await command.waitFor()
     const [, header, address] = /^curl -H "(.+)" '(.+)'$/.exec(await command.innerText()) ?? []
     expect(header).toBe('Authorization: Bearer $WALLETSCOPE_KEY')
-    // Profit and loss comes with the list once its history is complete, which may be in between.
+    // The history may become complete between the two answers, so profit and loss is not compared.
     const figures = (body: Json) => body.data.map((each: Json) => ({ ...each, pnl: undefined }))
     expect(figures(await call(address ?? ''))).toEqual(figures(answer))
 
@@ -216,7 +216,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.keyboard.press('Tab')
     expect(await all.isVisible()).toBe(true)
     expect(await all.innerText()).toMatch(/^\d+\.\d{6} USD$/)
-    // Arrow keys walk between the figures and links of a card.
+    // Arrow keys move between the figures and links of a card.
     await page.keyboard.press('End')
     expect(await focused(page)).not.toContain('USD per')
     expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
@@ -229,7 +229,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('a chain that cannot be read is named with what helps, and the others answer', async () => {
+  test('a chain that cannot be read is named with advice, and the others answer', async () => {
     const page = await look(wallet('empty'))
     const notice = page.getByRole('alert').filter({ hasText: `${DEAD_CHAIN.name} could not be read` })
     await notice.waitFor()
@@ -275,7 +275,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 90_000)
 
-  test('every market of Morpho, and why one has no figures', async () => {
+  test('every market of Morpho, and the reason of one without figures', async () => {
     const morpho = await stage.scene.devnet.morpho()
     const page = await look(`#wallet=${morpho.wallets.borrower}`)
     const morphoCards = page.locator('section[aria-label="Morpho Blue"] .market')
@@ -284,16 +284,16 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const [{ positions: markets }] = listed.data
     expect(markets.length).toBeGreaterThan(4)
     expect(await morphoCards.count()).toBe(markets.length)
-    // What nobody can value says why.
+    // A market without figures has a reason.
     expect(markets.some(({ reason }: { reason: string | null }) => reason !== null)).toBe(true)
     await page.getByText('its oracle does not answer').waitFor()
     await page.getByText('Net yield a year').first().waitFor()
     expect(await audit(page)).toEqual([])
-    const told = morphoCards.filter({ hasText: 'Net yield a year' }).first()
-    await savesReceipt(page, told)
+    const withFigures = morphoCards.filter({ hasText: 'Net yield a year' }).first()
+    await savesReceipt(page, withFigures)
   }, 60_000)
 
-  test('closed positions when asked for, and their profit and loss for its price, in its parts', async () => {
+  test('closed positions on request, and their profit and loss for its price, in its components', async () => {
     const page = await look(wallet('retired'))
     await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
     const card = page.locator('.position').first()
@@ -311,7 +311,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('a Solana wallet: Kamino and Orca in the pictures that Aave and Uniswap have, and what it is worth', async () => {
+  test('a Solana wallet: Kamino and Orca in the same pictures as Aave and Uniswap, and its net worth', async () => {
     const page = await look(`#wallet=${SOLANA_WALLET}`)
     const card = page.getByRole('article', { name: `Kamino, obligation ${OBLIGATION}` })
     await card.waitFor()
@@ -354,7 +354,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(page.url()).not.toContain('kamino')
   }, 60_000)
 
-  test('spam left out with its reason; the portfolio by kind and confidence, what is not in it and was not read', async () => {
+  test('spam left out with its reason; the portfolio by kind and confidence, its missing chains and unread parts', async () => {
     const page = await look(wallet('spammed'))
     await page.getByText('1 position left out as spam').click()
     await page.getByRole('listitem').getByText('its name contains a link').waitFor()
@@ -373,13 +373,13 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await part.innerText()).toContain(`${DEAD_CHAIN.name} is not in it`)
     const assets = await call(`v1/portfolio/assets?wallet=${spammed}&allow_partial=true&counted=false&limit=25`)
     expect(await part.getByRole('row').count()).toBe(assets.data.length + 1)
-    await part.getByText('What was asked, and what was not').click()
+    await part.getByText('Coverage', { exact: true }).click()
     await part.getByText('position NFTs held by other contracts').waitFor()
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('a link opens for whoever has a key, and tells the server nothing of the wallet', async () => {
+  test('a link opens with any key, and sends the server nothing about the wallet', async () => {
     const page = await stage.open()
     await page.goto(`${stage.scene.url}${wallet('empty')}`)
     await page.getByText('It opens with your key').waitFor()
@@ -401,7 +401,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     ['suspended', '403 ACCOUNT_SUSPENDED', 'The operator has suspended this organization'],
     ['poor', '402 INSUFFICIENT_CREDITS', 'Nothing was charged'],
   ] as const)(
-    'with a key that is %s one notice says so and what helps',
+    'with a key that is %s one notice shows the error and advice',
     async (name, code, advice) => {
       const page = await look(wallet('provider'), stage.scene.accounts.keys[name])
       const notice = page.getByRole('alert').filter({ hasText: code })
@@ -415,7 +415,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     60_000,
   )
 
-  test('at one request a second every part is answered in its turn, and none is refused', async () => {
+  test('at one request per second every part is answered in turn, and none is refused', async () => {
     const page = await look(wallet('empty'), stage.scene.accounts.keys.limited)
     await answered(page)
     const failed = await page.getByRole('alert').allInnerTexts()

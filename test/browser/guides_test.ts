@@ -20,9 +20,9 @@ describe.skipIf(BROWSER === undefined)('pages of text', () => {
   })
   afterAll(() => server.stop(true))
 
-  test('are read by everybody: in light and dark, by keyboard, on a phone', async () => {
+  test('are accessible: in light and dark, by keyboard, on a phone', async () => {
     const { page, complaints, close } = await openPage()
-    // The reference is drawn by others' code.
+    // Third-party code renders the reference.
     const addresses = [...pages.keys()].filter((path) => path.startsWith('/docs/') && path !== '/docs/reference')
     expect(addresses.length).toBeGreaterThan(5)
     for (const address of [...addresses, '/docs', '/formulas']) {

@@ -24,7 +24,7 @@ describe.skipIf(BROWSER === undefined)('a lending position in Explore', () => {
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  test('in Aave has the amount of each token, where its price liquidates, and sliders that ask nothing', async () => {
+  test('in Aave has the amount and liquidation price of each token, and sliders that send no request', async () => {
     const aave = await stage.scene.devnet.aave()
     const page = await look(aave.wallets.borrower)
     const card = page.getByRole('article', { name: 'Aave V3, market main' })
@@ -70,11 +70,11 @@ describe.skipIf(BROWSER === undefined)('a lending position in Explore', () => {
     await panel.getByText('repay all').waitFor()
     await panel.getByRole('button', { name: 'As it is now' }).click()
     expect(Math.abs(Number(await factor.textContent()) - Number(healthFactor))).toBeLessThan(0.000_2)
-    // History is read when it is scrolled to, and a chain that is away is asked again.
+    // History is read when scrolled to, and an unavailable chain is retried.
     expect(stage.requests.slice(asked).filter((address) => !/snapshots|events|chain_id=10&/.test(address))).toEqual([])
   }, 90_000)
 
-  test('in Aave without debt can be tried with one, up to what the pool lends', async () => {
+  test('in Aave without debt has a slider for one, up to the limit of the pool', async () => {
     const aave = await stage.scene.devnet.aave()
     const page = await look(aave.wallets.supplier)
     const card = page.getByRole('article', { name: 'Aave V3, market main' })
@@ -90,7 +90,7 @@ describe.skipIf(BROWSER === undefined)('a lending position in Explore', () => {
     expect(Number(await panel.locator('.gauge-value').textContent())).toBeGreaterThan(1)
   }, 60_000)
 
-  test('in Morpho is named by its tokens and LLTV, and liquidated at a price of one token in the other', async () => {
+  test('in Morpho is named by its tokens and LLTV, with a liquidation price of one token in the other', async () => {
     const morpho = await stage.scene.devnet.morpho()
     const page = await look(morpho.wallets.borrower)
     const section = page.getByRole('region', { name: 'Morpho Blue' })

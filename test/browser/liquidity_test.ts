@@ -11,7 +11,7 @@ const YEAR_DAYS = 365
 const LIST = 'v1/positions/uniswap-v3'
 
 describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
-  // With lending the devnet's clock goes on to now.
+  // With lending the devnet's clock advances to now.
   const stage = setStage({ lending: true, startMs: START_MS, answerMs: ANSWER_MS })
 
   async function look(wallet: string): Promise<Page> {
@@ -27,7 +27,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  /** The list once every position's history is read, and what else is waited for. */
+  /** Reads the list until every position's history is ready and `isAwaited` holds. */
   async function readyList(wallet: string, isAwaited = (_: Json) => true): Promise<Json[]> {
     for (let tries = 0; tries < 100; tries++) {
       const { data } = await call(`${LIST}?wallet=${wallet}&chain_id=1&full=true`)
@@ -37,8 +37,8 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     throw new Error('The histories of the wallet are never read')
   }
 
-  /** What the page shows as yearly rate in a row. */
-  async function rateOf(page: Page, name: string): Promise<number> {
+  /** Reads the yearly rate in a row of the page. */
+  async function readRate(page: Page, name: string): Promise<number> {
     const row = page.locator('.life .facts div').filter({ hasText: name })
     return Number((await row.locator('dd').innerText()).replace(/[^\d.−]/g, '').replace('−', '-'))
   }
@@ -89,7 +89,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     const [position] = await readyList(single, isLater)
     const page = await look(single)
     const card = page.locator('.position').first()
-    // It is read when it is scrolled to.
+    // The page reads it when scrolled to.
     await card.locator('.life').scrollIntoViewIfNeeded()
     await card.getByText('Fee APR since opening').waitFor()
 
@@ -104,7 +104,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     const { pnl } = position
     const fees = Number(pnl.net_impermanent_loss) - Number(pnl.pure_impermanent_loss)
     const since = ((fees / Number(pnl.time_weighted_average_capital)) * YEAR_DAYS * DAY_SEC * 100) / ageSec
-    expect(Math.abs((await rateOf(page, 'since opening')) - since)).toBeLessThan(0.006)
+    expect(Math.abs((await readRate(page, 'since opening')) - since)).toBeLessThan(0.006)
 
     await card.getByText(/^\d+ flows?: deposits/).click()
     expect(await card.locator('.events tbody tr').count()).toBe(flows.length)
@@ -120,7 +120,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     for (const days of [7, 30]) {
       const at = Math.floor(Date.now() / 1_000) - days * DAY_SEC
       const { data: before } = await call(`${one}?chain_id=1&full=true&at_time=${at}`)
-      // Nothing was collected in between, and prices are those of now.
+      // No fees were collected in between, and prices are current ones.
       const earned = ['token0', 'token1'].reduce((sum, token) => {
         const more = Number(position.uncollected_fees[token].amount) - Number(before.uncollected_fees[token].amount)
         return sum + more * Number(position.usd[`${token}_price`])
@@ -128,7 +128,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
       const capital = (Number(before.usd.amounts) + Number(position.usd.amounts)) / 2
       const rate = ((earned / capital) * YEAR_DAYS * 100) / days
       expect(rate).toBeGreaterThan(0.01)
-      expect(Math.abs((await rateOf(page, `of ${days} days`)) - rate)).toBeLessThan(0.006)
+      expect(Math.abs((await readRate(page, `of ${days} days`)) - rate)).toBeLessThan(0.006)
     }
     await card.getByRole('button', { name: 'Time in range, 30 midnights 60 credits' }).click()
     await card.getByText(/In range at 30 of 30 midnights/).waitFor()
@@ -137,7 +137,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 120_000)
 
-  test('has a line of its own among the days of the portfolio', async () => {
+  test('has its own line in the daily chart of the portfolio', async () => {
     const { provider } = stage.scene.devnet.wallets
     const page = await look(provider)
     const part = page.getByRole('region', { name: 'Portfolio' })
@@ -151,7 +151,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     expect(await chart.locator('.readout').innerText()).toContain(`Liquidity ${shown}`)
   }, 60_000)
 
-  test('says why what only past blocks tell is not shown', async () => {
+  test('shows why figures of past blocks are missing', async () => {
     const page = await look(stage.scene.devnet.wallets.single)
     const card = page.locator('.position').first()
     await card.locator('.life').scrollIntoViewIfNeeded()
@@ -170,7 +170,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     }
   }, 90_000)
 
-  test('that is closed has its dates, its fee APR and its flows when asked for', async () => {
+  test('that is closed has its dates, fee APR and flows on request', async () => {
     const { wallets, positions } = stage.scene.devnet
     const page = await stage.open()
     await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)

@@ -21,9 +21,9 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
   }
 
   const answered = (page: Page) => page.getByText(/^(\d+) of \1 answered$/).waitFor()
-  const isoOf = (sec: number) => new Date(sec * 1000).toISOString()
+  const toIso = (sec: number) => new Date(sec * 1000).toISOString()
 
-  /** What the service answers once it has read what it needs: the pages have it read other histories meanwhile. */
+  /** Calls the service and retries 503, because it also reads histories for the pages. */
   async function call(target: string): Promise<Json> {
     const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
     for (let tries = 1; ; tries++) {
@@ -33,8 +33,8 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     }
   }
 
-  /** Days and events of a wallet in the market `main`, all that there are. */
-  async function historyOf(wallet: string): Promise<{ days: Json[]; events: Json[] }> {
+  /** Reads all days and events of a wallet in the market `main`. */
+  async function readHistory(wallet: string): Promise<{ days: Json[]; events: Json[] }> {
     const base = 'v1/lending/aave-v3/position/1'
     const query = `wallet=${wallet}&market_id=main`
     const { data: days } = await call(`${base}/snapshots?${query}`)
@@ -46,15 +46,15 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     }
   }
 
-  const cardOf = (page: Page) => page.getByRole('article', { name: 'Aave V3, market main' })
+  const getCard = (page: Page) => page.getByRole('article', { name: 'Aave V3, market main' })
 
-  /** Dates in the first column of a table. */
-  async function timesOf(page: Page, rows: string): Promise<number[]> {
-    const texts = await cardOf(page).locator(`${rows} > :first-child`).allTextContents()
+  /** Reads the dates in the first column of a table. */
+  async function readTimes(page: Page, rows: string): Promise<number[]> {
+    const texts = await getCard(page).locator(`${rows} > :first-child`).allTextContents()
     return texts.map((text) => Date.parse(`${text.replace(/ UTC.*$/, '')} UTC`) / 1000)
   }
 
-  test('every chain is asked for that moment', async () => {
+  test('every chain is read as of that moment', async () => {
     const page = await look(`#wallet=${stage.scene.devnet.wallets.provider}`)
     await answered(page)
     await page.getByText('As of now').click()
@@ -63,25 +63,25 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     await page.locator('.title .badge').waitFor()
     expect(page.url()).toContain('as_of=')
     await answered(page)
-    // Some more than once, until their history is read.
+    // Some are requested more than once, until their history is read.
     const asked = new Set(stage.requests.filter((address) => address.includes('at_time=')))
-    // The portfolio, perhaps already with what is not counted there, and four families on two chains.
+    // The portfolio, and four families on two chains; requests for uncounted rows may have followed already.
     const isRest = (address: string) => address.includes('portfolio/assets')
     expect([...asked].filter((address) => !isRest(address)).length).toBe(9)
     expect(await page.locator('.position').count()).toBeGreaterThan(0)
     expect(await audit(page)).toEqual([])
   }, 90_000)
 
-  test('the daily series, its chart and the events of a market end there', async () => {
+  test('the daily series, its chart and the events of a market end at that moment', async () => {
     const { wallets } = await stage.scene.devnet.aave()
-    const { days, events } = await historyOf(wallets.everywhere)
+    const { days, events } = await readHistory(wallets.everywhere)
     // The last midnight before the newest event, which is the borrow.
     const last = days.filter(({ timestamp }) => timestamp + 60 < events[0].timestamp).at(-1).timestamp
     const before = events.filter(({ timestamp }) => timestamp <= last + 60).length
     expect([before > 0, before < events.length, last < days.at(-1).timestamp]).toEqual([true, true, true])
 
-    const page = await look(`#wallet=${wallets.everywhere}&as_of=${isoOf(last + 60)}`)
-    const card = cardOf(page)
+    const page = await look(`#wallet=${wallets.everywhere}&as_of=${toIso(last + 60)}`)
+    const card = getCard(page)
     await card.scrollIntoViewIfNeeded()
     const chart = card.locator('.chart').first()
     await chart.waitFor()
@@ -89,38 +89,38 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     const shown = days.filter(({ timestamp }) => timestamp <= last + 60)
     expect(shown.at(-1).timestamp).toBe(last)
     await card.getByText(`${shown.length} days as a table`).click()
-    expect(await timesOf(page, '.as-table tbody tr')).toEqual(shown.map(({ timestamp }) => timestamp).reverse())
+    expect(await readTimes(page, '.as-table tbody tr')).toEqual(shown.map(({ timestamp }) => timestamp).reverse())
     expect(await chart.locator('.readout b').first().innerText()).toBe(
       await card.locator('.as-table tbody th').first().innerText(),
     )
     expect(await chart.locator('.mark').count()).toBe(before)
-    expect((await timesOf(page, '.events tbody tr')).every((time) => time <= last + 60)).toBe(true)
+    expect((await readTimes(page, '.events tbody tr')).every((time) => time <= last + 60)).toBe(true)
     expect(await card.locator('.events tbody tr').count()).toBe(before)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 90_000)
 
-  test('events before the newest page are found when asked for, for no more credits than it says', async () => {
+  test('events before the newest page are found on request, for no more credits than announced', async () => {
     const aave = await stage.scene.devnet.aave()
     const { everywhere } = aave.wallets
-    const { events: early } = await historyOf(everywhere)
-    const moment = isoOf(early[0].timestamp + 60)
+    const { events: early } = await readHistory(everywhere)
+    const moment = toIso(early[0].timestamp + 60)
     await aave.warp(3_600)
     for (let count = 0; count < 4 * PAGE_SIZE; count++) {
       await aave.withdraw({ market: 'main', wallet: everywhere, asset: 'usdc', amount: 1_000_000n })
     }
-    // What was read last may be kept until Ethereum could have its next block, 12 seconds.
+    // The last answer may be reused for a block time of Ethereum, 12 seconds.
     let events = early
     await waitFor(
       'the new events',
       async () => {
-        ;({ events } = await historyOf(everywhere))
+        ;({ events } = await readHistory(everywhere))
         return events.length === early.length + 4 * PAGE_SIZE
       },
       30_000,
     )
     const page = await look(`#wallet=${everywhere}&as_of=${moment}`)
-    const card = cardOf(page)
+    const card = getCard(page)
     await card.scrollIntoViewIfNeeded()
     await card.getByText(`The newest ${PAGE_SIZE} of ${events.length} events all came after this moment.`).waitFor()
     expect(await audit(page)).toEqual([])
@@ -136,7 +136,7 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     expect(await audit(page)).toEqual([])
   }, 90_000)
 
-  test('Kamino is not shown, as Solana keeps no past: nothing is asked, nothing charged', async () => {
+  test('Kamino is not shown, because Solana keeps no past: no request, no charge', async () => {
     const balance = async () => {
       const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
       const response = await fetch(`${stage.scene.url}v1/usage/logs?limit=1`, { headers })
@@ -149,7 +149,7 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     await page.getByText('Not shown as of a past moment').waitFor()
     expect(await page.locator('.gauge-value').count()).toBe(0)
     expect(stage.requests.filter((address) => address.includes('/v1/'))).toEqual([])
-    // What reading the balance costs itself.
+    // The price of the request for the balance itself.
     expect(before - (await balance())).toBe(1n)
     expect(stage.scene.solana.seen.length).toBe(seen)
     expect(await audit(page)).toEqual([])

@@ -19,13 +19,13 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     return page
   }
 
-  async function listOf(wallet: string): Promise<Json[]> {
+  async function readPositions(wallet: string): Promise<Json[]> {
     const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
     const target = `${LIST}?wallet=${wallet}&chain_id=1&full=true`
     return ((await (await fetch(`${stage.scene.url}${target}`, { headers })).json()) as Json).data
   }
 
-  /** Reads of logs do not come back until the returned function is called. */
+  /** Holds back answers to reads of logs until the returned function is called. */
   function holdLogs(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     stage.scene.rpc.rule(({ method }) =>
@@ -39,7 +39,7 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
 
   const pnlCalls = () => stage.requests.filter((address) => address.includes('/pnl?'))
 
-  test('whose history is not read yet is not offered as if it were: nothing more is asked or charged by itself', async () => {
+  test('whose history is not read yet has no figures of it, and the page sends no chargeable request by itself', async () => {
     const { single } = stage.scene.devnet.wallets
     const { v3, positions, wallets } = stage.scene.devnet
     await v3.decreaseLiquidity({ tokenId: positions.single, owner: wallets.single, liquidity: 1_000_000_000n })
@@ -48,11 +48,11 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     const card = page.locator('.position').first()
     await card.getByText('Profit and loss is still being worked out').waitFor()
     expect(await card.getByRole('button', { name: /^Profit and loss/ }).count()).toBe(0)
-    // Fees and withdrawn principal are one sum as long as nobody knows the history.
-    expect(await card.getByText('not told apart').count()).toBe(3)
+    // Fees and withdrawn principal are one sum until the history is read.
+    expect(await card.getByText('not separated').count()).toBe(3)
     await card.getByText('Collecting pays').waitFor()
-    await page.getByText('of it either, not told apart').waitFor()
-    const [{ usd }] = await listOf(single)
+    await page.getByText('of it either, not separated').waitFor()
+    const [{ usd }] = await readPositions(single)
     const exact = await card.locator('.figure-all').allTextContents()
     expect(exact).toContain(`${(Number(usd.total) - Number(usd.amounts)).toFixed(6)} USD`)
     await page.waitForTimeout(3_000)
@@ -62,20 +62,20 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
 
     await card.getByRole('button', { name: 'Wait for it 8 credits once it is there' }).click()
-    // The endpoint does not answer: the page says so, and asks again by itself.
+    // The endpoint does not answer: the page shows that and retries.
     await card.getByRole('alert').filter({ hasText: 'Profit and loss could not be read' }).waitFor()
     expect(pnlCalls().length).toBeGreaterThan(0)
-    // What is not there yet costs nothing.
+    // A pending answer costs nothing.
     expect(await page.locator('.summary').innerText()).toContain('for 15 credits')
     release()
     await card.locator('.pnl').waitFor()
     await page.getByText('for 23 credits').waitFor()
-    const [{ pnl }] = await listOf(single)
+    const [{ pnl }] = await readPositions(single)
     expect(await card.locator('.pnl .figure-all').allTextContents()).toContain(`${pnl.pnl_usd_value} USD`)
     expect(await audit(page)).toEqual([])
   }, 90_000)
 
-  test('says how far its history is, in words of the page and as a bar', async () => {
+  test('shows the progress of its history, as text and as a bar', async () => {
     const { single } = stage.scene.devnet.wallets
     const release = holdLogs()
     await stage.scene.devnet.v3.decreaseLiquidity({
@@ -84,7 +84,7 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
       liquidity: 1_000_000_000n,
     })
     const page = await look(single)
-    // As the service says it of a long history, which no test waits for.
+    // Simulates the progress of a long history.
     const headers = { 'retry-after': '1', 'x-progress': 'percent=37, left=1234, unit=blocks' }
     const error = { code: 'SERVICE_UNAVAILABLE', message: 'The history of chain 1 is being read', request_id: 'req_1' }
     await page.route('**/pnl?*', (route) => route.fulfill({ status: 503, headers, json: { error } }))
@@ -100,26 +100,26 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     await card.locator('.pnl').waitFor()
   }, 90_000)
 
-  test('has its fees apart from the principal that was withdrawn and not collected, and its profit and loss at once', async () => {
+  test('has its fees separated from withdrawn principal, and its profit and loss at once', async () => {
     const { single } = stage.scene.devnet.wallets
     const page = await look(single)
     const card = page.locator('.position').first()
     await card.locator('.pnl').waitFor()
     expect(await card.getByRole('button', { name: /^(?:Profit and loss|Wait for it)/ }).count()).toBe(0)
-    const [{ usd, pnl_status, withdrawn_principal: withdrawn, uncollected_fees: fees }] = await listOf(single)
+    const [{ usd, pnl_status, withdrawn_principal: withdrawn, uncollected_fees: fees }] = await readPositions(single)
     expect(pnl_status).toBe('ready')
     expect(Number(usd.withdrawn_principal)).toBeGreaterThan(0)
     const columns = await card.locator('.holdings thead th').allTextContents()
     expect(columns).toEqual(['Holds', 'Uncollected fees', 'Withdrawn, not collected', 'Price'])
     const cells = card.locator('.holdings tbody tr')
-    const exactOf = async (row: number, column: number) =>
+    const readExact = async (row: number, column: number) =>
       cells.nth(row).locator('td').nth(column).locator('.figure-all').textContent()
     for (const [row, name] of ['token0', 'token1'].entries()) {
-      expect(await exactOf(row, 1)).toStartWith(`${fees[name].amount} `)
-      expect(await exactOf(row, 2)).toStartWith(`${withdrawn[name].amount} `)
+      expect(await readExact(row, 1)).toStartWith(`${fees[name].amount} `)
+      expect(await readExact(row, 2)).toStartWith(`${withdrawn[name].amount} `)
     }
-    expect(await exactOf(2, 1)).toBe(`${usd.uncollected_fees} USD`)
-    expect(await exactOf(2, 2)).toBe(`${usd.withdrawn_principal} USD`)
+    expect(await readExact(2, 1)).toBe(`${usd.uncollected_fees} USD`)
+    expect(await readExact(2, 2)).toBe(`${usd.withdrawn_principal} USD`)
     const summary = page.locator('.summary .facts div')
     expect(await summary.filter({ hasText: 'of it uncollected fees' }).locator('.figure-all').textContent()).toBe(
       `${usd.uncollected_fees} USD`,
@@ -132,10 +132,10 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('has a column for withdrawn principal only if there is some', async () => {
+  test('has a column for withdrawn principal only if it has some', async () => {
     const { provider } = stage.scene.devnet.wallets
     const page = await look(provider)
-    const list = await listOf(provider)
+    const list = await readPositions(provider)
     const hasColumn = await page
       .locator('.position')
       .evaluateAll((cards) => cards.map((card) => card.textContent?.includes('Withdrawn, not collected')))

@@ -18,16 +18,16 @@ await buildWhatIsStale()
 /** A chain whose endpoint never answers. */
 export const DEAD_CHAIN = { id: 10, name: 'OP Mainnet' }
 
-/** The service with everything that the pages show, for the tests of one file. */
+/** The service and all that it reads, for the tests of one file. */
 export interface Scene {
   readonly devnet: Devnet
-  /** What the service reads the devnet through; it has no faults until a test makes some. */
+  /** Proxy between the service and the devnet; without faults until a test adds rules. */
   readonly rpc: FaultyRpc
   readonly solana: SolanaDouble
   readonly program: Program
   readonly service: Service
   readonly accounts: Accounts
-  /** Address that pages are opened at. */
+  /** Base URL of the pages. */
   readonly url: string
   stop(): Promise<void>
 }
@@ -53,7 +53,7 @@ export async function startScene(options: {
     DATABASE_URL: database.url,
     CHAINS: `1,${DEAD_CHAIN.id}`,
     CHAINS_FILE: '../chains.json',
-    // Nobody listens there.
+    // No process listens on this port.
     [`RPC_URL_${DEAD_CHAIN.id}`]: 'http://127.0.0.1:9',
     SOLANA_RPC_URL: solana.url,
     ...options.env,

@@ -17,14 +17,14 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
   let program: Program
   let service: Service
   let watched: Watched
-  /** Another service of the same host, on another port, that belongs to somebody else. */
+  /** Another service of the same host, on another port, run by an attacker. */
   let thief: Server<undefined>
-  /** What browsers sent it. */
+  /** Secrets that browsers sent it. */
   let stolen: { readonly cookie: string; readonly page: string | null }[]
 
   beforeAll(async () => {
     database = await testDatabase()
-    // No chain is ever reached here.
+    // These tests reach no chain.
     program = executableProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', DATABASE_URL: database.url })
     service = await spawnService(program)
     thief = Bun.serve({
@@ -60,10 +60,10 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     return page
   }
 
-  const namesOf = async () =>
+  const listNames = async () =>
     (await runJson(program, ['org', 'list'])).map(({ name }: { readonly name: string }) => name)
 
-  /** Lets a page on the other port do what it can, and what listens there use what it was sent. */
+  /** Attacks from a page on the other port, and from its server with the secrets that it was sent. */
   async function attack(page: Page, plane: string): Promise<string[]> {
     const other = await page.context().newPage()
     await other.goto(`http://127.0.0.1:${thief.port}/${plane}/anything`)
@@ -90,7 +90,7 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     await other.close()
     const [{ cookie, page: secret }] = stolen as [(typeof stolen)[0]]
     expect(secret).toBeNull()
-    // This is why the cookie alone must open nothing: the browser gave it away.
+    // The browser sent the cookie to the attacker, so the cookie alone must give no access.
     expect(cookie).toMatch(/^walletscope_(operator|session)=ws_session_\w{32}$/)
     const replayed = [
       ['GET', 'session', undefined],
@@ -114,18 +114,18 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     ...['POST keys 401', 'GET logs 401', 'DELETE session 401'],
   ]
 
-  test('of the operator is of no use to whatever listens on another port of the host', async () => {
+  test('of the operator gives no access to a server on another port of the host', async () => {
     const page = await signIn([], 'operator')
-    const before = await namesOf()
+    const before = await listNames()
     expect(await attack(page, 'admin/v1')).toEqual(REFUSED)
-    expect(await namesOf()).toEqual(before)
+    expect(await listNames()).toEqual(before)
     await page.getByLabel('Name of a new organization').fill('Honest')
     await page.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { name: 'Honest' }).waitFor()
-    expect(await namesOf()).toEqual(['Honest', ...before])
+    expect(await listNames()).toEqual(['Honest', ...before])
   }, 60_000)
 
-  test('of an organization is of no use there either', async () => {
+  test('of an organization gives no access to it either', async () => {
     const { id } = await runJson(program, ['org', 'create', 'Acme'])
     const page = await signIn(['--org', id], 'usage')
     expect(await attack(page, 'dashboard/v1')).toEqual(REFUSED)
@@ -135,7 +135,7 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     expect(await page.getByRole('rowheader').allTextContents()).toEqual(['honest'])
   }, 60_000)
 
-  test('belongs to a tab: it survives a reload, a duplicate has it, a new tab says how to get one', async () => {
+  test('belongs to a tab: it survives a reload, a duplicate shares it, a new tab shows how to get one', async () => {
     const page = await signIn([], 'operator')
     await page.reload()
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
@@ -146,7 +146,7 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     await fresh.getByText('A session belongs to one tab').waitFor()
     expect(await audit(fresh)).toEqual([])
     expect(await overflow(fresh)).toEqual([0, 0])
-    // Its other secret is in no address, so neither in the history nor in anybody's log.
+    // The second secret is in no URL, so in no history and no log.
     expect(watched.requests.filter((address) => address.includes('ws_page_'))).toEqual([])
     await page.goBack()
     expect(await page.content()).not.toContain('ws_page_')

@@ -6,18 +6,18 @@ import { type Scene, startScene } from './scene.ts'
 /** One scene for all tests of a `describe`. */
 export interface Stage {
   readonly scene: Scene
-  /** Addresses that the page of the test has asked. */
+  /** URLs that the page of the test has requested. */
   readonly requests: readonly string[]
-  /** Opens the page of a test. It must end without a complaint and ask nobody but the service. */
+  /** Opens the page of a test. The test fails if the page logs an error or requests another host. */
   open(): Promise<Page>
 }
 
-/** Sets the stage before the tests. Milliseconds: how long that may take, and how long a page may wait for anything. */
+/** Sets the stage before the tests. `startMs`: limit for that; `answerMs`: default timeout of the page. */
 export function setStage(options: {
   readonly lending: boolean
   readonly startMs: number
   readonly answerMs: number
-  /** What the configuration has besides. */
+  /** Additional configuration. */
   readonly env?: Readonly<Record<string, string>>
 }): Stage {
   const { lending, startMs, answerMs, env = {} } = options

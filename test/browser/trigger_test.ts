@@ -26,14 +26,14 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
   })
   afterAll(() => receiver.stop())
 
-  /** What the API answers to a key of the main organization. */
+  /** Calls the API with a key of the main organization, and returns the answer's `data`. */
   async function api(method: string, path: string, body?: unknown) {
     const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}`, 'content-type': 'application/json' }
     const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
     return ((await (await fetch(`${stage.scene.url}${path}`, init)).json()) as Json).data
   }
 
-  /** A page that needs a session, opened by a link of the command line. */
+  /** Opens a page that needs a session, through a login link of the command line. */
   async function signIn(path: string, words: readonly string[]): Promise<Page> {
     const page = await stage.open()
     const { url } = await runJson(stage.scene.program, ['login', ...words])
@@ -55,7 +55,7 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     return page
   }
 
-  test('a bell at a health factor makes a trigger, shows it, and deletes it, by keyboard alone', async () => {
+  test('a bell at a health factor creates, shows and deletes a trigger, by keyboard alone', async () => {
     const { url: hook } = await api('POST', 'v1/webhooks', {
       url: `http://127.0.0.1:${receiver.port}/ok`,
       name: 'Bridge',
@@ -66,14 +66,14 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     const page = await explore(wallet)
     const card = page.getByRole('article', { name: 'Aave V3, market main' })
     await card.waitFor()
-    // All buttons of a card are one stop of the Tab key: arrows lead from one to the next.
-    await card.getByRole('button', { name: /^Tell me about the health factor/ }).focus()
+    // All buttons of a card are one stop of the Tab key: arrow keys move between them.
+    await card.getByRole('button', { name: /^Notify me about the health factor/ }).focus()
     await page.keyboard.press('Enter')
-    const dialog = page.getByRole('dialog', { name: 'Tell me about the health factor' })
+    const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
     const level = dialog.getByLabel('Falls below')
     await level.waitFor()
     const data = await api('GET', `v1/lending/aave-v3?wallet=${wallet}&chain_id=1`)
-    // Below what it is now, or it would fire at once.
+    // Below the current health factor, so that it does not fire at once.
     expect(Number(await level.inputValue())).toBeLessThan(Number(data[0].positions[0].healthFactor))
     expect(await audit(page)).toEqual([])
     await tabTo(page, 'Send it to')
@@ -96,27 +96,27 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
 
     await level.fill('0.0.1')
     await page.keyboard.press('Enter')
-    await dialog.getByRole('alert').getByText('The trigger was not made').waitFor()
+    await dialog.getByRole('alert').getByText('The trigger was not created').waitFor()
     await tabTo(page, `Delete health factor below ${trigger.when.below}`)
     await page.keyboard.press('Enter')
     await made.waitFor({ state: 'detached' })
     expect(await api('GET', 'v1/triggers')).toEqual([])
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
-    expect(await focused(page)).toBe('Tell me about the health factor, Aave V3, market main')
+    expect(await focused(page)).toBe('Notify me about the health factor, Aave V3, market main')
   }, 90_000)
 
-  test('a bell at a range says when it is left, on a phone, in light and dark', async () => {
+  test('a bell at a range creates a trigger for leaving it, on a phone, in light and dark', async () => {
     const page = await explore(stage.scene.devnet.wallets.provider)
     await page.setViewportSize({ width: 390, height: 844 })
     const card = page
       .getByRole('article', { name: /^Position \d+/ })
       .filter({ hasText: 'In range' })
       .first()
-    await card.getByRole('button', { name: /^Tell me about the range/ }).click()
-    const dialog = page.getByRole('dialog', { name: 'Tell me about the range' })
+    await card.getByRole('button', { name: /^Notify me about the range/ }).click()
+    const dialog = page.getByRole('dialog', { name: 'Notify me about the range' })
     expect(await dialog.getByLabel('When it').inputValue()).toBe('false')
-    await dialog.getByRole('button', { name: 'Tell me' }).click()
+    await dialog.getByRole('button', { name: 'Notify me' }).click()
     await dialog.getByText('not in range').waitFor()
     expect(await audit(page, { dark: true })).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
@@ -127,13 +127,13 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
   }, 90_000)
 
   /** A wallet with a position of each family. */
-  const walletOf = {
+  const getWallet = {
     'morpho-blue': async () => (await stage.scene.devnet.morpho()).wallets.borrower,
     kamino: async () => SOLANA_WALLET,
   }
   for (const family of ['morpho-blue', 'kamino'] as const) {
-    test(`a bell watches a position of ${family} as its routes name it`, async () => {
-      const wallet = await walletOf[family]()
+    test(`a bell watches a position of ${family} by the subject of its routes`, async () => {
+      const wallet = await getWallet[family]()
       const page = await explore(wallet)
       const bell = page.getByRole('button', {
         name: family === 'kamino' ? /the health factor, Kamino/ : /the health factor, Morpho/,
@@ -141,8 +141,8 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
       const card = page.getByRole('article').filter({ has: bell }).first()
       const label = (await card.getAttribute('aria-label')) ?? ''
       await bell.first().click()
-      const dialog = page.getByRole('dialog', { name: 'Tell me about the health factor' })
-      await dialog.getByRole('button', { name: 'Tell me' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
+      await dialog.getByRole('button', { name: 'Notify me' }).click()
       await dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem').waitFor()
       const [trigger] = await api('GET', `v1/triggers?family=${family}`)
       const market = label.split(' ').at(-1)
@@ -157,7 +157,7 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     }, 90_000)
   }
 
-  test('no bell is there if the service has no triggers', async () => {
+  test('no bell is shown if the service has no triggers', async () => {
     const served: Json = await (await fetch(`${stage.scene.url}openapi.json`)).json()
     delete served.paths['/v1/triggers']
     const { wallets } = await stage.scene.devnet.aave()
@@ -165,10 +165,10 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
       page.route('**/openapi.json', (route) => route.fulfill({ json: served })),
     )
     await page.locator('.market .gauge-value').first().waitFor()
-    expect(await page.getByRole('button', { name: /^Tell me about/ }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: /^Notify me about/ }).count()).toBe(0)
   }, 60_000)
 
-  test('an organization sees its triggers, what was told and did not arrive, posts it again, and makes a webhook', async () => {
+  test('an organization sees its triggers, messages and failed deliveries, redelivers one, and creates a webhook', async () => {
     const { ids } = stage.scene.accounts
     const bad = await api('POST', 'v1/webhooks', { url: `http://127.0.0.1:${receiver.port}/status/410` })
     const { wallets } = await stage.scene.devnet.aave()
@@ -205,7 +205,7 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     await waitFor('the test message', () => receiver.received.some(({ path }) => path === '/new'))
     await page.getByLabel('URL of a new webhook').fill('https://169.254.169.254/')
     await page.getByRole('button', { name: 'Create webhook' }).click()
-    await page.getByText('The webhook was not made').waitFor()
+    await page.getByText('The webhook was not created').waitFor()
     await page.setViewportSize({ width: 390, height: 844 })
     expect(await overflow(page)).toEqual([0, 0])
     await page.getByRole('button', { name: 'Pause Main vault' }).click()
@@ -215,7 +215,7 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     await page.getByText('No trigger yet').waitFor()
   }, 90_000)
 
-  test('a webhook is deleted after a question, and not while triggers post to it', async () => {
+  test('a webhook is deleted after a confirmation, and not while triggers post to it', async () => {
     const url = `http://127.0.0.1:${receiver.port}/unwanted`
     const { id } = await api('POST', 'v1/webhooks', { url, name: 'Unwanted' })
     const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
@@ -233,7 +233,7 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     await row.waitFor({ state: 'detached' })
   }, 60_000)
 
-  test('the operator sees where triggers are evaluated, by whom, and how old the oldest message is', async () => {
+  test('the operator sees the block and process of the evaluation, and the age of the oldest message', async () => {
     const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
     const when = { figure: 'health_factor', below: '1.01' }
     await api('POST', 'v1/triggers', { chain_id: 1, family: 'aave-v3', subject, when })

@@ -29,9 +29,9 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  const exactOf = (place: Locator) => place.locator('.figure-all').allTextContents()
+  const readExact = (part: Locator) => part.locator('.figure-all').allTextContents()
 
-  test('is the picture that V3 has, with its hook, the fee in force and what a withdrawal pays', async () => {
+  test('has the same picture as V3, with its hook, the fee in force and the payout of a withdrawal', async () => {
     const ids = await mintEach(await stage.scene.devnet.uniswapV4(), { names: POOLS, owner: OWNER })
     const page = await look()
     const { data } = await call(`v1/positions/uniswap-v4?wallet=${OWNER}&chain_id=1&full=true`)
@@ -49,7 +49,7 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
       expect(text).toMatch(new RegExp(` ${(Number(pool.feeTier) / 10_000).toFixed(2)}\\s% fee`))
       expect(text.includes('set by the hook')).toBe(pool.isDynamicFee)
       for (const permission of pool.hooks?.permissions ?? []) expect(text).toContain(permission)
-      const exact = await exactOf(card)
+      const exact = await readExact(card)
       for (const [name, { symbol }] of Object.entries({ token0, token1 })) {
         expect(exact).toContain(`${position.amounts[name].amount} ${symbol}`)
         expect(exact).toContain(`${position.uncollected_fees[name].amount} ${symbol}`)
@@ -82,7 +82,7 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
     expect(await overflow(page)).toEqual([0, 0])
   }, 90_000)
 
-  test('is sorted among those of V3, and no card asks again', async () => {
+  test('is sorted among those of V3, and no card repeats its requests', async () => {
     const { provider } = stage.scene.devnet.wallets
     await mintEach(await stage.scene.devnet.uniswapV4(), { names: ['plain', 'native'], owner: provider })
     const page = await look(provider)
@@ -91,22 +91,22 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
     const [v3, v4] = await Promise.all(targets.map(async (target) => (await call(`${target}&chain_id=1`)).data))
     const ids = () =>
       page.locator('.position header span[title]').evaluateAll((all) => all.map((each) => each.getAttribute('title')))
-    const idsOf = (list: readonly Json[]) => list.map(({ token_id: id }) => id)
-    expect(await ids()).toEqual(idsOf([...v3, ...v4]))
+    const getIds = (list: readonly Json[]) => list.map(({ token_id: id }) => id)
+    expect(await ids()).toEqual(getIds([...v3, ...v4]))
     await page.locator('.life').first().scrollIntoViewIfNeeded()
     await page.locator('.life .facts').first().waitFor()
     const asked = () => stage.requests.filter((each) => each.includes('/events?')).length
     const before = asked()
     await page.getByLabel('Sort by').selectOption('value')
     const byValue = [...v3, ...v4].toSorted((a, b) => Number(b.usd.total) - Number(a.usd.total))
-    expect(await ids()).toEqual(idsOf(byValue))
+    expect(await ids()).toEqual(getIds(byValue))
     expect(await page.locator('.position header').last().innerText()).toContain('Uniswap V4 on Ethereum · ')
     await page.getByLabel('Sort by').selectOption('listed')
-    expect(await ids()).toEqual(idsOf([...v3, ...v4]))
+    expect(await ids()).toEqual(getIds([...v3, ...v4]))
     expect([before > 0, asked()]).toEqual([true, before])
   }, 90_000)
 
-  test('has profit and loss, and is shown after it was closed if asked for', async () => {
+  test('has profit and loss, and is shown on request after it was closed', async () => {
     const { fund, send, pools } = await stage.scene.devnet.uniswapV4()
     const list = `v1/positions/uniswap-v4?wallet=${OWNER}&chain_id=1`
     const { data: open } = await call(list)
@@ -124,9 +124,9 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
     await closed.getByRole('button', { name: 'Profit and loss 4 credits' }).click()
     await closed.locator('.pnl').waitFor()
     const { data: pnl } = await call(`v1/positions/uniswap-v4/${plain.token_id}/pnl?chain_id=1&status=inactive`)
-    expect(await exactOf(closed.locator('.pnl'))).toContain(`${pnl.pnl_usd_value} USD`)
+    expect(await readExact(closed.locator('.pnl'))).toContain(`${pnl.pnl_usd_value} USD`)
 
-    // The hook may change what is paid, so there is no profit and loss: the page says why.
+    // The hook may change payouts, so there is no profit and loss: the page shows why.
     const taking = cards.filter({ hasText: 'afterRemoveLiquidityReturnsDelta' })
     await taking.getByText('Profit and loss could not be worked out').waitFor()
     await taking.getByRole('button', { name: 'Ask why' }).click()

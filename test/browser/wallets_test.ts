@@ -15,13 +15,13 @@ describe.skipIf(BROWSER === undefined)('Explore, with several wallets', () => {
     return page
   }
 
-  async function positionsOf(wallet: string): Promise<Json> {
+  async function readPositions(wallet: string): Promise<Json> {
     const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
     const target = `v1/positions/uniswap-v3?wallet=${wallet}&full=true&chain_id=1&limit=10`
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  test('they stand one below the other, with what they have together, and the link keeps them', async () => {
+  test('they are shown one below the other with their total, and the link keeps them', async () => {
     const { provider, spammed } = stage.scene.devnet.wallets
     const page = await start()
     await page.getByRole('textbox', { name: 'Wallet' }).fill(`${provider}, ${spammed}\n${provider} 0x12`)
@@ -34,7 +34,7 @@ describe.skipIf(BROWSER === undefined)('Explore, with several wallets', () => {
     for (const summary of await page.locator('.wallet .summary').all()) {
       await summary.getByText(/^(\d+) of \1 answered$/).waitFor()
     }
-    const lists = await Promise.all([provider, spammed].map(positionsOf))
+    const lists = await Promise.all([provider, spammed].map(readPositions))
     expect(await page.locator('.position').count()).toBe(lists.flatMap(({ data }) => data).length)
     const totals = await page.locator('.together .figure-all').allTextContents()
     const [sum = 0, ...each] = totals.map((text) => Math.round(Number(text.split(' ')[0]) * 1e6))
@@ -49,14 +49,14 @@ describe.skipIf(BROWSER === undefined)('Explore, with several wallets', () => {
     expect(await page.locator('.together').count()).toBe(0)
   }, 120_000)
 
-  test('a name of ENS opens the wallet that it stands for, and stands beside its address', async () => {
+  test('an ENS name opens its wallet, and is shown beside the address', async () => {
     const { devnet, url } = stage.scene
     const { provider, spammed } = devnet.wallets
     await placeNames(devnet)
     const page = await start()
     const wallet = page.getByRole('textbox', { name: 'Wallet' })
     for (const [name, why] of [
-      ['nobody.eth', 'it is not registered'],
+      ['unregistered.eth', 'it is not registered'],
       ['offchain.wild.eth', 'outside the chain'],
       ['a..eth', 'neither an EVM wallet'],
       ['provider.sol', 'Names of Solana are not looked up'],

@@ -1,13 +1,17 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { createBlockCache } from '../../src/chain/block_cache.ts'
 import type { Chain } from '../../src/chain/chain.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 
 const never = new AbortController().signal
 const BLOCK_SEC = 1_700_000_000
 
 let nowMs = 0
 let monotonicMs = 0
-const clock = { now: () => nowMs, monotonicMs: () => monotonicMs }
+const clock = createFixedClock(
+  () => nowMs,
+  () => monotonicMs,
+)
 
 beforeEach(() => {
   nowMs = BLOCK_SEC * 1_000 + 3_000

@@ -14,11 +14,11 @@ function read(path: string): string {
   return readFileSync(join(FOLDER, path), 'utf8')
 }
 
-test('every style and picture of the folder is served as it is, and one script for each page', () => {
-  const asTheyAre = [...new Glob('**/*.{css,svg}').scanSync(FOLDER)]
-  expect([...SERVED.keys()].sort()).toEqual([...asTheyAre, ...SCRIPTS].sort())
+test('every style and picture of the folder is served unchanged, and one script per page', () => {
+  const unchanged = [...new Glob('**/*.{css,svg}').scanSync(FOLDER)]
+  expect([...SERVED.keys()].sort()).toEqual([...unchanged, ...SCRIPTS].sort())
   expect(SERVED.size).toBe(DASHBOARD_FILES.length)
-  for (const path of asTheyAre) expect(SERVED.get(path)).toBe(read(path))
+  for (const path of unchanged) expect(SERVED.get(path)).toBe(read(path))
   for (const path of SCRIPTS) {
     const { imports, exports } = new Bun.Transpiler({ loader: 'js' }).scan(SERVED.get(path) ?? '')
     expect({ path, imports, exports }).toEqual({ path, imports: [], exports: [] })
@@ -49,10 +49,10 @@ test('nothing is loaded from elsewhere, and nothing is parsed as markup or run a
   }
 })
 
-test('modules of the pages stay small, and a page draws itself from its own folder and the shared ones', () => {
+test('modules of the pages stay small, and a page imports from its own folder and the shared ones only', () => {
   for (const [path, text] of MODULES)
     expect({ path, long: text.split('\n').length > 220 }).toEqual({ path, long: false })
-  const other = MODULES.flatMap(([path, text]) => {
+  const foreign = MODULES.flatMap(([path, text]) => {
     const room = path.split('/')[0] ?? ''
     const targets = [...text.matchAll(/from\s+'(\.[^']+)'/g)].map(([, name = '']) =>
       normalize(join(dirname(path), name)),
@@ -61,5 +61,5 @@ test('modules of the pages stay small, and a page draws itself from its own fold
       .filter((target) => ![room, 'lib', 'part'].includes(target.split('/')[0] ?? ''))
       .map((to) => `${path} → ${to}`)
   })
-  expect(other).toEqual([])
+  expect(foreign).toEqual([])
 })

@@ -9,6 +9,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 
 describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs the program "pgbouncer")', () => {
   let database: Awaited<ReturnType<typeof emptyDatabase>>
@@ -16,7 +17,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
   const lines: string[] = []
   const opened: Database[] = []
   const open = (url: string): Database => {
-    const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+    const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
     const db = openDatabase({ url, clock: systemClock, log })
     opened.push(db)
     return db
@@ -54,7 +55,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
   })
 
   test('the statements of a session stay on one server session', async () => {
-    const session = await openSession({ url: pooler.url, applicationName: 'session test' })
+    const session = await openSession({ url: pooler.url, applicationName: 'session test', clock: systemClock })
     await session.run('begin', [])
     await session.run('create table of_session (n integer)', [])
     await session.run('insert into of_session values ($1)', [3])

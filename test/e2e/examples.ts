@@ -1,4 +1,5 @@
 import type { Example } from '../../src/http/openapi/example.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { createServices } from '../../src/service/mod.ts'
@@ -93,8 +94,8 @@ export function findId(answer: unknown): string {
 export async function askExamples(): Promise<Examples> {
   const database = await testDatabase()
   const world = await startExampleWorld()
-  const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line}\n`) })
-  const life = createLifecycle(log)
+  const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line}\n`), clock: systemClock })
+  const life = createLifecycle({ clock: systemClock, log })
   try {
     const env = {
       ...world.env,
@@ -105,7 +106,7 @@ export async function askExamples(): Promise<Examples> {
       DATA_DIR: temporaryDirectory(),
     }
     const config = readConfig(env, () => world.chainsFile)
-    const { app } = await createServices(config, { log, lifecycle: life })
+    const { app } = await createServices(config, { clock: systemClock, log, lifecycle: life })
     const { key } = await createAccount(database.db, { credits: 1_000_000, rateLimit: 1_000 })
     const call = createClient(app.handler)
     const examples = await askInTurn(world.questions, ({ method, target, body }) =>

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { serveBun } from '../../src/http/server/bun.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { createServices, type Services } from '../../src/service/mod.ts'
@@ -85,11 +86,11 @@ beforeAll(async () => {
   }
   // Without a block time no read is kept: each goes to the endpoint.
   const chain = { ...DEVNET_ROW, name: 'Devnet', rpcUrls: [`${upstream.url}rpc-secret`], blockTimeMs: 0 }
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
-  life = createLifecycle(log)
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: systemClock })
+  life = createLifecycle({ clock: systemClock, log })
   services = await createServices(
     readConfig(env, () => JSON.stringify({ chains: [chain] })),
-    { log, lifecycle: life },
+    { clock: systemClock, log, lifecycle: life },
   )
   server = serveBun(services.app, { port: 0, host: '127.0.0.1' })
   document = JSON.parse((await ask(server.port, { method: 'GET', target: '/openapi.json', headers: {} })).body)

@@ -40,7 +40,7 @@ let client: EvmClient<FinanceChain>
 let routes: ReadonlyMap<string, Route>
 let passedMs = 0
 const clock: Clock = {
-  now: systemClock.now,
+  ...systemClock,
   monotonicMs: () => systemClock.monotonicMs() + passedMs,
 }
 const solanaDouble = startSolanaDouble({ accounts: scene(), slot: SLOT })

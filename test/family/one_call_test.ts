@@ -53,7 +53,7 @@ beforeEach(async () => {
 
 /** How all of them read. */
 interface Manner extends Pick<FamilyTarget<never>, 'block' | 'priority'> {
-  readonly together?: boolean
+  readonly isBundled?: boolean
 }
 
 /** A position of a list is decoded when it is shown: what is compared is what that gives. */
@@ -64,10 +64,10 @@ function decodeTexts(position: object): object {
 }
 
 /** What each family says of a wallet, all asked in the same turn. */
-async function readAll({ together = false, ...manner }: Manner): Promise<readonly object[]> {
+async function readAll({ isBundled = false, ...manner }: Manner): Promise<readonly object[]> {
   const one: FinanceClient = {
     ...client,
-    read: (attempt, options) => client.read(attempt, { ...options, isBundled: together }),
+    read: (attempt, options) => client.read(attempt, { ...options, isBundled: isBundled }),
   }
   const clients = new Map([[one.chain.id, one]])
   const positions = createPositionReader({ clients, deployments: new Map([[1, [MANAGER]]]), clock: systemClock })
@@ -129,7 +129,7 @@ test('the lenses of all families and of balances stand side by side in one call,
     expect(calls()).toHaveLength(4)
     for (const read of apart) expect(read).toMatchObject({ block: { number: newest.number } })
     proxy.reset()
-    expect(await readAll({ ...at, together: true })).toEqual(apart)
+    expect(await readAll({ ...at, isBundled: true })).toEqual(apart)
     expect(proxy.seen).toHaveLength(1)
   }
 })
@@ -141,11 +141,11 @@ test('an endpoint that ignores or refuses overrides gives the same figures, and 
     client = createChainClient({ chain: client.chain, clock: systemClock, log: silentLog })
     await client.ready(never)
     proxy.reset()
-    expect(await readAll({ together: true })).toEqual(apart)
+    expect(await readAll({ isBundled: true })).toEqual(apart)
     // Together, then each alone in either way.
     expect(calls()).toHaveLength(1 + 4 + 4)
     proxy.reset()
-    expect(await readAll({ together: true })).toEqual(apart)
+    expect(await readAll({ isBundled: true })).toEqual(apart)
     expect(calls()).toHaveLength(4)
   }
 })
@@ -161,7 +161,7 @@ test.each([
 ] as const)('answers of the others stand if a lens %s', async (_, runtime, again) => {
   const apart = await readAll({})
   proxy.reset()
-  const [, ...reads] = await Promise.all([readOther(runtime).catch(() => {}), readAll({ together: true })])
+  const [, ...reads] = await Promise.all([readOther(runtime).catch(() => {}), readAll({ isBundled: true })])
   expect(reads).toEqual([apart])
   expect(calls()).toHaveLength(1 + again)
 })

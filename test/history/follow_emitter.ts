@@ -2,7 +2,6 @@
 // other, and ends with status 0 once all are complete.
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import { createHistory } from '../../src/history/mod.ts'
-import { delay } from '../../src/lib/async/abort.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -22,7 +21,7 @@ for (const wallet of wallets) {
       isComplete = true
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error
-      await delay(100, never)
+      await systemClock.sleep(100)
     }
   }
 }

@@ -10,6 +10,7 @@ import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { testDatabase } from '../support/database.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
 import type { RpcLog } from '../support/rpc_log.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 import {
   act,
   actInBlocks,
@@ -112,7 +113,7 @@ test.each(CAP_DIALECTS.map((dialect, index) => [index, dialect] as const))(
   async (_, dialect) => {
     stage.proxies[0]?.rule(capped(dialect, 20))
     const lines: string[] = []
-    const history = open(1, createLog({ level: 'info', write: (line) => lines.push(line) }))
+    const history = open(1, createLog({ level: 'info', write: (line) => lines.push(line), clock: createFixedClock() }))
     expect(await read(history)).toEqual(await truth())
     expect(lines.filter((line) => line.includes('endpoint'))).toEqual([])
   },
@@ -248,7 +249,10 @@ describe('on a chain of its own', () => {
 
   test('a replaced final block stops the history of its chain, loudly, and no row is lost', async () => {
     const lines: string[] = []
-    const history = openAt([url], createLog({ level: 'error', write: (line) => lines.push(line) }))
+    const history = openAt(
+      [url],
+      createLog({ level: 'error', write: (line) => lines.push(line), clock: createFixedClock() }),
+    )
     await read(history)
     const stored = await stage.database.db.run('select block from lending_event order by block', [])
     await ownRpc.call('anvil_reorg', 25, [])

@@ -3,7 +3,7 @@ import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
 import { createCoverage } from '../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../src/history/mod.ts'
 import { countBlocksIn } from '../../src/history/range.ts'
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
@@ -35,7 +35,11 @@ let skippedMs = 0
 const KEPT_MS = 30_000
 /** How far the wall clock is ahead of the chain. */
 let aheadMs = 0
-const clock: Clock = { now: () => Date.now() + aheadMs, monotonicMs: () => performance.now() + skippedMs }
+const clock: Clock = {
+  ...systemClock,
+  now: () => systemClock.now() + aheadMs,
+  monotonicMs: () => systemClock.monotonicMs() + skippedMs,
+}
 
 const stage = setStage({
   endpoints: 1,

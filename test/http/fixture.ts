@@ -21,11 +21,12 @@ import {
 import { createPagination, slicePage } from '../../src/http/route/page.ts'
 import { defineRoute, type Route } from '../../src/http/route/route.ts'
 import { type App, createApp } from '../../src/http/server/app.ts'
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 import { createMemoryGate, type MemoryGate } from './exchange/memory_gate.ts'
 
 /** Pages without styles and a picture. */
@@ -190,7 +191,7 @@ export function createFixture(
   } = {},
 ): Fixture {
   const time = { ms: Date.UTC(2026, 0, 2, 3, 4, 5) }
-  const clock: Clock = { now: () => time.ms, monotonicMs: () => performance.now() }
+  const clock: Clock = { ...systemClock, now: () => time.ms }
   const lines: string[] = []
   const metrics = createMetrics()
   const happenings: Happenings = {
@@ -223,7 +224,7 @@ export function createFixture(
     gate,
     ...(options.gateway === undefined ? {} : { gateway: options.gateway(routes) }),
     clock,
-    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
     metrics,
     publicUrl: options.publicUrl,
     hostNames: options.hostNames ?? ['test.local', 'h', 'my_host.svc', 'api.test', 'me.example'],

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import { createFailureTracker } from '../../src/lib/failure_tracker.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 
 const full = new Error('outer', { cause: new Error('inner', { cause: new Error('No space left on device (53100)') }) })
 
 function scene() {
   let nowMs = 0
-  const trouble = createFailureTracker({ now: () => 0, monotonicMs: () => nowMs })
+  const trouble = createFailureTracker(createFixedClock(0, () => nowMs))
   return {
     trouble,
     at(ms: number) {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { createRequestIdGenerator, isRequestId } from '../../src/lib/request_id.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 
 describe('createRequestIdGenerator()', () => {
   const time = { ms: Date.UTC(2026, 0, 1) }
   const next = createRequestIdGenerator({
-    clock: { now: () => time.ms, monotonicMs: () => time.ms },
+    clock: createFixedClock(() => time.ms),
     fill: (bytes) => crypto.getRandomValues(bytes),
   })
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { systemClock } from '../../src/lib/clock.ts'
 import { createMcp } from '../../src/mcp/gateway.ts'
 import { createFixture, type Fixture, WALLET } from '../http/fixture.ts'
 import { createClient } from '../support/client.ts'
@@ -17,6 +18,7 @@ function scene(options: Parameters<typeof createFixture>[0] = {}) {
         routes,
         origins: ['https://app.example'],
         sessionId: () => crypto.randomUUID(),
+        clock: systemClock,
       }),
     ...options,
   })

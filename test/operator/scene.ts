@@ -62,7 +62,12 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
   const none = { clients: new Map(), solana: undefined, history: NO_HISTORY }
   const metrics = createMetrics()
   const signing = createSigning({ db, clock: systemClock })
-  const deliveries = startDeliveries(config, { ...shared, signing, metrics, jobs: { random: Math.random } })
+  const deliveries = startDeliveries(config, {
+    ...shared,
+    signing,
+    metrics,
+    jobs: { random: Math.random, clock: systemClock },
+  })
   const routes = createServiceRoutes(
     config,
     () => ({ ...shared, ...none, holder: 'test' }),

@@ -11,7 +11,7 @@ import { type TestDatabase, testDatabase } from '../support/database.ts'
 
 let database: TestDatabase
 let monotonicMs = 0
-const clock = { now: systemClock.now, monotonicMs: () => monotonicMs }
+const clock = { ...systemClock, monotonicMs: () => monotonicMs }
 
 beforeEach(async () => {
   await database?.close()

@@ -96,7 +96,7 @@ export function stageOver(
     routes,
     aliases: familyAliases(config.families),
     gate,
-    gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID() }),
+    gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID(), clock: systemClock }),
     receiptIssuer: createReceiptIssuer({
       config,
       connect: () => services,

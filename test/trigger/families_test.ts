@@ -71,7 +71,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
     clock: systemClock,
     log: silentLog,
     metrics,
-    jobs: {},
+    jobs: { clock: systemClock },
   })
   stop = started.stop
 

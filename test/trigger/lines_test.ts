@@ -11,6 +11,7 @@ import { createAccount } from '../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 import { waitFor } from '../support/wait_for.ts'
 import { createWebhook, deliverAll, deliverer } from './deliver/scene.ts'
 import { METER_CHAIN_ID, type Meter, meterFamily, startMeter } from './meter.ts'
@@ -49,9 +50,13 @@ function start(holder: string, options: { readonly serves: boolean; readonly met
     families: [meterFamily()],
     publicUrl: undefined,
     clock: systemClock,
-    log: createLog({ level: 'warn', write: (line) => void warnings.push(JSON.parse(line).msg) }),
+    log: createLog({
+      level: 'warn',
+      write: (line) => void warnings.push(JSON.parse(line).msg),
+      clock: createFixedClock(),
+    }),
     metrics: options.metrics ?? createMetrics(),
-    jobs: {},
+    jobs: { clock: systemClock },
     leaseSec: 1,
   })
   stops.push(stop)

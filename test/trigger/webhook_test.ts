@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSession } from '../../src/db/connection/session.ts'
 import type { Database } from '../../src/db/database.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { createTrigger, listTriggers } from '../../src/trigger/stored.ts'
 import { createWebhook, deleteWebhook } from '../../src/trigger/webhook.ts'
 import { createAccount } from '../account/scene.ts'
@@ -14,7 +15,7 @@ let second: Database
 
 beforeAll(async () => {
   database = await testDatabase()
-  const open = () => openSession({ url: database.url, applicationName: 'session' })
+  const open = () => openSession({ url: database.url, applicationName: 'session', clock: systemClock })
   ;[first, second] = await Promise.all([open(), open()])
 }, 60_000)
 afterAll(async () => {

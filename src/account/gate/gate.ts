@@ -85,7 +85,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     deadlineMs = DEADLINE_MS,
     leaseMs = LEASE_MS,
     metrics = createMetrics(),
-    jobs = {},
+    jobs = { clock },
   } = options
   const keyCache = createKeyCache({ clock, featuresOff: options.featuresOff ?? [] })
   const logIds = createLogIdCache()
@@ -94,6 +94,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const trouble = createFailureTracker(clock)
   const voider = createVoider({
     db,
+    clock,
     log,
     trouble,
     open: async () => openJournal({ directory: journalDir, ledger: await readLedgerId(db), clock, log, disk, leaseMs }),
@@ -136,7 +137,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       if (!(error instanceof SqlError)) throw error
       // For example while a newer release migrates the database: another process may be able to admit the request.
       const fields = { msg: 'The database rejected a batch of admissions', requests: requests.length, error }
-      logThrottled(log, { level: 'error', kind: fields.msg }, fields)
+      logThrottled(log, { level: 'error', kind: fields.msg, clock }, fields)
       throw new AlreadyLoggedError('The request could not be admitted', { cause: error })
     }
   }
@@ -171,7 +172,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
         const fields = { msg: 'The database rejected a batch of settlements', settlements: batch.length, error }
-        logThrottled(log, { level: 'error', kind: fields.msg }, fields)
+        logThrottled(log, { level: 'error', kind: fields.msg, clock }, fields)
       }
       await voider.add(batch)
       throw unsettledError(error)
@@ -238,7 +239,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     async close(timeoutMs) {
       const whenSettled = () => Promise.all([settlements.idle(), idempotentSettlements.idle()])
       const drained = Promise.all([admissions.idle(), whenSettled()]).then(() => voider.idle())
-      await withTimeout(timeoutMs, drained).catch(() => {})
+      await withTimeout(drained, { ms: timeoutMs, clock }).catch(() => {})
       voider.stop()
       rollups.stop()
       // Close the journal after the settlements under way, which may still need it until their deadline.

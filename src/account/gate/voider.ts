@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts'
 import type { Settlement } from '../../http/exchange/gate.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createIdleWaiter } from '../../lib/async/wait.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { FailureTracker } from '../../lib/failure_tracker.ts'
 import { type Log, type LogLevel, logThrottled } from '../../lib/log.ts'
 import type { Journal } from './journal.ts'
@@ -16,14 +17,15 @@ const RETRY_MS = { least: 25, most: 250 }
  */
 export function createVoider(options: {
   readonly db: Database
+  readonly clock: Clock
   readonly log: Log
   /** Opens the journal; called again until it succeeds. */
   readonly open: () => Promise<Journal>
   readonly tendMs: number
   readonly trouble: FailureTracker
-  readonly jobs?: JobOptions
+  readonly jobs: JobOptions
 }) {
-  const { db, log, open, tendMs, trouble, jobs } = options
+  const { db, clock, log, open, tendMs, trouble, jobs } = options
   let journal: Journal | undefined
   let openingJournal: Promise<void> | undefined
   const size = () => journal?.size ?? 0
@@ -54,7 +56,7 @@ export function createVoider(options: {
   }
 
   function logFailure(level: LogLevel, msg: string, error: unknown): void {
-    logThrottled(log, { level, kind: msg }, { msg, error })
+    logThrottled(log, { level, kind: msg, clock }, { msg, error })
   }
 
   const voiding = startJob(

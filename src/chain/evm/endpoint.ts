@@ -1,5 +1,5 @@
 import { toHex } from 'viem'
-import { delay, untilAborted } from '../../lib/async/abort.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'
@@ -56,7 +56,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
         return await send(request, signal, priority)
       } catch (error) {
         if (!(error instanceof MissingBlockError)) throw error
-        await delay(pauseMs, signal)
+        await clock.sleep(pauseMs, signal)
       }
     }
     return await send(request, signal, priority)
@@ -90,7 +90,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
   /** Creates the view of this endpoint for one read. */
   function withLimits(limits: ReadLimits): Endpoint {
     const { timeoutMs, isLastResort, canAppear, priority, bundling, isAlone, remainingMs } = limits
-    const retry = createRetrier({ isAlone, remainingMs, onRateLimited: health.recordRateLimit, random })
+    const retry = createRetrier({ clock, isAlone, remainingMs, onRateLimited: health.recordRateLimit, random })
     return {
       index,
       learned,

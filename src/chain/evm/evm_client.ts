@@ -138,12 +138,13 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
           deadline,
           preference,
         ),
-      { ms: budgetMs, signal, now: clock.monotonicMs },
+      { ms: budgetMs, signal, clock },
     )
   }
 
   return {
     chain,
+    clock,
     log,
     read,
     background: endpoints.map(({ background }) => background),

@@ -1,4 +1,5 @@
 import { type Hex, zeroHash } from 'viem'
+import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { silentLog } from '../../lib/log.ts'
 import { matchesBlock } from '../block.ts'
@@ -26,7 +27,10 @@ import {
 } from './record.ts'
 
 /** Creates a client that answers from a record alone and refuses requests that the record does not contain. */
-export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecord) {
+export function createReplayer<Row extends Chain>(
+  record: ChainRecord,
+  { chain, clock }: { readonly chain: Row; readonly clock: Clock },
+) {
   const { block } = record
   const calls = new Map(record.calls.map((each) => [getCallKey(each), each]))
   const results = new Map(record.headers.map((each) => [getResultKey(each), each.result]))
@@ -84,6 +88,7 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
   }
   const client: ChainClient<Row> = {
     chain,
+    clock,
     log: silentLog,
     background: [],
     read: (attempt, { signal }) => attempt(endpoint, signal),

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Block, PinnedBlock } from '../block.ts'
@@ -94,6 +95,7 @@ export interface ChainClient<Row extends Chain = Chain> {
   readonly chain: Row
   /** Number of endpoints that give the same bytes for each call with priority `caller`. @default {1} */
   readonly agreed?: number
+  readonly clock: Clock
   /** Log for endpoint events; endpoints are identified by index. */
   readonly log: Log
   /**

@@ -76,7 +76,7 @@ export function createTransport(options: TransportOptions) {
       const { method, params, parse, rewrite, mapRefusal, timeoutMs = options.timeoutMs } = request
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
-      const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })
+      const deadline = startDeadline(timeoutMs, { parent: signal, clock })
       try {
         const init = { method: 'POST', headers, body, redirect: 'error', signal: deadline.signal } as const
         const exchange = async () => {

@@ -270,7 +270,7 @@ export function createSolanaClient(
   }
 
   const read: SolanaClient['read'] = (work, { signal, budgetMs = BUDGET_MS }) =>
-    withinDeadline((deadline) => work(createSession(deadline)), { ms: budgetMs, signal, now: clock.monotonicMs })
+    withinDeadline((deadline) => work(createSession(deadline)), { ms: budgetMs, signal, clock })
 
   return {
     slotMs,

@@ -14,7 +14,7 @@ export function createSlotCache<T extends object>(options: {
   readonly budgetMs?: number
   readonly entriesMax: number
   readonly bytesMax?: number
-  readonly bytesOf?: (value: T) => number
+  readonly getSize?: (value: T) => number
 }) {
   const { solana, clock, budgetMs } = options
   const { slotMs } = solana

@@ -6,6 +6,7 @@ import { type Append, writeNewFile } from '../../db/backup/file.ts'
 import type { WriteResult } from '../../db/backup/write.ts'
 import { openSession } from '../../db/connection/session.ts'
 import { SqlError } from '../../db/database.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import { withDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
@@ -58,7 +59,7 @@ export const backupCommand: Command = {
 
 function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean }) {
   return withDatabase(io, async (_db, { address }) => {
-    const session = await openSession({ ...address, applicationName: 'walletscope backup' })
+    const session = await openSession({ ...address, applicationName: 'walletscope backup', clock: systemClock })
     const report = quiet ? () => undefined : io.err
     try {
       return await compressBackup(session, {

@@ -9,6 +9,7 @@ import { type RestoreResult, restoreBackup } from '../../db/backup/restore.ts'
 import { checkBackupVersion, checkTarget } from '../../db/backup/target.ts'
 import { openSession } from '../../db/connection/session.ts'
 import { SqlError } from '../../db/database.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import { withNewDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
@@ -62,7 +63,7 @@ async function restoreFile(
   checkBackupVersion(header, MIGRATIONS)
   return withNewDatabase(io, async (db, { address }) => {
     await checkTarget(db, { header, migrations: MIGRATIONS })
-    const session = await openSession({ ...address, applicationName: 'walletscope restore' })
+    const session = await openSession({ ...address, applicationName: 'walletscope restore', clock: systemClock })
     const report = quiet ? () => undefined : io.err
     try {
       const result = await restoreBackup(session, {

@@ -1,7 +1,6 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { SchemaError } from '../../db/database.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
-import { timeoutSignal } from '../../lib/async/abort.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
@@ -94,7 +93,7 @@ function createEndpointChecks({ chains, solana, families }: Config): ((signal: A
     examine: (examination: Examination) => Promise<readonly Finding[]>,
   ) => {
     return async (signal: AbortSignal): Promise<Report> => {
-      const limit = timeoutSignal(ENDPOINT_MS)
+      const limit = systemClock.timeout(ENDPOINT_MS)
       const limitedSignal = AbortSignal.any([signal, limit])
       const examination = { clock: systemClock, fetch: globalThis.fetch, log: silentLog, signal: limitedSignal }
       const findings = await examine(examination).catch((error: unknown) => {

@@ -1,9 +1,9 @@
 import { readPackageVersion } from './pack.ts' with { type: 'macro' }
 
-/** Version of `REFERENCE_SCRIPT`, which is loaded only if somebody reads it. */
+/** Version of `REFERENCE_SCRIPT`. A module of its own, so that the script loads on demand. */
 export const REFERENCE_VERSION: string = readPackageVersion('@scalar/api-reference')
 
-/** What the renderer would ask of servers elsewhere is off: fonts, a proxy for requests, its assistant, telemetry. */
+/** Options that turn off all requests to other servers: fonts, proxy, assistant, telemetry. */
 const OPTIONS = {
   url: '../openapi.json',
   title: 'walletscope',
@@ -14,7 +14,7 @@ const OPTIONS = {
   mcp: { disabled: true },
   hideClientButton: true,
   showDeveloperTools: 'never',
-  // The key of a reader stays in the open page.
+  // Keep the reader's key in the open page only.
   persistAuth: false,
 }
 

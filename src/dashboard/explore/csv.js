@@ -7,27 +7,27 @@ import { html, useState } from '../lib/view.js'
 import { useRovingFocus } from '../part/roving_focus.js'
 
 /**
- * Asks for the rows of a list once more, as a file for spreadsheets; nothing for what is not a list.
+ * Button that requests the rows of a list again and downloads them as CSV. Renders nothing if the answer is no list.
  * @param {{ answer: import('../lib/api.js').Answer, apiKey: string, catalog: import('../lib/catalog.js').Catalog }} props
  */
 export function Csv({ answer: { path, credits = 0 }, apiKey, catalog }) {
-  const [state, setState] = useState(/** @type {{ failure?: string, isAsked?: boolean }} */ ({}))
+  const [state, setState] = useState(/** @type {{ failure?: string, isLoading?: boolean }} */ ({}))
   const rove = useRovingFocus()
   if (!hasCsv(catalog, path)) return null
-  const get = async () => {
-    setState({ isAsked: true })
-    const asked = await requestApi(`${path}&format=csv`, { key: apiKey })
-    if (!asked.ok) return setState({ failure: asked.message })
-    downloadFile(fileName(path), String(asked.body), 'text/csv')
+  const download = async () => {
+    setState({ isLoading: true })
+    const response = await requestApi(`${path}&format=csv`, { key: apiKey })
+    if (!response.ok) return setState({ failure: response.message })
+    downloadFile(formatFileName(path), String(response.body), 'text/csv')
     return setState({})
   }
-  const { failure, isAsked = false } = state
-  return html`<button ...${rove} type="button" class="small" disabled=${isAsked} onClick=${get} aria-label=${`These rows as CSV, ${pluralize(credits, 'credit')}`}>CSV <i>${pluralize(credits, 'credit')}</i></button>
+  const { failure, isLoading = false } = state
+  return html`<button ...${rove} type="button" class="small" disabled=${isLoading} onClick=${download} aria-label=${`These rows as CSV, ${pluralize(credits, 'credit')}`}>CSV <i>${pluralize(credits, 'credit')}</i></button>
     ${failure && html`<span role="alert">${failure}</span>`}`
 }
 
 /** `lending_aave-v3_0x1234…abcd.csv` @param {string} path */
-function fileName(path) {
+function formatFileName(path) {
   const [route = '', query] = path.split('?')
   const parameters = new URLSearchParams(query)
   const words = [route.replace('v1/', '').replaceAll('/', '_'), parameters.get('chain_id'), parameters.get('market_id')]

@@ -9,7 +9,7 @@ import { ADVICE } from '../part/notice.js'
 import { resolveWallet } from './requests/name.js'
 
 /**
- * Asks for the wallet, or for several; of names, what they stand for is looked up.
+ * Form for one or several wallets. Resolves ENS names before `onWallets` is called.
  * @param {{ apiKey: string, wallets: readonly string[], atTime: boolean, asOf: string, large: boolean, onWallets: (wallets: readonly string[], asOf: string) => void }} props
  */
 export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) {
@@ -17,7 +17,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   const [moment, setMoment] = useState(asOf)
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
   const [recent, setRecent] = useState(getRecentWallets())
-  const [isAsked, setAsked] = useState(false)
+  const [isLoading, setLoading] = useState(false)
   const id = useId()
   useEffect(() => {
     setText(wallets.join(' '))
@@ -30,19 +30,19 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   }, [])
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
-    const wanted = [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
-    const many =
-      wanted.length > WALLETS_MAX ? `These are ${wanted.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
-    const wrong =
-      many ?? (wanted.length === 0 ? describeWalletError('') : wanted.map(describeWalletError).find(Boolean))
-    setFault(wrong)
-    if (wrong !== undefined || isAsked) return
-    setAsked(true)
-    const found = await Promise.all(wanted.map((each) => resolveWallet(each, apiKey)))
-    setAsked(false)
-    const failed = found.find((each) => 'fault' in each)
+    const entries = [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
+    const excess =
+      entries.length > WALLETS_MAX ? `These are ${entries.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
+    const failedCheck =
+      excess ?? (entries.length === 0 ? describeWalletError('') : entries.map(describeWalletError).find(Boolean))
+    setFault(failedCheck)
+    if (failedCheck !== undefined || isLoading) return
+    setLoading(true)
+    const results = await Promise.all(entries.map((each) => resolveWallet(each, apiKey)))
+    setLoading(false)
+    const failed = results.find((each) => 'fault' in each)
     setFault(failed?.fault)
-    if (failed === undefined) onWallets([...new Set(found.flatMap(({ wallet = [] }) => wallet))], moment)
+    if (failed === undefined) onWallets([...new Set(results.flatMap(({ wallet = [] }) => wallet))], moment)
   }
   const forget = () => {
     clearWallets()
@@ -53,7 +53,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
     <div class="ask-line">
       <input ref=${input} id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x…, name.eth or a Solana address" autocomplete="off" autocapitalize="off" spellcheck=${false}
         aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(event) => setText(event.target.value)} />
-      <button type="submit" class="main" disabled=${isAsked}>Look</button>
+      <button type="submit" class="main" disabled=${isLoading}>Look</button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
     ${
@@ -74,23 +74,23 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   </form>`
 }
 
-/** What makes a key useless, and not only one request of it. */
+/** Error codes that make the key itself unusable, not only one request. */
 const KEY_FAULTS = ['INVALID_API_KEY', 'ACCOUNT_SUSPENDED', 'ORGANIZATION_NOT_FOUND', 'NO_ANSWER']
 
-/** Asks for the API key, which stays in this tab. @param {{ onKey: (key: string) => void }} props */
+/** Form for the API key. The key stays in this tab. @param {{ onKey: (key: string) => void }} props */
 export function KeyForm({ onKey }) {
   const [text, setText] = useState('')
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
   const id = useId()
-  const [isAsked, setAsked] = useState(false)
+  const [isLoading, setLoading] = useState(false)
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
     const key = text.trim()
     if (!KEY_FORM.test(key)) return setFault('A key is ws_sk_ and 24 letters and digits: paste the whole of it.')
-    setAsked(true)
-    // Refused for its key first, and for its limit then: that costs nothing.
+    setLoading(true)
+    // The service checks the key before `limit`, and `limit=0` is invalid: the request is free of charge.
     const answer = await requestApi('v1/usage/logs?limit=0', { key })
-    setAsked(false)
+    setLoading(false)
     if (answer.ok || !KEY_FAULTS.includes(answer.code)) return onKey(key)
     return setFault(`${answer.message}. ${ADVICE[answer.code]}`)
   }
@@ -99,7 +99,7 @@ export function KeyForm({ onKey }) {
     <div class="ask-line">
       <input id=${id} class="mono" type="password" name="key" value=${text} placeholder="ws_sk_…" autocomplete="off" spellcheck=${false}
         aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(event) => setText(event.target.value)} />
-      <button type="submit" class="main" disabled=${isAsked}>Use it</button>
+      <button type="submit" class="main" disabled=${isLoading}>Use it</button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
     <p class="soft">It stays in this tab, goes to this service only, and is never part of a link.</p>
@@ -107,7 +107,7 @@ export function KeyForm({ onKey }) {
 }
 
 /**
- * Adds a position that no list names: of these protocols the service answers about one market or obligation at a time.
+ * Form for a position that no list contains: the service reads one obligation of it at a time.
  * @param {{ title: string, intro: string, credits: number, fields: readonly { name: string, label: string, form: RegExp, fault: string, options?: readonly (readonly [string, string])[] }[], onAdd: (values: Record<string, string>) => void }} props
  */
 export function AddForm({ title, intro, credits, fields, onAdd }) {
@@ -122,9 +122,9 @@ export function AddForm({ title, intro, credits, fields, onAdd }) {
     setValues({ ...values, [name]: value.trim() })
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
-    const wrong = fields.find(({ name, form }) => !form.test(values[name] ?? ''))
-    setFault(wrong?.fault)
-    if (wrong === undefined) onAdd(values)
+    const failedCheck = fields.find(({ name, form }) => !form.test(values[name] ?? ''))
+    setFault(failedCheck?.fault)
+    if (failedCheck === undefined) onAdd(values)
   }
   return html`<form class="card add" onSubmit=${submit} novalidate aria-label=${title}>
     <p class="soft">${intro}</p>

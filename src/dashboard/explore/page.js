@@ -12,7 +12,7 @@ import { KeyForm, WalletForm } from './form.js'
 import { Wallets } from './wallets.js'
 
 /**
- * What every part of a view is given.
+ * Values that every part of a view uses.
  * @typedef {object} Context
  * @property {string} key
  * @property {import('../lib/catalog.js').Catalog} catalog
@@ -34,35 +34,35 @@ export function ExplorePage() {
   useEffect(() => {
     document.title = [...view.wallets.map(shortenAddress), 'walletscope'].join(' · ')
   }, [view.wallets.join()])
-  const use = (/** @type {string | undefined} */ next) => {
+  const changeKey = (/** @type {string | undefined} */ next) => {
     storeKey(next)
     setKey(next)
   }
   const aside =
     key !== undefined &&
-    html`<${KeyState} value=${key} remaining=${charge.remaining} onForget=${() => use(undefined)} />`
+    html`<${KeyState} value=${key} remaining=${charge.remaining} onForget=${() => changeKey(undefined)} />`
   return html`<${Shell} page="Explore" aside=${aside}>${content()}<//>`
 
   function content() {
-    if (catalog === undefined) return html`<${LoadingNotice}>Reading what this service serves<//>`
+    if (catalog === undefined) return html`<${LoadingNotice}>Loading chains and protocols<//>`
     if ('ok' in catalog) return html`<${ErrorNotice} failure=${catalog} onRetry=${again} />`
-    const look = (/** @type {readonly string[]} */ wallets, /** @type {string} */ asOf) => {
+    const openWallets = (/** @type {readonly string[]} */ wallets, /** @type {string} */ asOf) => {
       for (const wallet of wallets) rememberWallet(wallet)
-      // The form gives way to what was found.
+      // Moves the focus from the form to the results.
       document.getElementById('content')?.focus()
       setView({ ...view, wallets, asOf, ...(wallets.join() === view.wallets.join() ? {} : { kamino: [] }) })
     }
     const form = (/** @type {boolean} */ large) =>
-      html`<${WalletForm} apiKey=${key} wallets=${view.wallets} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallets=${look} />`
+      html`<${WalletForm} apiKey=${key} wallets=${view.wallets} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallets=${openWallets} />`
     if (key === undefined)
-      return html`<${Welcome} catalog=${catalog} wallets=${view.wallets}><${KeyForm} onKey=${use} /><//>`
-    const known = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
-    if (known.length === 0) return html`<${Welcome} catalog=${catalog} wallets=${[]}>${form(true)}<//>`
-    return html`${form(false)}<${Wallets} key=${`${key} ${known} ${view.asOf}`} wallets=${known} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
+      return html`<${Welcome} catalog=${catalog} wallets=${view.wallets}><${KeyForm} onKey=${changeKey} /><//>`
+    const validWallets = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
+    if (validWallets.length === 0) return html`<${Welcome} catalog=${catalog} wallets=${[]}>${form(true)}<//>`
+    return html`${form(false)}<${Wallets} key=${`${key} ${validWallets} ${view.asOf}`} wallets=${validWallets} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
   }
 }
 
-/** The view that the address names, and how to change it. @returns {[import('../lib/link.js').View, (view: import('../lib/link.js').View) => void]} */
+/** Returns the view of the address and a function that changes it. @returns {[import('../lib/link.js').View, (view: import('../lib/link.js').View) => void]} */
 function useView() {
   const [view, setView] = useState(parseView(location.hash))
   useHash(() => setView(parseView(location.hash)))
@@ -70,7 +70,7 @@ function useView() {
     view,
     (next) => {
       const fragment = formatFragment(next)
-      // Through the history, so that "back" leads to the view before.
+      // Adds a history entry, so that "back" returns to the previous view.
       if (fragment !== location.hash) history.pushState(null, '', fragment === '' ? location.pathname : fragment)
       setView(next)
     },
@@ -90,13 +90,13 @@ function Welcome({ catalog, wallets, children }) {
     ${
       names.length === 0
         ? html`<${EmptyState} title="No chain is configured">The operator sets RPC_URL_1 and the like; see the README.<//>`
-        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. ${whatItCosts(catalog.credits)}</p>`
+        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. ${formatPrices(catalog.credits)}</p>`
     }
   </div>`
 }
 
-/** What reading a wallet costs, in a sentence. @param {import('../lib/catalog.js').Catalog['credits']} credits */
-function whatItCosts({ position, flows, portfolio, days, row, aave, morpho, kaminoList, name }) {
+/** Formats the prices of reading a wallet as sentences. @param {import('../lib/catalog.js').Catalog['credits']} credits */
+function formatPrices({ position, flows, portfolio, days, row, aave, morpho, kaminoList, name }) {
   const worth = `${pluralize(portfolio, 'credit')} for what it is worth there and ${days} for its days`
   return `A wallet costs ${pluralize(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing.`
 }

@@ -7,14 +7,14 @@ import { Copy } from '../part/copy.js'
 import { Provenance } from '../part/provenance.js'
 import { Csv } from './csv.js'
 
-/** What a receipt costs besides the answer, which is asked for again. */
+/** Price of a receipt, in addition to the answer, which is requested again. */
 const CREDITS = 2
 
-/** @typedef {Pick<import('./page.js').Context, 'key' | 'catalog'>} Asking */
+/** @typedef {Pick<import('./page.js').Context, 'key' | 'catalog'>} RequestContext */
 
 /**
- * Where an answer comes from, and what else can be had of it: a table, and a receipt.
- * @param {{ answer: import('../lib/api.js').Answer, context: Asking }} props
+ * Provenance of an answer, with buttons for its CSV and its receipt.
+ * @param {{ answer: import('../lib/api.js').Answer, context: RequestContext }} props
  */
 export function AnswerSource({ answer, context }) {
   const { key, catalog } = context
@@ -24,27 +24,28 @@ export function AnswerSource({ answer, context }) {
 }
 
 /**
- * Asks for the receipt of an answer at its block, if there is one, and shows the command that verifies the file.
- * @param {{ answer: import('../lib/api.js').Answer, context: Asking }} props
+ * Button that requests the receipt of an answer at its block, downloads it, and shows the command that verifies it. Renders
+ * nothing if the answer cannot have a receipt.
+ * @param {{ answer: import('../lib/api.js').Answer, context: RequestContext }} props
  */
 export function Receipt({ answer, context: { key, catalog } }) {
-  const [state, setState] = useState(/** @type {{ file?: string, failure?: string, isAsked?: boolean }} */ ({}))
-  const get = async () => {
-    setState({ isAsked: true })
+  const [state, setState] = useState(/** @type {{ file?: string, failure?: string, isLoading?: boolean }} */ ({}))
+  const download = async () => {
+    setState({ isLoading: true })
     /** @type {import('../lib/api.js').Answer<{ receipt?: { payload: string } }> | import('../lib/api.js').Failure} */
-    const asked = await requestApi(receiptPath(answer), { key })
-    if (!asked.ok) return setState({ failure: asked.message })
-    const { receipt } = asked.body
+    const response = await requestApi(toReceiptPath(answer), { key })
+    if (!response.ok) return setState({ failure: response.message })
+    const { receipt } = response.body
     if (receipt === undefined) return setState({ failure: 'The answer came without a receipt.' })
     const file = `${JSON.parse(atob(receipt.payload)).id}.json`
     downloadFile(file, JSON.stringify(receipt), 'application/json')
     return setState({ file })
   }
   if (!hasReceipt(catalog, answer.path)) return null
-  const { file, failure, isAsked = false } = state
+  const { file, failure, isLoading = false } = state
   const price = answer.credits === undefined ? '' : `, ${pluralize(answer.credits + CREDITS, 'credit')}`
   return html`<div class="receipt">
-    <button type="button" class="small" disabled=${isAsked} onClick=${get}>Receipt${price}</button>
+    <button type="button" class="small" disabled=${isLoading} onClick=${download}>Receipt${price}</button>
     ${failure === undefined ? null : html`<p role="alert">${failure}</p>`}
     ${file === undefined ? null : html`<${Verify} file=${file} />`}
   </div>`
@@ -54,15 +55,15 @@ export function Receipt({ answer, context: { key, catalog } }) {
 function Verify({ file }) {
   const keys = new URL('.well-known/walletscope-keys.json', document.baseURI).href
   const command = `walletscope verify ${file} --key ${keys}`
-  return html`<p role="status">Saved. Anybody can check it:</p>
+  return html`<p role="status">Saved. Verify it with:</p>
     <div class="command"><pre tabindex="0"><code>${command}</code></pre><${Copy} text=${command} label="Copy the command" /></div>`
 }
 
 /**
- * The same question about the very block that was answered.
+ * Returns the path of the same request with a receipt, pinned to the block of the answer.
  * @param {import('../lib/api.js').Answer} answer
  */
-function receiptPath({ path, asOf: [read] }) {
+function toReceiptPath({ path, asOf: [read] }) {
   const [route = '', query] = path.split('?')
   const parameters = new URLSearchParams(query)
   parameters.delete('at_time')

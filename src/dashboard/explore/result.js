@@ -16,104 +16,106 @@ import { isPending } from './requests/polling.js'
 import { EmptyFamilies, Section } from './section.js'
 import { computeTotal, Summary } from './summary.js'
 
-/** @typedef {import('./requests/answers.js').AskedPart} AskedPart */
+/** @typedef {import('./requests/answers.js').RequestedPart} RequestedPart */
 
 /**
- * Everything about one wallet.
+ * All parts of one wallet.
  * @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, spent: number | undefined, onTotal: (total: import('./wallets.js').Total) => void }} props `spent`: credits, if this wallet alone is shown
  */
 export function Result({ context, setView, spent, onTotal }) {
   const { catalog, view, key } = context
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
-  const pages = (/** @type {import('./requests/plan.js').Place} */ place) =>
-    (place.family === 'closed' ? 0 : 1) + (more[nameOf(place)] ?? 0)
+  const pages = (/** @type {import('./requests/plan.js').ListKey} */ list) =>
+    (list.family === 'closed' ? 0 : 1) + (more[formatListKey(list)] ?? 0)
   const [order, setOrder] = useState(AS_LISTED)
   const { parts, again } = useAnswers(createPlan(view, catalog, pages), key)
   const [round, setRound] = useState(0)
   const causes = groupCauses(parts)
   const total = computeTotal(parts)
   useEffect(() => onTotal(total), [total.net, total.isWhole])
-  const waited = parts.filter(({ answer }) => isPending(answer))
-  const of = (/** @type {AskedPart['family']} */ family) => parts.filter((part) => part.family === family)
-  const add = (/** @type {import('./requests/plan.js').Place} */ place) => () =>
-    setMore({ ...more, [nameOf(place)]: (more[nameOf(place)] ?? 0) + 1 })
-  /** What a part offers more of: the last page the next one, and closed positions if none is shown. */
-  const offersOf = (/** @type {AskedPart} */ part) => {
-    if (of(part.family).findLast((each) => nameOf(each) === nameOf(part))?.path !== part.path) return {}
-    const { family, protocol, chainId } = /** @type {import('./requests/plan.js').Place} */ (part)
+  const pending = parts.filter(({ answer }) => isPending(answer))
+  const listParts = (/** @type {RequestedPart['family']} */ family) => parts.filter((part) => part.family === family)
+  const add = (/** @type {import('./requests/plan.js').ListKey} */ list) => () =>
+    setMore({ ...more, [formatListKey(list)]: (more[formatListKey(list)] ?? 0) + 1 })
+  /** Returns the actions of a list's last page: load the next page, and closed positions if none are shown. */
+  const getOffers = (/** @type {RequestedPart} */ part) => {
+    if (listParts(part.family).findLast((each) => formatListKey(each) === formatListKey(part))?.path !== part.path)
+      return {}
+    const { family, protocol, chainId } = /** @type {import('./requests/plan.js').ListKey} */ (part)
     const closed = /** @type {const} */ ({ family: 'closed', protocol, chainId })
-    const none = family === 'liquidity' && pages(closed) === 0
-    return { onMore: add({ family, protocol, chainId }), ...(none && { onClosed: add(closed) }) }
+    const hasNoClosed = family === 'liquidity' && pages(closed) === 0
+    return { onMore: add({ family, protocol, chainId }), ...(hasNoClosed && { onClosed: add(closed) }) }
   }
   const evm = walletKind(view.wallet) === 'evm'
-  // Endpoints of Solana keep no past.
-  const summed = evm || (view.asOf === '' && (catalog.kamino || of('liquidity').length > 0))
+  // Endpoints of Solana keep no past state.
+  const summed = evm || (view.asOf === '' && (catalog.kamino || listParts('liquidity').length > 0))
   const retry = (/** @type {readonly string[]} */ paths) => {
     again(...paths)
     setRound(round + 1)
   }
   const notices = html`<${Notices} causes=${causes} parts=${parts} catalog=${catalog} again=${retry} />`
-  if (parts.length > 0 && causes.asking.flat().length === parts.length) return notices
-  const codes = new Set(causes.asking.flat().map(({ answer }) => answer.code))
+  if (parts.length > 0 && causes.refusals.flat().length === parts.length) return notices
+  const codes = new Set(causes.refusals.flat().map(({ answer }) => answer.code))
   const isSettled = parts.every(({ answer }) => answer !== undefined)
-  /** True if a notice says already why something else could not be read. */
-  const isSaid = (/** @type {import('../lib/api.js').Failure} */ { code, status }) =>
-    !isSettled || codes.has(code) || (status >= 500 && causes.chains.length === parts.length)
+  /** Returns true if a notice shows this failure already. */
+  const isReported = (/** @type {import('../lib/api.js').Failure} */ { code, status }) =>
+    !isSettled || codes.has(code) || (status >= 500 && causes.outages.length === parts.length)
   const target = html`<${Target} context=${context} setView=${setView} />`
-  const liquidity = [...of('liquidity'), ...of('closed')]
-  const each = (/** @type {(part: AskedPart) => unknown} */ draw) => (/** @type {readonly AskedPart[]} */ found) =>
-    found.map(draw)
-  /** Every family by its title: its parts, and how those that have something are drawn. */
+  const liquidity = [...listParts('liquidity'), ...listParts('closed')]
+  const each =
+    (/** @type {(part: RequestedPart) => unknown} */ draw) => (/** @type {readonly RequestedPart[]} */ results) =>
+      results.map(draw)
+  /** Families in order; `draw` renders the parts that have results. */
   const families = [
     {
       title: 'Liquidity',
       parts: liquidity,
       lead: html`<${LiquidityBar} parts=${liquidity} order=${order} onOrder=${setOrder} />`,
-      draw: (found) =>
-        html`<${LiquidityParts} parts=${found} context=${context} order=${order} offersOf=${offersOf} />`,
+      draw: (results) =>
+        html`<${LiquidityParts} parts=${results} context=${context} order=${order} getOffers=${getOffers} />`,
     },
     {
       title: 'Aave V3',
-      parts: of('aave'),
+      parts: listParts('aave'),
       aside: target,
       draw: each((part) => html`<${AavePart} key=${part.path} part=${part} context=${context} />`),
     },
     {
       title: 'Morpho Blue',
-      parts: of('morpho'),
+      parts: listParts('morpho'),
       draw: each((part) => html`<${MorphoPart} key=${part.path} part=${part} context=${context} />`),
     },
     {
       title: 'Kamino',
-      parts: of('kamino'),
+      parts: listParts('kamino'),
       aside: target,
       draw: each((part) => html`<${KaminoPart} key=${part.path} part=${part} context=${context} />`),
     },
   ]
   return html`
     ${notices}
-    ${parts.length > 0 && html`<${Summary} label=${view.label('Summary')} parts=${parts} waited=${waited} catalog=${catalog} spent=${spent} />`}
-    ${summed && catalog.portfolio && html`<${Portfolio} context=${context} round=${round} isSaid=${isSaid} />`}
-    ${families.map(({ title, parts: mine, aside, lead, draw }) => html`<${Section} key=${title} title=${title} label=${view.label(title)} parts=${mine} catalog=${catalog} aside=${aside} lead=${lead}>${draw}<//>`)}
-    ${!evm && html`<${Solana} lists=${of('kamino')} added=${of('obligation')} context=${context} setView=${setView} />`}
+    ${parts.length > 0 && html`<${Summary} label=${view.label('Summary')} parts=${parts} pending=${pending} catalog=${catalog} spent=${spent} />`}
+    ${summed && catalog.portfolio && html`<${Portfolio} context=${context} round=${round} isReported=${isReported} />`}
+    ${families.map(({ title, parts: ownParts, aside, lead, draw }) => html`<${Section} key=${title} title=${title} label=${view.label(title)} parts=${ownParts} catalog=${catalog} aside=${aside} lead=${lead}>${draw}<//>`)}
+    ${!evm && html`<${Solana} lists=${listParts('kamino')} added=${listParts('obligation')} context=${context} setView=${setView} />`}
     <${EmptyFamilies} families=${families} catalog=${catalog} />
   `
 }
 
-/** @param {{ family: string, protocol?: string, chainId: number }} place */
-function nameOf({ family, protocol, chainId }) {
+/** @param {{ family: string, protocol?: string, chainId: number }} list */
+function formatListKey({ family, protocol, chainId }) {
   return `${family} ${protocol} ${chainId}`
 }
 
-/** The health factor that safe amounts keep. @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props */
+/** Selector of the health factor that the safe amounts keep. @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props */
 function Target({ context: { view }, setView }) {
   const options = [...new Set([view.target, '1.1', '1.25', '1.5', '2', '3'])]
   return html`<${Choice} label="Safe amounts keep a health factor of" place="target-choice" value=${view.target} options=${options} onValue=${(target) => setView({ ...view, target })} />`
 }
 
 /**
- * What is said of Solana besides what was found there.
- * @param {{ lists: readonly AskedPart[], added: readonly AskedPart[], context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props
+ * Notices about Solana, and added Kamino obligations.
+ * @param {{ lists: readonly RequestedPart[], added: readonly RequestedPart[], context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props
  */
 function Solana({ lists, added, context, setView }) {
   const { view, catalog } = context

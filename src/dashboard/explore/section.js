@@ -3,12 +3,12 @@ import { ExplorerLink, explorerName } from '../part/explorer_link.js'
 import { ProgressNotice, Skeleton } from '../part/notice.js'
 import { Provenance } from '../part/provenance.js'
 import { AnswerSource } from './receipt.js'
-import { partName } from './requests/plan.js'
+import { formatPartName } from './requests/plan.js'
 import { isPending } from './requests/polling.js'
 
-/** @typedef {import('./requests/answers.js').AskedPart} AskedPart */
+/** @typedef {import('./requests/answers.js').RequestedPart} RequestedPart */
 
-/** @param {AskedPart} part */
+/** @param {RequestedPart} part */
 function isEmpty({ answer }) {
   if (answer?.ok !== true) return false
   const { data, counts } =
@@ -16,34 +16,34 @@ function isEmpty({ answer }) {
   return data.length === 0 && (counts?.total ?? 0) === 0 && (counts?.spams.length ?? 0) === 0
 }
 
-/** True if there is something to show, or may be. @param {readonly AskedPart[]} parts */
+/** Returns true if a part has results or may still get some. @param {readonly RequestedPart[]} parts */
 function hasSomething(parts) {
   return parts.some((part) => part.answer === undefined || isPending(part.answer) || (part.answer.ok && !isEmpty(part)))
 }
 
 /**
- * A family: what was found and what is waited for, and where nothing was; nothing at all if nothing was found. Its child
- * draws the parts that have something.
- * @param {{ title: string, label: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, lead?: unknown, children: (found: readonly AskedPart[]) => unknown }} props
+ * Section of a family: results, pending parts, and parts without results. Renders nothing if no part has results. The child
+ * draws the parts that have some.
+ * @param {{ title: string, label: string, parts: readonly RequestedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, lead?: unknown, children: (results: readonly RequestedPart[]) => unknown }} props
  */
 export function Section({ title, label, parts, catalog, aside, lead, children }) {
   if (!hasSomething(parts)) return null
   const empty = parts.filter(isEmpty)
-  const asked = parts.filter(({ answer }) => answer === undefined)
-  const found = parts.filter((part) => part.answer?.ok && !isEmpty(part))
+  const pending = parts.filter(({ answer }) => answer === undefined)
+  const results = parts.filter((part) => part.answer?.ok && !isEmpty(part))
   return html`<section class="family" aria-label=${label}>
     <div class="family-head"><h2>${title}</h2>${aside}</div>
     ${lead}
-    ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${ProgressNotice} what=${`${title} on ${partName(catalog, part)}`} progress=${part.answer.progress} />`)}
-    ${found.length > 0 && children(found)}
-    ${asked.length > 0 && found.length === 0 && html`<${Skeleton}>Asking ${asked.map((part) => partName(catalog, part)).join(', ')}<//>`}
-    ${empty.length > 0 && html`<${Nothing} title=${`Nothing on ${named(empty, catalog)}`} parts=${empty} catalog=${catalog} />`}
+    ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${ProgressNotice} what=${`${title} on ${formatPartName(catalog, part)}`} progress=${part.answer.progress} />`)}
+    ${results.length > 0 && children(results)}
+    ${pending.length > 0 && results.length === 0 && html`<${Skeleton}>Reading ${pending.map((part) => formatPartName(catalog, part)).join(', ')}<//>`}
+    ${empty.length > 0 && html`<${EmptyNotice} title=${`Nothing on ${joinNames(empty, catalog)}`} parts=${empty} catalog=${catalog} />`}
   </section>`
 }
 
 /**
- * Families in which nothing was found, behind all others.
- * @param {{ families: readonly { title: string, parts: readonly AskedPart[] }[], catalog: import('../lib/catalog.js').Catalog }} props
+ * Families without any result, shown after all others.
+ * @param {{ families: readonly { title: string, parts: readonly RequestedPart[] }[], catalog: import('../lib/catalog.js').Catalog }} props
  */
 export function EmptyFamilies({ families, catalog }) {
   const empty = families
@@ -51,30 +51,30 @@ export function EmptyFamilies({ families, catalog }) {
     .map(({ title, parts }) => ({ title, parts: parts.filter(isEmpty) }))
     .filter(({ parts }) => parts.length > 0)
   if (empty.length === 0) return null
-  const names = empty.map(({ title, parts }) => `${title} (${named(parts, catalog)})`)
-  return html`<${Nothing} title=${`Nothing in ${names.join(', ')}`} parts=${empty.flatMap(({ parts }) => parts)} catalog=${catalog} />`
+  const names = empty.map(({ title, parts }) => `${title} (${joinNames(parts, catalog)})`)
+  return html`<${EmptyNotice} title=${`Nothing in ${names.join(', ')}`} parts=${empty.flatMap(({ parts }) => parts)} catalog=${catalog} />`
 }
 
-/** @param {readonly AskedPart[]} parts @param {import('../lib/catalog.js').Catalog} catalog */
-function named(parts, catalog) {
-  return parts.map((part) => partName(catalog, part)).join(', ')
+/** @param {readonly RequestedPart[]} parts @param {import('../lib/catalog.js').Catalog} catalog */
+function joinNames(parts, catalog) {
+  return parts.map((part) => formatPartName(catalog, part)).join(', ')
 }
 
 /**
- * Heading of what was found on one chain, with the wallet as the chain's explorer shows it.
- * @param {{ part: AskedPart, context: import('./page.js').Context, children?: unknown }} props
+ * Heading of the results on one chain, with a link to the wallet in the chain's explorer.
+ * @param {{ part: RequestedPart, context: import('./page.js').Context, children?: unknown }} props
  */
 export function PartHead({ part, context: { catalog, view }, children }) {
   const site = explorerName(catalog, part.chainId)
   return html`<div class="part-head">
-    <h3>${partName(catalog, part)}${children}</h3>
+    <h3>${formatPartName(catalog, part)}${children}</h3>
     ${site && html`<${ExplorerLink} catalog=${catalog} chainId=${part.chainId} id=${view.wallet} label="the wallet">${site}<//>`}
   </div>`
 }
 
 /**
- * The positions of a lending protocol on one chain, each drawn with its figures by its child.
- * @param {{ part: AskedPart, context: import('./page.js').Context, children: (position: unknown, figures: unknown, wallet: string) => unknown }} props
+ * Positions of a lending protocol on one chain. The child draws each with its figures.
+ * @param {{ part: RequestedPart, context: import('./page.js').Context, children: (position: unknown, figures: unknown, wallet: string) => unknown }} props
  */
 export function LendingPart({ part, context, children }) {
   const { answer } = part
@@ -92,8 +92,8 @@ export function LendingPart({ part, context, children }) {
   </div>`
 }
 
-/** Where nothing was, and how that was read. @param {{ title: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
-function Nothing({ title, parts, catalog }) {
+/** Parts without results, and their provenance. @param {{ title: string, parts: readonly RequestedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
+function EmptyNotice({ title, parts, catalog }) {
   return html`<details class="nothing-on">
     <summary>${title}</summary>
     ${parts.map(({ answer }) => answer?.ok && html`<${Provenance} answer=${answer} catalog=${catalog} />`)}

@@ -7,10 +7,10 @@ import { Copy } from '../part/copy.js'
 import { DefinitionList, Usd } from '../part/figure.js'
 import { Result } from './result.js'
 
-/** @typedef {{ net: string, isWhole: boolean }} Total net worth in dollars as far as it was read */
+/** @typedef {{ net: string, isWhole: boolean }} Total net worth in US dollars, as far as loaded */
 
 /**
- * The wallets of a view, one below the other; of several first what they have together.
+ * The wallets of a view, one below the other. Several wallets have a common total first.
  * @param {{ wallets: readonly string[], apiKey: string, catalog: import('../lib/catalog.js').Catalog, view: import('../lib/link.js').View, setView: (view: import('../lib/link.js').View) => void, spent: number }} props
  */
 export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
@@ -18,20 +18,20 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
   const isOne = wallets.length === 1
   const onTotal = (/** @type {string} */ wallet) => (/** @type {Total} */ total) =>
     setTotals((before) => ({ ...before, [wallet]: total }))
-  const viewOf = (/** @type {string} */ wallet) => ({
+  const createView = (/** @type {string} */ wallet) => ({
     ...view,
     wallet,
     label: (/** @type {string} */ name) => (isOne ? name : `${name} of ${shortenAddress(wallet)}`),
   })
-  const drawn = wallets.map((wallet) => {
-    const context = { key: apiKey, catalog, view: viewOf(wallet) }
+  const sections = wallets.map((wallet) => {
+    const context = { key: apiKey, catalog, view: createView(wallet) }
     const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
     return html`<div class="wallet" key=${wallet}>
       <${Title} wallet=${wallet} view=${view} onRemove=${isOne ? undefined : remove} />
       <${Result} context=${context} setView=${setView} spent=${isOne ? spent : undefined} onTotal=${onTotal(wallet)} />
     </div>`
   })
-  return html`${!isOne && html`<${Together} wallets=${wallets} totals=${totals} spent=${spent} />`}${drawn}`
+  return html`${!isOne && html`<${Together} wallets=${wallets} totals=${totals} spent=${spent} />`}${sections}`
 }
 
 /** @param {{ wallets: readonly string[], totals: Readonly<Record<string, Total>>, spent: number }} props */

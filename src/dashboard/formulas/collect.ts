@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How figures of answers are calculated, as the docstring of the code that does it says. */
+/** Formula of figures in answers, from the docstring of the code that computes them. */
 export interface Formula {
   /** Names in answers; `kamino/amount` if the name means something else in another family. */
   readonly figures: readonly string[]
   /** The formula in words. */
   readonly text: string
-  /** Whose formula it is; absent: the text names it, or it is ours. */
+  /** Source of the formula; null: the text names it, or the formula is ours. */
   readonly source: string | null
   /** Files of the tests that prove it. */
   readonly proofs: readonly string[]
@@ -16,14 +16,14 @@ export interface Formula {
 }
 
 const SOURCES = join(import.meta.dir, '../..')
-/** Rooms that calculate figures; the pages count a few from those that answers give. */
+/** Folders that compute figures; Explore derives a few from the figures of answers. */
 const ROOMS = ['finance', 'family', 'portfolio', 'chain', 'dashboard/explore']
-/** A docstring, and what it describes: a function, a result with figures, or a field of it. */
+/** Docstring and the declaration that it describes: a function, a result with figures, or a field of a result. */
 const DESCRIBED = /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*(export (?:async )?function|export interface|readonly) (\w+)/g
 
 /**
- * All formulas, by file. For a macro: it runs when the module that calls it is compiled, and so says what the code of
- * that moment says. Throws on a docstring without a proof.
+ * Collects all formulas, by file. For a macro: it runs when the module that calls it is compiled, so it matches the compiled
+ * code. Throws on a docstring without a proof.
  */
 export function collectFormulas(): Formula[] {
   const files = ROOMS.flatMap((room) =>
@@ -31,24 +31,24 @@ export function collectFormulas(): Formula[] {
       .filter((path) => /\.[jt]s$/.test(path))
       .map((path) => `${room}/${path}`),
   )
-  return files.sort().flatMap((path) => formulasIn(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
+  return files.sort().flatMap((path) => parseFormulas(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
 }
 
-/** Of a field without a proof of its own, the proof is that of the result. */
-function formulasIn(path: string, text: string): Formula[] {
-  let ofResult: string | undefined
+/** Parses the formulas of a file. A field without a proof inherits that of its result. */
+function parseFormulas(path: string, text: string): Formula[] {
+  let resultProof: string | undefined
   return [...text.matchAll(DESCRIBED)].flatMap(([, doc = '', what = '', name = '']) => {
-    const { text, figure, source = null, ...tags } = tagsOf(doc)
-    if (what !== 'readonly') ofResult = tags.proof
+    const { text, figure, source = null, ...tags } = parseTags(doc)
+    if (what !== 'readonly') resultProof = tags.proof
     if (figure === undefined) return []
-    const proof = tags.proof ?? ofResult
+    const proof = tags.proof ?? resultProof
     const code = `${path} ${name}`
     if (proof === undefined) throw new Error(`Cannot collect the formula of ${code}: it names no proof`)
-    return [{ figures: listed(figure), text, source, proofs: listed(proof), code }]
+    return [{ figures: splitNames(figure), text, source, proofs: splitNames(proof), code }]
   })
 }
 
-function tagsOf(doc: string) {
+function parseTags(doc: string) {
   const lines = doc.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trimEnd())
   const [text = '', ...parts] = lines
     .join('\n')
@@ -59,6 +59,6 @@ function tagsOf(doc: string) {
   return { text, figure: tag('figure'), source: tag('source'), proof: tag('proof') }
 }
 
-function listed(names: string): string[] {
+function splitNames(names: string): string[] {
   return names.split(',').map((each) => each.trim())
 }

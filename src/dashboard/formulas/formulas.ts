@@ -1,5 +1,5 @@
 import { collectFormulas } from './collect.ts' with { type: 'macro' }
 import type { Formula } from './collect.ts'
 
-/** How every figure is calculated. */
+/** Formulas of all figures. */
 export const FORMULAS: readonly Formula[] = collectFormulas()

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A guide for people, written in Markdown beside this file. */
+/** A guide, written in Markdown beside this file. */
 interface Guide {
   /** Last part of its address, and the name of its file. */
   readonly name: string
@@ -10,22 +10,22 @@ interface Guide {
   readonly content: string
 }
 
-/** In the order in which they are listed: what a newcomer asks first stands first. */
+/** Guides in order; first the ones that newcomers need. */
 const NAMES = ['chains', 'history', 'figures', 'receipts', 'triggers', 'agents', 'operating', 'backup', 'measured']
 
 /**
- * All guides. For a macro: it runs when the module that calls it is compiled, so Bun's Markdown serves Node, too. Throws
- * if a file is not listed.
+ * Collects all guides as HTML. For a macro: it runs when the module that calls it is compiled, so Node needs no Markdown
+ * parser. Throws if a file is not listed in `NAMES`.
  */
 export function collectGuides(): Guide[] {
   const files = readdirSync(import.meta.dir).filter((file) => file.endsWith('.md'))
   const unlisted = files.filter((file) => !NAMES.includes(file.slice(0, -'.md'.length)))
-  if (unlisted.length > 0) throw new Error(`Cannot collect the guides: ${unlisted.join(', ')} stand in no list`)
+  if (unlisted.length > 0) throw new Error(`Cannot collect the guides: ${unlisted.join(', ')} not listed in NAMES`)
   return NAMES.map((name) => {
     const text = readFileSync(join(import.meta.dir, `${name}.md`), 'utf8')
     const [, title = name] = text.match(/^# (.+)$/m) ?? []
     const content = Bun.markdown.html(text, { headings: { ids: true } })
-    // What scrolls sideways must be reached by keyboard.
+    // Make elements that scroll sideways focusable, for keyboards.
     const reachable = content.replaceAll('<pre>', '<pre tabindex="0">').replaceAll('<table>', '<table tabindex="0">')
     return { name, title, content: reachable.replace(/(<a href="[^":#]+)\.md(?=[#"])/g, '$1') }
   })

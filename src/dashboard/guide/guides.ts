@@ -1,4 +1,4 @@
 import { collectGuides } from './collect.ts' with { type: 'macro' }
 
-/** Guides for people, as they were when the module was compiled. */
+/** All guides, as of compilation. */
 export const GUIDES = collectGuides()

@@ -2,7 +2,7 @@ import { send } from './api.js'
 import { clearSession, getSessionSecret } from './session.js'
 
 /**
- * Asks a plane that takes no keys: the browser sends the session's cookie by itself, and the page what its tab keeps.
+ * Sends a request to a plane with sessions: the browser adds the session cookie, this function the secret stored in the tab.
  * @template [Body=unknown]
  * @param {string} path
  * @param {{ method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', body?: unknown, signal?: AbortSignal }} [options]
@@ -24,21 +24,21 @@ export function requestPlane(path, { method = 'GET', body, signal } = {}) {
 
 /**
  * Ends the session of this tab.
- * @param {string} base of the plane
+ * @param {string} base path of the plane
  */
 export async function signOut(base) {
   const answer = await requestPlane(`${base}/session`, { method: 'DELETE' })
-  // A session that could not be ended is still shown.
+  // Keep showing a session that could not be ended.
   if (answer.ok || answer.status === 401) clearSession()
 }
 
 /**
- * Path with a query of what is not empty.
+ * Adds a query of the non-empty values to a path.
  * @param {string} path
  * @param {Record<string, string | number | undefined>} query
  */
 export function withQuery(path, query) {
-  const kept = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
-  const text = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString()
+  const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const text = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString()
   return text === '' ? path : `${path}?${text}`
 }

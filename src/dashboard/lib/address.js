@@ -2,7 +2,7 @@ const EVM_ADDRESS = /^0x[0-9a-fA-F]{40}$/
 export const BASE58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 
 /**
- * Which kind of wallet a text is; the service decides whether it is a right one.
+ * Returns the kind of wallet that a text looks like; the service validates it.
  * @param {string} text
  * @returns {'evm' | 'solana' | undefined}
  */
@@ -12,7 +12,7 @@ export function walletKind(text) {
 }
 
 /**
- * True if a text has the form of an ENS name; the service decides whether it is one.
+ * Returns true if a text looks like an ENS name; the service validates it.
  * @param {string} text
  */
 export function isEnsName(text) {
@@ -20,7 +20,7 @@ export function isEnsName(text) {
 }
 
 /**
- * What is wrong with a text that should be a wallet or its name, in words that help.
+ * Returns an error message for a text that is neither a wallet nor a name; undefined if it is one.
  * @param {string} text
  */
 export function describeWalletError(text) {
@@ -35,7 +35,7 @@ export function describeWalletError(text) {
 }
 
 /**
- * First and last characters, enough to recognise.
+ * Shortens a text to its first and last characters.
  * @param {string} text
  */
 export function shortenAddress(text) {

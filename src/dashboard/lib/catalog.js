@@ -1,22 +1,22 @@
 import { send } from './api.js'
 
 /**
- * What this service can be asked, read from its OpenAPI document.
- * @typedef {ReturnType<typeof catalogOf>} Catalog
+ * Routes, chains and prices of this service, from its OpenAPI document.
+ * @typedef {ReturnType<typeof createCatalog>} Catalog
  */
 
 /**
- * A family of liquidity that is served.
- * @typedef {ReturnType<typeof liquidityIn>[number]} Liquidity
+ * A liquidity family that this service serves.
+ * @typedef {ReturnType<typeof listLiquidity>[number]} Liquidity
  */
 
 /**
- * Last segment of its path.
+ * Liquidity family: last segment of its path.
  * @typedef {'uniswap-v3' | 'uniswap-v4' | 'orca-whirlpool'} Protocol
  */
 
 /**
- * What is read of the document.
+ * The fields of the document that the pages use.
  * @typedef {{ readonly credits: number, readonly instead?: readonly { readonly parameter: string, readonly value: string | boolean, readonly credits: number }[] }} Charge
  * @typedef {{ readonly parameters?: readonly { readonly name: string, readonly schema: { readonly 'x-chain-ids'?: number[] } }[], readonly 'x-charge'?: Charge }} Operation
  * @typedef {Operation & { readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: { readonly properties?: { readonly family?: { readonly enum?: readonly string[] } } } } } } }} Change
@@ -37,94 +37,94 @@ export const SOLANA_CHAIN_ID = 101
 export async function readCatalog() {
   /** @type {import('./api.js').Answer<Document> | import('./api.js').Failure} */
   const answer = await send('openapi.json', { cache: 'no-cache' })
-  return answer.ok ? catalogOf(answer.body) : answer
+  return answer.ok ? createCatalog(answer.body) : answer
 }
 
 /** @param {Document} document */
-function catalogOf({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }) {
+function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }) {
   return {
-    /** Of chains. */
-    names: new Map(byNumber({ [SOLANA_CHAIN_ID]: 'Solana', ...names })),
-    /** Addresses of the sites that show what is on chains. */
-    explorers: new Map(byNumber(explorers)),
-    liquidity: PROTOCOLS.flatMap((protocol) => liquidityIn(paths, protocol)),
-    aaveChains: chainsOf(paths[AAVE]),
-    morphoChains: chainsOf(paths[MORPHO]),
+    /** Names of chains by id. */
+    names: new Map(toNumericEntries({ [SOLANA_CHAIN_ID]: 'Solana', ...names })),
+    /** URLs of block explorers by chain id. */
+    explorers: new Map(toNumericEntries(explorers)),
+    liquidity: PROTOCOLS.flatMap((protocol) => listLiquidity(paths, protocol)),
+    aaveChains: getChainIds(paths[AAVE]),
+    morphoChains: getChainIds(paths[MORPHO]),
     portfolio: paths[PORTFOLIO] !== undefined,
     kamino: paths[KAMINO_LIST] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
-    /** Paths of answers that can have a receipt. */
-    receipts: pathsWith(paths, 'receipt'),
-    /** Paths of lists that can be had as tables. */
-    tables: pathsWith(paths, 'format'),
-    /** Families of which triggers can watch positions. */
-    watchable: familiesOf(paths['/v1/triggers']),
-    /** Whether answers about the past can be asked for. */
-    atTime: parameterOf(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
-    credits: creditsIn(paths),
+    /** Patterns of paths whose answers can have a receipt. */
+    receipts: createPathPatterns(paths, 'receipt'),
+    /** Patterns of paths that are served as CSV too. */
+    tables: createPathPatterns(paths, 'format'),
+    /** Families whose positions triggers can watch. */
+    watchable: getFamilies(paths['/v1/triggers']),
+    /** True if routes take `at_time`. */
+    atTime: findParameter(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
+    credits: collectCredits(paths),
   }
 }
 
 /**
- * One if it is served.
+ * Returns one entry if the family is served, else none.
  * @param {Readonly<Record<string, Path>>} paths
  * @param {Protocol} protocol
  */
-function liquidityIn(paths, protocol) {
+function listLiquidity(paths, protocol) {
   const list = paths[`/v1/positions/${protocol}`]
   if (list === undefined) return []
-  const one = paths[`/v1/positions/${protocol}/{id}`]
+  const position = paths[`/v1/positions/${protocol}/{id}`]
   const pnl = paths[`/v1/positions/${protocol}/{id}/pnl`]
   const events = paths[`/v1/positions/${protocol}/{id}/events`]
   return [
     {
       protocol,
-      chains: protocol === 'orca-whirlpool' ? [SOLANA_CHAIN_ID] : chainsOf(list),
+      chains: protocol === 'orca-whirlpool' ? [SOLANA_CHAIN_ID] : getChainIds(list),
       pnl: pnl !== undefined,
-      /** Whether the flows of a position can be asked for. */
+      /** True if the service has a route for the flows of a position. */
       events: events !== undefined,
-      /** Of each position; of an answer about one, `single` without figures and `full` with them. */
+      /** Per listed position; `single` and `full`: per answer about one position, without and with figures. */
       credits: {
-        open: creditsOf(list, 'full', true),
-        closed: creditsOf(list, 'status', 'inactive'),
-        pnl: creditsOf(pnl),
-        pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
-        events: creditsOf(events),
-        single: creditsOf(one),
-        full: creditsOf(one, 'full', true),
+        open: getCredits(list, 'full', true),
+        closed: getCredits(list, 'status', 'inactive'),
+        pnl: getCredits(pnl),
+        pnlOfClosed: getCredits(pnl, 'status', 'inactive'),
+        events: getCredits(events),
+        single: getCredits(position),
+        full: getCredits(position, 'full', true),
       },
     },
   ]
 }
 
-/** What answers cost: of a list, each entry. @param {Readonly<Record<string, Path>>} paths */
-function creditsIn(paths) {
+/** Collects the credits per answer; for lists per entry. @param {Readonly<Record<string, Path>>} paths */
+function collectCredits(paths) {
   return {
-    position: creditsOf(paths['/v1/positions/uniswap-v3'], 'full', true),
-    flows: creditsOf(paths['/v1/positions/uniswap-v3/{id}/events']),
-    aave: creditsOf(paths[AAVE]),
-    morpho: creditsOf(paths['/v1/lending/morpho-blue']),
-    morphoYield: creditsOf(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
-    portfolio: creditsOf(paths[PORTFOLIO]),
-    row: creditsOf(paths['/v1/portfolio/assets']),
+    position: getCredits(paths['/v1/positions/uniswap-v3'], 'full', true),
+    flows: getCredits(paths['/v1/positions/uniswap-v3/{id}/events']),
+    aave: getCredits(paths[AAVE]),
+    morpho: getCredits(paths['/v1/lending/morpho-blue']),
+    morphoYield: getCredits(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
+    portfolio: getCredits(paths[PORTFOLIO]),
+    row: getCredits(paths['/v1/portfolio/assets']),
     trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,
-    days: creditsOf(paths['/v1/portfolio/snapshots']),
-    events: creditsOf(paths[`${AAVE}/position/{chain_id}/events`]),
-    name: creditsOf(paths['/v1/names']),
-    kaminoList: creditsOf(paths[KAMINO_LIST]),
-    kamino: creditsOf(paths[`${KAMINO}/risk`]) + creditsOf(paths[`${KAMINO}/yield`]),
+    days: getCredits(paths['/v1/portfolio/snapshots']),
+    events: getCredits(paths[`${AAVE}/position/{chain_id}/events`]),
+    name: getCredits(paths['/v1/names']),
+    kaminoList: getCredits(paths[KAMINO_LIST]),
+    kamino: getCredits(paths[`${KAMINO}/risk`]) + getCredits(paths[`${KAMINO}/yield`]),
   }
 }
 
-/** Credits of one answer or entry. @param {Path | undefined} path @param {string} [parameter] @param {string | boolean} [value] */
-function creditsOf(path, parameter, value) {
+/** Returns the credits of one answer or entry. @param {Path | undefined} path @param {string} [parameter] @param {string | boolean} [value] */
+function getCredits(path, parameter, value) {
   const { credits = 0, instead = [] } = path?.get?.['x-charge'] ?? {}
   return instead.find((each) => each.parameter === parameter && each.value === value)?.credits ?? credits
 }
 
 /** @param {Readonly<Record<string, string>>} record @returns {[number, string][]} */
-function byNumber(record) {
+function toNumericEntries(record) {
   return Object.entries(record).map(([id, value]) => [Number(id), value])
 }
 
@@ -137,47 +137,47 @@ export function chainName({ names }, chainId) {
 }
 
 /**
- * True if an answer can have a receipt with which its figures are counted again.
+ * Returns true if the service can issue a receipt for the answer at a path.
  * @param {Catalog} catalog
  * @param {string} path with its query
  */
 export function hasReceipt({ receipts }, path) {
-  return isAmong(receipts, path)
+  return matchesAny(receipts, path)
 }
 
 /**
- * True if an answer is a list, which can be had as a table.
+ * Returns true if the service serves the answer at a path as CSV too.
  * @param {Catalog} catalog
  * @param {string} path with its query
  */
 export function hasCsv({ tables }, path) {
-  return isAmong(tables, path)
+  return matchesAny(tables, path)
 }
 
 /** @param {readonly RegExp[]} routes @param {string} path with its query */
-function isAmong(routes, path) {
+function matchesAny(routes, path) {
   const [route = ''] = path.split('?')
   return routes.some((each) => each.test(route))
 }
 
-/** Paths that take a parameter, each as what matches it. @param {Readonly<Record<string, Path>>} paths @param {string} name */
-function pathsWith(paths, name) {
+/** Creates a pattern for each path that takes a parameter. @param {Readonly<Record<string, Path>>} paths @param {string} name */
+function createPathPatterns(paths, name) {
   return Object.entries(paths)
-    .filter(([, path]) => parameterOf(path, name) !== undefined)
+    .filter(([, path]) => findParameter(path, name) !== undefined)
     .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`))
 }
 
 /** @param {Path | undefined} path @returns {number[]} */
-function chainsOf(path) {
-  return parameterOf(path, 'chain_id')?.schema?.['x-chain-ids'] ?? []
+function getChainIds(path) {
+  return findParameter(path, 'chain_id')?.schema?.['x-chain-ids'] ?? []
 }
 
-/** Families that the body of a route names. @param {Path | undefined} path @returns {readonly string[]} */
-function familiesOf(path) {
+/** Returns the families that the body of a route accepts. @param {Path | undefined} path @returns {readonly string[]} */
+function getFamilies(path) {
   return path?.post?.requestBody?.content['application/json'].schema.properties?.family?.enum ?? []
 }
 
 /** @param {Path | undefined} path @param {string} name */
-function parameterOf(path, name) {
+function findParameter(path, name) {
   return path?.get?.parameters?.find((each) => each.name === name)
 }

@@ -1,49 +1,48 @@
 /**
- * Decimal strings of the API as text for people. `Intl` reads their digits: nothing here passes through floating point,
- * and what is shown is the figure itself, rounded half away from zero.
+ * Formats decimal strings of the API. `Intl` reads the digits without floating point and rounds half away from zero.
  */
 
-/** Keeps a number and its unit on one line. */
+/** No-break space between a number and its unit. */
 const GAP = '\u00a0'
 const DECIMAL = /^-?\d+(\.\d+)?$/
 
 /** Dollars and cents. */
-const cents = formatter({ style: 'currency', currency: 'USD' })
-/** Cut, not rounded. */
-const powers = formatter({ notation: 'scientific', ...fixed(2), roundingMode: 'trunc' })
-const micros = new Intl.NumberFormat('en', { useGrouping: false, signDisplay: 'negative', ...fixed(6) })
+const cents = createFormatter({ style: 'currency', currency: 'USD' })
+/** Truncates instead of rounding. */
+const powers = createFormatter({ notation: 'scientific', ...toFractionDigits(2), roundingMode: 'trunc' })
+const micros = new Intl.NumberFormat('en', { useGrouping: false, signDisplay: 'negative', ...toFractionDigits(6) })
 
 /**
- * Digits of a whole number in groups of three; the minus sign as a minus sign.
+ * Formats a whole number with its digits in groups of three and a typographic minus sign.
  * @type {(text: string) => string}
  */
-export const formatThousands = formatter({ maximumFractionDigits: 0 })
+export const formatThousands = createFormatter({ maximumFractionDigits: 0 })
 
-/** Writes decimals; other text as it is. @param {Intl.NumberFormatOptions} options */
-function formatter(options) {
+/** Creates a function that formats decimals and returns other text unchanged. @param {Intl.NumberFormatOptions} options */
+function createFormatter(options) {
   const { format } = new Intl.NumberFormat('en', { signDisplay: 'negative', ...options })
   return (/** @type {string} */ text) =>
     DECIMAL.test(text) ? format(/** @type {`${number}`} */ (text)).replace('-', '−') : text
 }
 
-/** As many digits after the point. @param {number} digits */
-function fixed(digits) {
+/** Options for a fixed number of fraction digits. @param {number} digits */
+function toFractionDigits(digits) {
   return { minimumFractionDigits: digits, maximumFractionDigits: digits }
 }
 
 /**
- * To `digits` significant digits, but never less than the integer part has; trailing zeros go.
+ * Rounds to `digits` significant digits, but keeps the whole integer part; without trailing zeros.
  * @param {string} text
  * @param {number} [digits]
  */
 export function formatSignificant(text, digits = 6) {
-  if (/^-?(\d{16}|0\.0{10,}[1-9])/.test(text)) return powerOfTen(text)
+  if (/^-?(\d{16}|0\.0{10,}[1-9])/.test(text)) return formatPowerOfTen(text)
   const options = { maximumSignificantDigits: digits, maximumFractionDigits: 0 }
-  return formatter({ ...options, roundingPriority: 'morePrecision' })(text)
+  return createFormatter({ ...options, roundingPriority: 'morePrecision' })(text)
 }
 
 /** @param {string} text */
-function powerOfTen(text) {
+function formatPowerOfTen(text) {
   const [factor, exponent = ''] = powers(text).split('E')
   const raised = [...exponent].map((digit) => RAISED[digit]).join('')
   return `${factor}${GAP}×${GAP}10${raised}`
@@ -53,7 +52,7 @@ function powerOfTen(text) {
 const RAISED = { '-': '⁻', '−': '⁻', 0: '⁰', 1: '¹', 2: '²', 3: '³', 4: '⁴', 5: '⁵', 6: '⁶', 7: '⁷', 8: '⁸', 9: '⁹' }
 
 /**
- * Dollars and cents; below a cent, two significant digits.
+ * Formats dollars and cents; below a cent, two significant digits.
  * @param {string} text
  */
 export function formatDollars(text) {
@@ -62,30 +61,30 @@ export function formatDollars(text) {
   return `${text.startsWith('-') ? '−' : ''}$${formatSignificant(text.replace('-', ''), 2)}`
 }
 
-/** True if nothing is left of a figure. @param {string} text @param {string} shown */
+/** Returns true if rounding turned a non-zero figure into zero. @param {string} text @param {string} shown */
 function hasVanished(text, shown) {
   return /[1-9]/.test(text) && !/[1-9]/.test(shown)
 }
 
 /**
- * Dollars with the sign said, for gains and losses.
+ * Formats dollars with a plus or minus sign, for gains and losses.
  * @param {string} text
  */
 export function formatSignedDollars(text) {
   return isPositive(text) ? `+${formatDollars(text)}` : formatDollars(text)
 }
 
-/** A ratio such as `0.03450000` as percent. */
-export const formatRatioAsPercent = percentBy({ style: 'percent' })
+/** Formats a ratio such as `0.03450000` as percent. */
+export const formatRatioAsPercent = createPercentFormatter({ style: 'percent' })
 
-/** Percent with two digits; a small one with as many as show its first two. */
-export const formatPercent = percentBy({ style: 'unit', unit: 'percent' })
+/** Formats percent with two fraction digits, or four if two would show zero. */
+export const formatPercent = createPercentFormatter({ style: 'unit', unit: 'percent' })
 
 /** @param {Intl.NumberFormatOptions} options */
-function percentBy(options) {
+function createPercentFormatter(options) {
   return (/** @type {string} */ text, digits = 2) => {
-    const short = formatter({ ...options, ...fixed(digits) })(text)
-    const shown = hasVanished(text, short) ? formatter({ ...options, ...fixed(4) })(text) : short
+    const short = createFormatter({ ...options, ...toFractionDigits(digits) })(text)
+    const shown = hasVanished(text, short) ? createFormatter({ ...options, ...toFractionDigits(4) })(text) : short
     return shown.replace('%', `${GAP}%`)
   }
 }
@@ -101,7 +100,7 @@ export function isPositive(text) {
 }
 
 /**
- * The exact sum of US dollar figures, with six digits.
+ * Sums US dollar figures exactly, with six fraction digits.
  * @param {readonly string[]} texts
  */
 export function sumDollars(texts) {

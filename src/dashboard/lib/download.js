@@ -1,5 +1,5 @@
 /**
- * Hands a file to whoever looks.
+ * Downloads a file in the browser.
  * @param {string} name
  * @param {string} text
  * @param {string} type

@@ -2,7 +2,7 @@ import { requestPlane } from './account.js'
 import { useEffect, useLayoutEffect, useRef, useState } from './view.js'
 
 /**
- * Width of an element in pixels, followed; 0 until it is known.
+ * Observes the width of an element in pixels; 0 until measured.
  * @returns {[import('preact').RefObject<HTMLDivElement | null>, number]}
  */
 export function useWidth() {
@@ -21,7 +21,7 @@ export function useWidth() {
 }
 
 /**
- * Whether an element is larger than its place, followed: then it must be reached by keyboard to be scrolled.
+ * Observes whether the content of an element overflows it: then the element must be focusable to scroll by keyboard.
  * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
  */
 export function useOverflow() {
@@ -41,7 +41,7 @@ export function useOverflow() {
 }
 
 /**
- * Whether an element has been scrolled to.
+ * Returns whether an element has been scrolled into view once.
  * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
  */
 export function useScrolledTo() {
@@ -60,24 +60,24 @@ export function useScrolledTo() {
 }
 
 /**
- * Runs `work`, if there is any, anew whenever `inputs` change; gives what runs it once more. The signal ends what ran before.
+ * Runs `work` whenever `inputs` change, after aborting the previous run. Returns a function that runs it again.
  * @param {((signal: AbortSignal) => Promise<unknown>) | undefined} work
  * @param {readonly unknown[]} inputs
  */
 export function useTask(work, inputs) {
   const [round, setRound] = useState(0)
   useEffect(() => {
-    const leaving = new AbortController()
-    work?.(leaving.signal).catch((error) => {
-      if (!leaving.signal.aborted) throw error
+    const controller = new AbortController()
+    work?.(controller.signal).catch((error) => {
+      if (!controller.signal.aborted) throw error
     })
-    return () => leaving.abort()
+    return () => controller.abort()
   }, [...inputs, round])
   return () => setRound((count) => count + 1)
 }
 
 /**
- * What `load` answers, asked again when `inputs` change or `again` is called; what came before stays until then.
+ * Loads a value when `inputs` change or `again` is called. The previous value stays until the next one arrives.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {readonly unknown[]} inputs
@@ -91,15 +91,15 @@ export function useLoaded(load, inputs) {
 
 /**
  * @template [Body=unknown]
- * @typedef {{ answer: import('./api.js').Answer<Body> | import('./api.js').Failure | undefined, again: () => void }} Asked
+ * @typedef {{ answer: import('./api.js').Answer<Body> | import('./api.js').Failure | undefined, again: () => void }} RequestState
  */
 
 /**
- * What a plane that takes no keys answers at `path`; asked again every `everyMs` while the page is seen.
+ * Reads `path` of a plane with sessions, and repeats it every `everyMs` while the page is visible.
  * @template [Body=unknown]
  * @param {string} path
  * @param {number} [everyMs]
- * @returns {Asked<Body>}
+ * @returns {RequestState<Body>}
  */
 export function useAnswer(path, everyMs) {
   /** @param {AbortSignal} signal @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} */
@@ -115,7 +115,7 @@ export function useAnswer(path, everyMs) {
   return { answer, again }
 }
 
-/** Waits for what was sent, and keeps why it was refused. */
+/** Awaits a submitted request and keeps its failure. */
 export function useSubmission() {
   const [failure, setFailure] = useState(/** @type {import('./api.js').Failure | undefined} */ (undefined))
   /**
@@ -132,22 +132,22 @@ export function useSubmission() {
 }
 
 /**
- * Calls `follow` now, and when the part of the address behind the `#` changes.
- * @param {() => void} follow
+ * Calls `follow` at once, and whenever the fragment of the address changes.
+ * @param {() => void} onHash
  */
-export function useHash(follow) {
+export function useHash(onHash) {
   useEffect(() => {
-    addEventListener('hashchange', follow)
-    // It may have changed before we listened.
-    follow()
-    return () => removeEventListener('hashchange', follow)
+    addEventListener('hashchange', onHash)
+    // The fragment may have changed before the listener was added.
+    onHash()
+    return () => removeEventListener('hashchange', onHash)
   }, [])
 }
 
 /**
- * Which of `count` points is looked at: the last one, until the pointer or an arrow key chooses another.
+ * Selects one of `count` points: the last one, until the pointer or an arrow key selects another.
  * @param {number} count
- * @param {(left: number) => number} indexAt the point at a distance from the left edge
+ * @param {(left: number) => number} indexAt index of the point at a distance from the left edge
  */
 export function usePointSelection(count, indexAt) {
   const [at, setAt] = useState(/** @type {number | undefined} */ (undefined))
@@ -163,5 +163,5 @@ export function usePointSelection(count, indexAt) {
     const { left } = /** @type {Element} */ (event.currentTarget).getBoundingClientRect()
     setAt(indexAt(event.clientX - left))
   }
-  return { index, walking: { onKeyDown, onPointerMove, onPointerDown: onPointerMove } }
+  return { index, handlers: { onKeyDown, onPointerMove, onPointerDown: onPointerMove } }
 }

@@ -1,5 +1,5 @@
 /**
- * What a link to a view says. It stands behind the `#`, which browsers send to nobody; the key is never in it.
+ * View in a link. The fragment holds it, which browsers send to no server; the key is never part of it.
  * @typedef {object} View
  * @property {readonly string[]} wallets
  * @property {string} asOf ISO time, or empty for now
@@ -9,7 +9,7 @@
 
 const TARGET_DEFAULT = '1.5'
 const LIST_MAX = 20
-/** Wallets of one view: each costs what it costs alone. */
+/** Wallets of one view at most. */
 export const WALLETS_MAX = 5
 
 /** @returns {View} */
@@ -24,8 +24,8 @@ export function parseView(/** @type {string} */ fragment) {
 }
 
 /**
- * A view of one of its wallets.
- * @typedef {View & { wallet: string, label: (name: string) => string }} WalletView `label`: a name that no other part of the page has
+ * A view with one of its wallets selected.
+ * @typedef {View & { wallet: string, label: (name: string) => string }} WalletView `label`: makes a name unique on the page
  */
 
 /** @param {View} view */

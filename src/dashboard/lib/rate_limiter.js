@@ -1,13 +1,13 @@
 import { delay } from './time.js'
 
 const WINDOW_MS = 1_050
-/** What a new organization has; the first answer tells the real one. */
+/** Default limit of an organization; the first answer's headers give the real one. */
 const LIMIT_FIRST = 5
-/** Browsers open no more connections to one host. */
+/** Limit of browsers for connections to one host. */
 const CONCURRENCY_MAX = 6
 
 /**
- * Sends requests no faster than the organization's limit allows, in the order in which they were asked for.
+ * Creates a limiter that runs requests in order, no faster than the organization's rate limit.
  */
 export function createRateLimiter() {
   let limit = LIMIT_FIRST
@@ -15,12 +15,12 @@ export function createRateLimiter() {
   /** @type {number[]} */
   let sent = []
   /** @type {Promise<void>} */
-  let turn = Promise.resolve()
+  let queue = Promise.resolve()
   /** @type {(() => void)[]} */
   let waiting = []
 
   /** @param {AbortSignal | undefined} signal */
-  async function place(signal) {
+  async function waitForSlot(signal) {
     while (true) {
       signal?.throwIfAborted()
       const now = performance.now()
@@ -34,21 +34,21 @@ export function createRateLimiter() {
   }
 
   return {
-    /** @param {number} perSecond what the answers' headers say */
-    learn(perSecond) {
+    /** @param {number} perSecond limit from the answers' headers */
+    setLimit(perSecond) {
       if (perSecond > 0) limit = perSecond
     },
     /**
-     * Runs `work` when it is its turn.
+     * Runs `work` after all earlier calls have started, within the limits.
      * @template T
      * @param {() => Promise<T>} work
      * @param {AbortSignal} [signal]
      * @returns {Promise<T>}
      */
     async run(work, signal) {
-      const mine = turn.then(() => place(signal))
-      turn = mine.catch(() => undefined)
-      await mine
+      const slot = queue.then(() => waitForSlot(signal))
+      queue = slot.catch(() => undefined)
+      await slot
       try {
         return await work()
       } finally {

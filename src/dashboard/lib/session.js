@@ -1,9 +1,9 @@
-/** What this tab remembers. Nothing of it is sent anywhere, except the key to this service. */
+/** Values stored in this tab. Only the key leaves it, and only to this service. */
 
 const KEY = 'walletscope.key'
 const RECENT = 'walletscope.recent'
 const NAMES = 'walletscope.names'
-/** And the path of the page; the login page writes it. */
+/** Prefix before the path of the page; the login page writes the entry. */
 const SESSION = 'walletscope.session:'
 const RECENT_MAX = 6
 const NAMES_MAX = 30
@@ -20,8 +20,8 @@ export function storeKey(key) {
 }
 
 /**
- * The second secret of a session, which the login left for this page. Cookies go to every port of a host, what a tab
- * keeps only to pages of one origin.
+ * Returns the second secret of a session, which the login page stored. Browsers send cookies to every port of a host, but
+ * only pages of the same origin can read what a tab stores.
  */
 export function getSessionSecret() {
   return read(SESSION + location.pathname) ?? undefined
@@ -31,9 +31,9 @@ export function clearSession() {
   write(SESSION + location.pathname, undefined)
 }
 
-/** Wallets looked at in this tab, newest first. @returns {string[]} */
+/** Returns the wallets opened in this tab, newest first. @returns {string[]} */
 export function getRecentWallets() {
-  return list(RECENT)
+  return readList(RECENT)
     .filter((each) => typeof each === 'string')
     .slice(0, RECENT_MAX)
 }
@@ -48,28 +48,28 @@ export function clearWallets() {
   write(NAMES, undefined)
 }
 
-/** The ENS name by which a wallet was found in this tab. @param {string} wallet @returns {string | undefined} */
+/** Returns the ENS name that led to a wallet in this tab. @param {string} wallet @returns {string | undefined} */
 export function getStoredName(wallet) {
-  const [, name] = names().find(([of]) => of === wallet) ?? []
+  const [, name] = listNames().find(([stored]) => stored === wallet) ?? []
   return name
 }
 
-/** A name stands for one wallet: the one that it led to last. @param {string} wallet @param {string} name */
+/** Stores the wallet of a name; replaces the previous entry of either. @param {string} wallet @param {string} name */
 export function rememberName(wallet, name) {
-  const others = names().filter(([of, by]) => of !== wallet && by !== name)
+  const others = listNames().filter(([storedWallet, storedName]) => storedWallet !== wallet && storedName !== name)
   write(NAMES, JSON.stringify([[wallet, name], ...others].slice(0, NAMES_MAX)))
 }
 
-/** Wallets with their names, newest first. @returns {(readonly string[])[]} */
-function names() {
-  return list(NAMES).filter(Array.isArray)
+/** Lists wallets with their names, newest first. @returns {(readonly string[])[]} */
+function listNames() {
+  return readList(NAMES).filter(Array.isArray)
 }
 
-/** A list that was kept. @param {string} name @returns {unknown[]} */
-function list(name) {
+/** Reads a stored list; empty if it is absent or malformed. @param {string} name @returns {unknown[]} */
+function readList(name) {
   try {
-    const kept = JSON.parse(read(name) ?? '[]')
-    return Array.isArray(kept) ? kept : []
+    const parsed = JSON.parse(read(name) ?? '[]')
+    return Array.isArray(parsed) ? parsed : []
   } catch {
     return []
   }
@@ -80,7 +80,7 @@ function read(name) {
   try {
     return sessionStorage.getItem(name)
   } catch {
-    // Storage is switched off: the page works, and forgets when it is closed.
+    // Storage is disabled: the page works without it.
     return null
   }
 }
@@ -91,6 +91,6 @@ function write(name, value) {
     if (value === undefined) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, value)
   } catch {
-    // As above.
+    // Storage is disabled.
   }
 }

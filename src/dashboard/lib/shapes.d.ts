@@ -1,17 +1,17 @@
-/** Names of what answers hold, for the pages. The types come from the OpenAPI documents. */
+/** Types of answers for the pages, from the OpenAPI documents. */
 import type { Answers } from '../answers.d.ts'
 
 export type PositionList = Answers['GET /v1/positions/uniswap-v3']
 type V4Pool = Answers['GET /v1/positions/uniswap-v4']['data'][number]['position_state']['pool']
 export type Hooks = NonNullable<V4Pool['hooks']>
-/** Orca's have rewards, and no past. Those of Uniswap V4 have hooks, which may see withdrawals. */
+/** Positions of Orca have rewards and no past; those of Uniswap V4 have hooks, which may change withdrawals. */
 export type Position = PositionList['data'][number] & {
   withdrawable?: Answers['GET /v1/positions/uniswap-v4']['data'][number]['withdrawable']
   withdrawable_error?: Answers['GET /v1/positions/uniswap-v4']['data'][number]['withdrawable_error']
   position_state: { pool: Partial<Pick<V4Pool, 'hooks' | 'isDynamicFee'>> }
   rewards?: NonNullable<Answers['GET /v1/positions/orca-whirlpool']['data'][number]['rewards']>
 }
-/** With `full=true`. */
+/** Position of an answer with `full=true`. */
 export type FullPosition = Required<Position>
 export type PositionCounts = PositionList['counts']
 export type ProfitAndLoss = Answers['GET /v1/positions/uniswap-v3/{id}/pnl']['data']
@@ -20,9 +20,9 @@ export type LiquidityEvents = Answers['GET /v1/positions/uniswap-v3/{id}/events'
 export type LiquidityEvent = LiquidityEvents['data'][number]
 
 export type AaveList = Answers['GET /v1/lending/aave-v3']
-/** With `full=true`, else without what its assets count for. */
+/** The fields about limits exist with `full=true` only. */
 export type AavePosition = AaveList['data'][number]['positions'][number]
-/** Of Kamino too. */
+/** Fields that positions of Kamino have too. */
 export type LendingPosition = Omit<AavePosition, 'marketId'>
 export type LendingFigures = AaveList['data'][number]['calculations'][number]
 export type LendingEvents = Answers['GET /v1/lending/aave-v3/position/{chain_id}/events']

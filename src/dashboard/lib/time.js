@@ -11,16 +11,16 @@ const MOMENT = new Intl.DateTimeFormat('en', {
 
 /** @param {number | string} at Unix seconds or ISO 8601 */
 export function formatDay(at) {
-  return DAY.format(msOf(at))
+  return DAY.format(toMs(at))
 }
 
 /** @param {number | string} at Unix seconds or ISO 8601 */
 export function formatMoment(at) {
-  return `${MOMENT.format(msOf(at))} UTC`
+  return `${MOMENT.format(toMs(at))} UTC`
 }
 
 /**
- * Unix seconds of a moment that a link names, in ISO 8601 or in Unix seconds; without end for now.
+ * Parses the moment of a link, ISO 8601 or Unix seconds, to Unix seconds; infinity for now.
  * @param {string} moment
  */
 export function parseMoment(moment) {
@@ -29,12 +29,12 @@ export function parseMoment(moment) {
 }
 
 /** @param {number | string} at */
-function msOf(at) {
+function toMs(at) {
   return typeof at === 'number' ? at * 1000 : Date.parse(at)
 }
 
 /**
- * `1 chain`, `2 chains`.
+ * Formats a count with its noun: `1 chain`, `2 chains`.
  * @param {number} count
  * @param {string} noun
  */
@@ -43,7 +43,7 @@ export function pluralize(count, noun) {
 }
 
 /**
- * A promise that is kept after `ms`, or broken by the signal.
+ * Resolves after `ms`; rejects when `signal` fires.
  * @param {number} ms
  * @param {AbortSignal} [signal]
  * @returns {Promise<void>}
@@ -51,14 +51,14 @@ export function pluralize(count, noun) {
 export function delay(ms, signal) {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
-    const leave = () => {
+    const onAbort = () => {
       clearTimeout(timer)
       reject(signal?.reason)
     }
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', leave)
+      signal?.removeEventListener('abort', onAbort)
       resolve()
     }, ms)
-    signal?.addEventListener('abort', leave, { once: true })
+    signal?.addEventListener('abort', onAbort, { once: true })
   })
 }

@@ -8,7 +8,7 @@ export const STATE_KINDS = {
   expired: 'closed',
 }
 
-/** `health factor below 1.05`. @param {import('./shapes.d.ts').Trigger['when']} when */
+/** Formats a condition: `health factor below 1.05`. @param {import('./shapes.d.ts').Trigger['when']} when */
 export function formatClause(when) {
   if ('event' in when) return when.event.join(', ').replaceAll('_', ' ')
   const figure = when.figure.replaceAll('_', ' ')
@@ -16,7 +16,7 @@ export function formatClause(when) {
   return 'below' in when ? `${figure} below ${when.below}` : `${figure} above ${when.above}`
 }
 
-/** Webhooks, and the feed, to choose from. @param {readonly import('./shapes.d.ts').Webhook[]} webhooks @returns {(readonly [string, string])[]} */
+/** Lists the destinations of messages: the feed and the webhooks, each as id and label. @param {readonly import('./shapes.d.ts').Webhook[]} webhooks @returns {(readonly [string, string])[]} */
 export function listDestinations(webhooks) {
   return [['', 'the feed only'], ...webhooks.map(({ id, name, url }) => /** @type {const} */ ([id, name || url]))]
 }

@@ -4,11 +4,11 @@ import { h } from 'preact'
 export { render } from 'preact'
 export { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** A piece of a page: markup whose values are set as text, attributes and handlers, never parsed. */
+/** Template tag for markup. Values become text, attributes and handlers; they are never parsed. */
 export const html = htm.bind(h)
 
 /**
- * Words of a class attribute, without those that are off.
+ * Joins the words of a class attribute, without falsy ones.
  * @param {...(string | false | null | undefined)} words
  */
 export function classes(...words) {

@@ -9,19 +9,19 @@ import { BASE } from './base.js'
 const COLUMNS = ['When', ...['Who', 'What', 'Of what', 'Details'].map(textColumn)]
 
 /**
- * Every change: who, when and what; of one organization if it is named.
+ * Audit list: who changed what and when; of one organization if `organizationId` is set.
  * @param {{ organizationId?: string }} props
  */
 export function Audit({ organizationId }) {
   const [page, setPage] = useState(1)
-  const asked = useAnswer(withQuery(`${BASE}/audit`, { organization_id: organizationId, page, limit: 25 }))
+  const request = useAnswer(withQuery(`${BASE}/audit`, { organization_id: organizationId, page, limit: 25 }))
   return html`<section class="family" aria-label="Audit list">
     <h2>Audit list</h2>
     <div class="card">
-      <${PagedTable} label="Changes" columns=${COLUMNS} asked=${asked} waiting="Reading the audit list" empty=${html`<${EmptyState} title="Nothing was changed yet" />`} noun="change" onPage=${setPage}>
+      <${PagedTable} label="Changes" columns=${COLUMNS} request=${request} waiting="Reading the audit list" empty=${html`<${EmptyState} title="Nothing was changed yet" />`} noun="change" onPage=${setPage}>
         ${(/** @type {import('../lib/shapes.d.ts').Change} */ row) => html`<tr>
           <td>${formatMoment(row.at)}</td><td class="words">${row.actor}</td><td class="words">${row.action}</td>
-          <td class="words mono">${row.subject}</td><td class="words mono">${details(row.detail)}</td>
+          <td class="words mono">${row.subject}</td><td class="words mono">${formatDetails(row.detail)}</td>
         </tr>`}
       <//>
     </div>
@@ -29,7 +29,7 @@ export function Audit({ organizationId }) {
 }
 
 /** @param {Record<string, unknown>} detail */
-function details(detail) {
+function formatDetails(detail) {
   return Object.entries(detail)
     .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : value}`)
     .join(', ')

@@ -1,2 +1,2 @@
-/** Where the operator's plane answers, relative to the page. */
+/** Path of the operator's plane, relative to the page. */
 export const BASE = 'admin/v1'

@@ -12,7 +12,7 @@ const LOOK_MS = 5_000
  * @typedef {Chain['endpoints'][number]} Endpoint
  */
 
-/** Words and colour of an endpoint's state. @type {Record<string, readonly [string, string]>} */
+/** Colour and text of an endpoint's state. @type {Record<string, readonly [string, string]>} */
 const STATES = {
   ready: ['good', 'answers'],
   doubtful: ['warn', 'failed lately'],
@@ -20,23 +20,23 @@ const STATES = {
   removed: ['bad', 'serves another chain'],
 }
 
-/** Chains and their endpoints by number, as an address may hold a secret. */
+/** Chains and their endpoints. Endpoints are numbered, because their URLs may contain secrets. */
 export function Chains() {
-  const asked = useAnswer(`${BASE}/chains`, LOOK_MS)
-  return html`<${LoadedAnswer} asked=${asked} waiting="Asking the chains">${drawn}<//>`
+  const request = useAnswer(`${BASE}/chains`, LOOK_MS)
+  return html`<${LoadedAnswer} request=${request} waiting="Loading chains">${draw}<//>`
 }
 
 /** @param {{ data: readonly Chain[] }} body */
-function drawn({ data: rows }) {
+function draw({ data: rows }) {
   return html`<section class="family" aria-label="Chains">
     <h2>Chains</h2>
-    <p class="soft">As this process sees them, looked at every ${LOOK_MS / 1000} seconds. Endpoints are named by their place in the configuration; errors are counted since the start; how far back one keeps state is asked once an hour.</p>
+    <p class="soft">State of this process, refreshed every ${LOOK_MS / 1000} seconds. Endpoints are numbered by their position in the configuration; errors count since the start; the depth of kept state is measured once an hour.</p>
     <div class="card">
       ${
         rows.length === 0
           ? html`<${EmptyState} title="No chain is configured">Set RPC_URL_1 and the like.<//>`
           : html`<${Table} label="Chains" columns=${['Chain', 'Endpoint', 'State', 'Answers in', 'Head', 'Behind', 'Errors', 'State kept']}>
-            ${rows.map((row) => [chainRow(row), ...row.endpoints.map(endpointRow)])}
+            ${rows.map((row) => [drawChain(row), ...row.endpoints.map(drawEndpoint)])}
           <//>`
       }
     </div>
@@ -44,7 +44,7 @@ function drawn({ data: rows }) {
 }
 
 /** @param {Chain} row */
-function chainRow({ name, chain_id: id, ready }) {
+function drawChain({ name, chain_id: id, ready }) {
   return html`<tr>
     <th scope="row">${name} <span class="soft">${id}</span></th>
     <td></td>
@@ -54,7 +54,7 @@ function chainRow({ name, chain_id: id, ready }) {
 }
 
 /** @param {Endpoint} each @param {number} index */
-function endpointRow(each, index) {
+function drawEndpoint(each, index) {
   const [tone, state] = STATES[each.state] ?? ['', each.state]
   const head =
     each.head_block === null
@@ -69,13 +69,13 @@ function endpointRow(each, index) {
     <td>${head}</td>
     <td>${lag}</td>
     <td>${each.errors.toLocaleString('en')}</td>
-    <td>${depthText(each.state_depth)}</td>
+    <td>${formatDepth(each.state_depth)}</td>
   </tr>`
 }
 
 /** @param {Endpoint['state_depth']} depth */
-function depthText(depth) {
+function formatDepth(depth) {
   if (depth === null) return '–'
-  if (depth === 'all') return 'of every block'
+  if (depth === 'all') return 'all blocks'
   return depth === 0 ? 'none' : `${pluralize(depth, 'block')} or more`
 }

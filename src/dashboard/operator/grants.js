@@ -8,25 +8,25 @@ import { EmptyState } from '../part/notice.js'
 import { PagedTable, textColumn } from '../part/table.js'
 
 /**
- * Credits given and taken back, and how to.
+ * Grants of credits, and a form for a new one.
  * @param {{ path: string, onDone: () => void }} props
  */
 export function Grants({ path, onDone }) {
   const [page, setPage] = useState(1)
-  const asked = useAnswer(withQuery(path, { page, limit: 10 }))
+  const request = useAnswer(withQuery(path, { page, limit: 10 }))
   const done = () => {
-    asked.again()
+    request.again()
     onDone()
   }
   return html`
-    <${Give} path=${path} onDone=${done} />
-    <${PagedTable} label="Grants" columns=${['When', 'Credits', textColumn('Reason')]} asked=${asked} waiting="Reading the grants" empty=${html`<${EmptyState} title="Nothing granted yet" />`} noun="grant" onPage=${setPage}>
+    <${GrantForm} path=${path} onDone=${done} />
+    <${PagedTable} label="Grants" columns=${['When', 'Credits', textColumn('Reason')]} request=${request} waiting="Reading the grants" empty=${html`<${EmptyState} title="Nothing granted yet" />`} noun="grant" onPage=${setPage}>
       ${(/** @type {import('../lib/shapes.d.ts').Grant} */ row) => html`<tr><td>${formatMoment(row.granted_at)}</td><td>${formatThousands(row.credits)}</td><td class="words">${row.reason}</td></tr>`}
     <//>`
 }
 
 /** @param {{ path: string, onDone: () => void }} props */
-function Give({ path, onDone }) {
+function GrantForm({ path, onDone }) {
   const [credits, setCredits] = useState('')
   const [reason, setReason] = useState('')
   const body = { credits: Number(credits), reason: reason.trim() }

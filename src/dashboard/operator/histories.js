@@ -10,37 +10,36 @@ const COLUMNS = [
   'Chain',
   textColumn('Rows'),
   'Wallets or positions',
-  'Blocks of everybody',
+  'Global blocks',
   'Final block',
   'State',
 ]
 
 /**
- * The histories of contracts: how many wallets or positions have one, which blocks are stored of everybody, and up to
- * which final block.
+ * Histories of contracts: the number of wallets or positions with a history, the globally scanned blocks, and the final block.
  */
 export function Histories() {
-  const asked = useAnswer(`${BASE}/history`, LOOK_MS)
-  return html`<${LoadedAnswer} asked=${asked} waiting="Asking how far histories are">${drawn}<//>`
+  const request = useAnswer(`${BASE}/history`, LOOK_MS)
+  return html`<${LoadedAnswer} request=${request} waiting="Loading histories">${draw}<//>`
 }
 
 /** @param {{ data: readonly import('../lib/shapes.d.ts').History[] }} body */
-function drawn({ data: rows }) {
+function draw({ data: rows }) {
   return html`<section class="family" aria-label="Histories">
     <h2>Histories</h2>
     <div class="card">
       ${
         rows.length === 0
           ? html`<${EmptyState} title="No history is stored">The first request for events or for profit and loss starts one.<//>`
-          : html`<${Table} label="Histories" columns=${COLUMNS}>${rows.map(row)}<//>`
+          : html`<${Table} label="Histories" columns=${COLUMNS}>${rows.map(drawRow)}<//>`
       }
     </div>
   </section>`
 }
 
 /** @param {import('../lib/shapes.d.ts').History} history */
-function row({ contract, chain_id, stream, subjects, everybody, anchor_block, stopped }) {
-  const ranges = everybody.map(
+function drawRow({ contract, chain_id, stream, subjects, everybody: globalRanges, anchor_block, stopped }) {
+  const ranges = globalRanges.map(
     ({ from_block, to_block }) => `${from_block.toLocaleString('en')}–${to_block.toLocaleString('en')}`,
   )
   return html`<tr>

@@ -5,8 +5,8 @@ import { Field, Form } from '../part/field.js'
 const NEW = { name: '', rate_limit: 5, trigger_limit: 1000 }
 
 /**
- * Name and limits of an organization, to be sent.
- * @param {{ path: string, method: 'POST' | 'PATCH', organization?: { name: string, rate_limit: number, trigger_limit: number }, label: string, verb: string, refused: string, onDone: (answer: import('../lib/api.js').Answer) => void }} props `label`: of the name
+ * Form for the name and limits of an organization.
+ * @param {{ path: string, method: 'POST' | 'PATCH', organization?: { name: string, rate_limit: number, trigger_limit: number }, label: string, verb: string, refused: string, onDone: (answer: import('../lib/api.js').Answer) => void }} props `label`: label of the name field
  */
 export function LimitsForm({ path, method, organization = NEW, label, verb, refused, onDone }) {
   const [name, setName] = useState(organization.name)

@@ -24,17 +24,17 @@ const STEPS = {
   delete: {
     title: 'Delete',
     verb: 'Delete it for good',
-    text: 'Its keys are refused for ever. The log and the audit list stay. This cannot be taken back.',
+    text: 'Its keys stop working permanently. The log and the audit list stay. This cannot be taken back.',
   },
 }
 
 /**
- * One organization: its limits, state, credits and keys.
+ * One organization: limits, state, credits and keys.
  * @param {{ id: string }} props
  */
 export function Organization({ id }) {
   const path = `${BASE}/organizations/${encodeURIComponent(id)}`
-  /** @type {import('../lib/hooks.js').Asked<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */
+  /** @type {import('../lib/hooks.js').RequestState<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */
   const { answer, again } = useAnswer(path)
   const [step, setStep] = useState(/** @type {string | undefined} */ (undefined))
   if (answer === undefined) return html`<${LoadingNotice}>Reading the organization<//>`
@@ -76,19 +76,19 @@ export function Organization({ id }) {
     }`
 }
 
-/** A link that signs somebody of the organization in, once. @param {{ id: string }} props */
+/** Button that creates a one-time login link of the organization. @param {{ id: string }} props */
 function LoginLink({ id }) {
   const [answer, setAnswer] = useState(
     /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').LoginLink }> | import('../lib/api.js').Failure | undefined} */ (
       undefined
     ),
   )
-  const make = async () =>
+  const createLink = async () =>
     setAnswer(await requestPlane(`${BASE}/login-links`, { method: 'POST', body: { organization_id: id } }))
   const link = answer?.ok ? new URL(answer.body.data.path.replace(/^\//, ''), document.baseURI).href : ''
   return html`<div>
-    <button type="button" onClick=${make}>Make a login link</button>
+    <button type="button" onClick=${createLink}>Create a login link</button>
     ${answer?.ok && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${formatMoment(answer.body.data.expires_at)}, at the address of the usage page.</p>`}
-    ${answer?.ok === false && html`<${ErrorNotice} failure=${answer} title="No link was made" />`}
+    ${answer?.ok === false && html`<${ErrorNotice} failure=${answer} title="The link was not created" />`}
   </div>`
 }

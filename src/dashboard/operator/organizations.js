@@ -11,20 +11,20 @@ import { LimitsForm } from './limits_form.js'
 
 const COLUMNS = ['Name', 'Credits left', 'Granted', 'Rate limit', 'Since', 'State']
 
-/** All organizations, how much they ask, and a new one. */
+/** All organizations, their requests, and a form for a new one. */
 export function Organizations() {
   const [page, setPage] = useState(1)
   const [range, setRange] = useState('24h')
-  /** @type {import('../lib/hooks.js').Asked<{ data: readonly import('../lib/shapes.d.ts').OrganizationRow[] }>} */
-  const asked = useAnswer(withQuery(`${BASE}/organizations`, { page, limit: 25 }))
-  const names = new Map(asked.answer?.ok ? asked.answer.body.data.map(({ id, name }) => [id, name]) : [])
+  /** @type {import('../lib/hooks.js').RequestState<{ data: readonly import('../lib/shapes.d.ts').OrganizationRow[] }>} */
+  const request = useAnswer(withQuery(`${BASE}/organizations`, { page, limit: 25 }))
+  const names = new Map(request.answer?.ok ? request.answer.body.data.map(({ id, name }) => [id, name]) : [])
   const empty = html`<${EmptyState} title="No organization yet">Keys and credits belong to organizations: create the first one above.<//>`
   return html`
     <section class="family" aria-label="Organizations">
       <h2>Organizations</h2>
       <div class="card">
         <${LimitsForm} path=${`${BASE}/organizations`} method="POST" label="Name of a new organization" verb="Create" refused="It was not created" onDone=${(/** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */ { body }) => (location.hash = `organizations/${body.data.id}`)} />
-        <${PagedTable} label="Organizations" columns=${COLUMNS} asked=${asked} waiting="Reading the organizations" empty=${empty} noun="organization" onPage=${setPage}>
+        <${PagedTable} label="Organizations" columns=${COLUMNS} request=${request} waiting="Reading the organizations" empty=${empty} noun="organization" onPage=${setPage}>
           ${(/** @type {import('../lib/shapes.d.ts').OrganizationRow} */ row) => html`<tr>
             <th scope="row"><a href=${`#organizations/${row.id}`}>${row.name}</a></th>
             <td>${formatThousands(row.balance)}</td><td>${formatThousands(row.granted)}</td><td>${row.rate_limit.toLocaleString('en')}/s</td>

@@ -22,26 +22,26 @@ const TABS = [
   ['audit', 'Audit'],
 ]
 
-/** What an operator sees and does. The part behind the `#` says which tab, or which organization. */
+/** The operator's page. The fragment of the address selects the tab or the organization. */
 export function OperatorPage() {
-  const asked = useAnswer(`${BASE}/session`)
-  const { answer: session, again } = asked
-  const [place, setPlace] = useState(location.hash.slice(1))
-  useHash(() => setPlace(location.hash.slice(1)))
+  const request = useAnswer(`${BASE}/session`)
+  const { answer: session, again } = request
+  const [fragment, setFragment] = useState(location.hash.slice(1))
+  useHash(() => setFragment(location.hash.slice(1)))
   const leave = () => signOut(BASE).then(again)
   const aside =
     session?.ok &&
     html`<span class="key-state"><b>Operator</b><button type="button" class="small" onClick=${leave}>Sign out</button></span>`
-  return html`<${Shell} page="Operator" pages=${[['Operator', 'operator']]} aside=${aside}>${content()}<//>`
+  return html`<${Shell} page="Operator" pages=${[['Operator', 'operator']]} aside=${aside}>${drawContent()}<//>`
 
-  function content() {
+  function drawContent() {
     if (session?.ok === false && session.status === 401)
       return html`<${SignedOut} title="The operator's page" command="walletscope login" />`
-    return html`<${LoadedAnswer} asked=${asked} waiting="Looking who is there">${tabs}<//>`
+    return html`<${LoadedAnswer} request=${request} waiting="Loading the session">${drawTabs}<//>`
   }
 
-  function tabs() {
-    const [tab = '', id] = place.split('/')
+  function drawTabs() {
+    const [tab = '', id] = fragment.split('/')
     const here = TABS.some(([name]) => name === tab) ? tab : 'organizations'
     return html`
       <h1 class="page-title">Operator</h1>

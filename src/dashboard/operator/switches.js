@@ -13,18 +13,18 @@ const FEATURES = {
   triggers: 'Triggers: webhooks and the feed',
 }
 
-/** What can be switched off. */
+/** Features and endpoints with their switches. */
 export function Switches() {
-  const asked = useAnswer(`${BASE}/settings`)
-  return html`<${LoadedAnswer} asked=${asked} waiting="Reading the switches">${drawn}<//>`
+  const request = useAnswer(`${BASE}/settings`)
+  return html`<${LoadedAnswer} request=${request} waiting="Reading the switches">${draw}<//>`
 
   /** @param {{ data: { switches: readonly import('../lib/shapes.d.ts').Switch[] } }} body */
-  function drawn({ data: { switches } }) {
+  function draw({ data: { switches } }) {
     const list = (/** @type {string} */ kind) =>
-      html`<${List} rows=${switches.filter((each) => each.kind === kind)} onDone=${asked.again} />`
+      html`<${List} rows=${switches.filter((each) => each.kind === kind)} onDone=${request.again} />`
     return html`<section class="family" aria-label="Switches">
       <h2>Switches</h2>
-      <p class="soft">The next request of every process feels a change. What is off answers 403 FEATURE_DISABLED or ENDPOINT_DISABLED, and costs nothing.</p>
+      <p class="soft">Changes apply to the next request in every process. What is off answers 403 FEATURE_DISABLED or ENDPOINT_DISABLED, and costs nothing.</p>
       <div class="card"><h3>Features</h3>${list('feature')}</div>
       <div class="card"><h3>Endpoints</h3>${list('endpoint')}</div>
     </section>`
@@ -34,14 +34,14 @@ export function Switches() {
 /** @param {{ rows: readonly import('../lib/shapes.d.ts').Switch[], onDone: () => void }} props */
 function List({ rows, onDone }) {
   const { failure, wait } = useSubmission()
-  const turn = (/** @type {import('../lib/shapes.d.ts').Switch} */ { name, on }) =>
+  const toggle = (/** @type {import('../lib/shapes.d.ts').Switch} */ { name, on }) =>
     wait(requestPlane(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })).then(onDone)
   return html`${failure && html`<${ErrorNotice} failure=${failure} title="It was not switched" />`}
     <ul class="switches">${rows.map(
       (row) => html`<li>
         <span class=${classes(row.kind === 'endpoint' && 'mono')}>${FEATURES[row.name] ?? row.name}
           ${!row.on && html`<span class="soft"> ${row.off_by === 'environment' ? 'off by the environment' : `off since ${row.off_at ? formatMoment(row.off_at) : 'now'}`}</span>`}</span>
-        <button type="button" role="switch" aria-checked=${row.on} aria-label=${FEATURES[row.name] ?? row.name} disabled=${row.off_by === 'environment'} onClick=${() => turn(row)}><span aria-hidden="true">${row.on ? 'on' : 'off'}</span></button>
+        <button type="button" role="switch" aria-checked=${row.on} aria-label=${FEATURES[row.name] ?? row.name} disabled=${row.off_by === 'environment'} onClick=${() => toggle(row)}><span aria-hidden="true">${row.on ? 'on' : 'off'}</span></button>
       </li>`,
     )}</ul>`
 }

@@ -9,19 +9,19 @@ import { BASE } from './base.js'
 const LOOK_MS = 5_000
 const COLUMNS = ['Chain', 'Finality', 'State', 'Block', 'Evaluated', textColumn('By')]
 
-/** How far triggers are evaluated, and what waits to be posted, of all processes. */
+/** Evaluation state of triggers and pending messages, of all processes. */
 export function Triggers() {
-  const asked = useAnswer(`${BASE}/triggers`, LOOK_MS)
-  if (asked.answer?.ok === false && asked.answer.status === 404)
-    return html`<section class="family" aria-label="Triggers"><${EmptyState} title="Triggers are off">TRIGGERS=off in the configuration says so.<//></section>`
-  return html`<${LoadedAnswer} asked=${asked} waiting="Asking how triggers do">${drawn}<//>`
+  const request = useAnswer(`${BASE}/triggers`, LOOK_MS)
+  if (request.answer?.ok === false && request.answer.status === 404)
+    return html`<section class="family" aria-label="Triggers"><${EmptyState} title="Triggers are off">TRIGGERS=off is set in the configuration.<//></section>`
+  return html`<${LoadedAnswer} request=${request} waiting="Loading triggers">${draw}<//>`
 }
 
 /** @param {{ data: import('../lib/shapes.d.ts').TriggerReport }} body */
-function drawn({ data: { lines, messages_due: due, oldest_due_sec: oldestSec } }) {
+function draw({ data: { lines, messages_due: due, oldest_due_sec: oldestSec } }) {
   return html`<section class="family" aria-label="Triggers">
     <h2>Triggers</h2>
-    <p class="soft">Of all processes, looked at every ${LOOK_MS / 1000} seconds. How many an organization may have is on its own page.</p>
+    <p class="soft">State of all processes, refreshed every ${LOOK_MS / 1000} seconds. The limit of an organization is on its own page.</p>
     <div class="card">
       <${DefinitionList} rows=${[
         ['Messages due', due.toLocaleString('en')],
@@ -32,15 +32,15 @@ function drawn({ data: { lines, messages_due: due, oldest_due_sec: oldestSec } }
       ]} />
       ${
         lines.length === 0
-          ? html`<${EmptyState} title="No trigger to evaluate">Organizations make them in Explore or with POST /v1/triggers.<//>`
-          : html`<${Table} label="Triggers" columns=${COLUMNS}>${lines.map(row)}<//>`
+          ? html`<${EmptyState} title="No trigger to evaluate">Organizations create them in Explore or with POST /v1/triggers.<//>`
+          : html`<${Table} label="Triggers" columns=${COLUMNS}>${lines.map(drawRow)}<//>`
       }
     </div>
   </section>`
 }
 
 /** @param {import('../lib/shapes.d.ts').TriggerReport['lines'][number]} line */
-function row({ chain_id, finality, holder, block, age_sec, blind_since }) {
+function drawRow({ chain_id, finality, holder, block, age_sec, blind_since }) {
   const [kind, state] =
     blind_since !== null
       ? ['bad', `blind since ${formatMoment(blind_since)}`]

@@ -3,7 +3,7 @@ import { html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { ErrorNotice } from './notice.js'
 
 /**
- * A window above the page, which keeps the focus until it is closed. Its child is drawn with what closes it.
+ * Modal dialog, which keeps the focus until it is closed. The child receives a function that closes it.
  * @param {{ title: string, onClose: () => void, children: (close: () => void) => unknown }} props
  */
 export function Dialog({ title, onClose, children }) {
@@ -19,7 +19,7 @@ export function Dialog({ title, onClose, children }) {
 }
 
 /**
- * Asks before something is done that cannot be taken back; stays open with the error if it fails.
+ * Dialog that confirms an irreversible action. Stays open with the error if the action fails.
  * @param {{ title: string, verb: string, children: unknown, act: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
  */
 export function Confirm({ title, verb, children, act, onDone, onClose }) {

@@ -1,21 +1,21 @@
 import { html, useEffect, useState } from '../lib/view.js'
 
-const SAID_MS = 1_500
+const MESSAGE_MS = 1_500
 
 /**
- * Copies `text`, and says that it did.
+ * Button that copies `text` and announces the outcome.
  * @param {{ text: string, label: string, class?: string, children?: unknown }} props
  */
 export function Copy({ text, label, children, ...rest }) {
   const [state, copy] = useCopy(text)
   return html`<button type="button" class=${rest.class ?? 'copy'} onClick=${copy} aria-label=${label}>
     ${children ?? html`<${CopyIcon} done=${state === 'done'} />`}
-    <span class="visually-hidden" role="status">${SAID[state]}</span>
+    <span class="visually-hidden" role="status">${MESSAGES[state]}</span>
   </button>`
 }
 
 /** @type {Record<'idle' | 'done' | 'failed', string>} */
-const SAID = { idle: '', done: 'Copied', failed: 'The browser does not let this page copy' }
+const MESSAGES = { idle: '', done: 'Copied', failed: 'The browser does not let this page copy' }
 
 /**
  * @param {string} text
@@ -25,13 +25,13 @@ export function useCopy(text) {
   const [state, setState] = useState(/** @type {'idle' | 'done' | 'failed'} */ ('idle'))
   useEffect(() => {
     if (state === 'idle') return undefined
-    const timer = setTimeout(() => setState('idle'), SAID_MS)
+    const timer = setTimeout(() => setState('idle'), MESSAGE_MS)
     return () => clearTimeout(timer)
   }, [state])
   const copy = () => {
-    // Absent on a page that came over plain HTTP from another machine.
-    const writing = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
-    writing.then(
+    // `navigator.clipboard` is undefined on a page over plain HTTP from another machine.
+    const copying = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
+    copying.then(
       () => setState('done'),
       () => setState('failed'),
     )
@@ -40,14 +40,14 @@ export function useCopy(text) {
 }
 
 /**
- * A secret just made: the only time that it is shown.
+ * Notice with a new secret, which is shown only once.
  * @param {{ title: string, secret: string, label: string, onClose: () => void }} props
  */
 export function NewSecret({ title, secret, label, onClose }) {
   return html`<div class="notice new-key" role="status">
-    <p class="notice-title">${title}. It is shown this once.</p>
+    <p class="notice-title">${title}. It is shown only once.</p>
     <p class="key-line"><code>${secret}</code><${Copy} text=${secret} label=${label} /></p>
-    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have kept it</button></p>
+    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have saved it</button></p>
   </div>`
 }
 

@@ -2,7 +2,7 @@ import { html } from '../lib/view.js'
 import { useRovingFocus } from './roving_focus.js'
 
 /**
- * More of something, behind its title.
+ * Content behind a title that opens it.
  * @param {{ title: unknown, class: string, mood?: string, children: unknown }} props `mood`: class of the title
  */
 export function Disclosure({ title, mood, children, ...rest }) {

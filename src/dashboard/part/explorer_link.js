@@ -2,9 +2,8 @@ import { html } from '../lib/view.js'
 import { useRovingFocus } from './roving_focus.js'
 
 /**
- * Something as its chain's explorer shows it, in a new tab that learns nothing of this page; its words alone if no
- * explorer is known.
- * @param {{ catalog: import('../lib/catalog.js').Catalog, chainId: number, kind?: 'address' | 'tx', id: string, label?: string, children: unknown }} props `label`: what it is, if its words do not say it
+ * Link to the chain's explorer in a new tab, without opener and referrer. Renders only its children if no explorer is known.
+ * @param {{ catalog: import('../lib/catalog.js').Catalog, chainId: number, kind?: 'address' | 'tx', id: string, label?: string, children: unknown }} props `label`: description, if the children do not describe the target
  */
 export function ExplorerLink({ catalog, chainId, kind = 'address', id, label, children }) {
   const rove = useRovingFocus()
@@ -14,7 +13,7 @@ export function ExplorerLink({ catalog, chainId, kind = 'address', id, label, ch
   return html`<a ...${rove} class="out" href=${`${site}/${kind}/${encodeURIComponent(id)}`} target="_blank" rel="noopener noreferrer" title=${id}>${children}<span class="visually-hidden">${label && `: ${label}`} on ${hostname}, in a new tab</span><svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M6 3H3v10h10v-3M9 3h4v4M13 3 7.5 8.5" /></svg></a>`
 }
 
-/** Name of a chain's explorer; nothing if none is known. @param {import('../lib/catalog.js').Catalog} catalog @param {number} chainId */
+/** Returns the host name of a chain's explorer; undefined if none is known. @param {import('../lib/catalog.js').Catalog} catalog @param {number} chainId */
 export function explorerName({ explorers }, chainId) {
   const site = explorers.get(chainId)
   return site && new URL(site).hostname

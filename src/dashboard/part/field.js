@@ -3,8 +3,8 @@ import { html, useId } from '../lib/view.js'
 import { ErrorNotice } from './notice.js'
 
 /**
- * Fields that are sent together, and why they were refused.
- * @param {{ send: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, refused: string, note?: unknown, children: unknown }} props `note`: below them, until they are refused
+ * Form whose failure is shown below its fields.
+ * @param {{ send: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, refused: string, note?: unknown, children: unknown }} props `note`: shown below the fields instead of a failure
  */
 export function Form({ send, onDone, refused, note, children }) {
   const { failure, wait } = useSubmission()
@@ -19,18 +19,18 @@ export function Form({ send, onDone, refused, note, children }) {
 }
 
 /**
- * An input with its label; further properties are the input's own.
- * @param {{ label: string, place?: string, late?: boolean, onValue: (value: string) => void, [name: string]: unknown }} props `place`: class around both; `late`: told when the input is left, not at every key
+ * Input with its label; additional properties go to the input.
+ * @param {{ label: string, place?: string, late?: boolean, onValue: (value: string) => void, [name: string]: unknown }} props `place`: class of the wrapper; `late`: call `onValue` on change instead of on every key
  */
 export function Field({ label, place, late = false, onValue, ...input }) {
   const id = useId()
-  const told = (event) => onValue(event.target.value)
-  return html`<p class=${place}><label for=${id}>${label}</label><input id=${id} ...${input} ...${late ? { onChange: told } : { onInput: told }} /></p>`
+  const notify = (event) => onValue(event.target.value)
+  return html`<p class=${place}><label for=${id}>${label}</label><input id=${id} ...${input} ...${late ? { onChange: notify } : { onInput: notify }} /></p>`
 }
 
 /**
- * One of several values, with its label.
- * @param {{ label: string, place?: string, value: string | undefined, options: readonly (string | readonly [string, string])[], onValue: (value: string) => void }} props `options`: values, or values with their words
+ * Select with its label.
+ * @param {{ label: string, place?: string, value: string | undefined, options: readonly (string | readonly [string, string])[], onValue: (value: string) => void }} props `options`: values, or pairs of value and text
  */
 export function Choice({ label, place, value, options, onValue }) {
   const id = useId()
@@ -41,7 +41,7 @@ export function Choice({ label, place, value, options, onValue }) {
 }
 
 /**
- * A number between two, chosen with the pointer or the arrow keys, and what it means in words.
+ * Slider with its label and its value as text.
  * @param {{ label: string, min: number, max: number, step: number, value: number, text: string, onValue: (value: number) => void }} props
  */
 export function Slider({ label, min, max, step, value, text, onValue }) {

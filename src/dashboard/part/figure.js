@@ -12,7 +12,7 @@ import { useCopy } from './copy.js'
 import { useRovingFocus } from './roving_focus.js'
 
 /**
- * A figure in few digits. All of them appear when it is pointed at or focused, and are copied when it is pressed.
+ * Rounded figure. Hover and focus show all digits; a click copies them.
  * @param {{ exact: string, unit?: string, children: unknown, class?: string }} props
  */
 function Figure({ exact, unit = '', children, ...rest }) {
@@ -30,7 +30,7 @@ export function Usd({ value }) {
   return html`<${Figure} exact=${value} unit=" USD">${formatDollars(value)}<//>`
 }
 
-/** A gain or a loss. @param {{ value: string }} props */
+/** Signed US dollars. @param {{ value: string }} props */
 export function Change({ value }) {
   const mood = isPositive(value) ? 'good' : isNegative(value) ? 'bad' : ''
   return html`<${Figure} exact=${value} unit=" USD" class=${mood}>${formatSignedDollars(value)}<//>`
@@ -41,23 +41,23 @@ export function Amount({ value, symbol }) {
   return html`<${Figure} exact=${value} unit=${` ${symbol}`}>${formatSignificant(value)}<//>`
 }
 
-/** A ratio as percent. @param {{ value: string }} props */
+/** Ratio as percent. @param {{ value: string }} props */
 export function Rate({ value }) {
   return html`<${Figure} exact=${value}>${formatRatioAsPercent(value)}<//>`
 }
 
-/** @param {{ value: string }} props percent already */
+/** @param {{ value: string }} props percent */
 export function Percent({ value }) {
   return html`<${Figure} exact=${value} unit=" %">${formatPercent(value)}<//>`
 }
 
-/** How many times something is taken. @param {{ value: string }} props */
+/** Multiple, such as leverage. @param {{ value: string }} props */
 export function Multiple({ value }) {
   return html`<${Figure} exact=${value} unit="×">${formatSignificant(value, 3)}×<//>`
 }
 
 /**
- * Names and values below each other.
+ * List of names and values.
  * @param {{ rows: readonly (readonly [unknown, unknown])[] }} props
  */
 export function DefinitionList({ rows }) {

@@ -18,42 +18,42 @@ const GRACES = [
 const COLUMNS = ['Name', 'Key', 'Created', 'State', ACTIONS_COLUMN]
 
 /**
- * The keys of an organization: what there is, a new one, another in the place of one, and the end of one.
+ * API keys of an organization: list, create, replace and revoke.
  * @param {{ base: string, suspended: boolean }} props `base`: path of the keys
  */
 export function Keys({ base, suspended }) {
   const [page, setPage] = useState(1)
-  const [asked, setAsked] = useState(
+  const [opened, setOpened] = useState(
     /** @type {{ kind: 'revoke' | 'reroll', key: import('../lib/shapes.d.ts').Key } | undefined} */ (undefined),
   )
-  const [made, setMade] = useState(/** @type {import('../lib/shapes.d.ts').NewKey | undefined} */ (undefined))
+  const [created, setCreated] = useState(/** @type {import('../lib/shapes.d.ts').NewKey | undefined} */ (undefined))
   const [grace, setGrace] = useState('86400')
   const listed = useAnswer(withQuery(base, { page, limit: 25 }))
-  const close = () => setAsked(undefined)
+  const close = () => setOpened(undefined)
   const done = (
     /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').Key | import('../lib/shapes.d.ts').NewKey }>} */ {
       body,
     },
   ) => {
     close()
-    if ('key' in body.data) setMade(body.data)
+    if ('key' in body.data) setCreated(body.data)
     listed.again()
   }
   return html`
-    ${made && html`<${NewSecret} title=${`The key "${made.name}"`} secret=${made.key} label="Copy the key" onClose=${() => setMade(undefined)} />`}
-    <${CreateKey} base=${base} suspended=${suspended} onMade=${done} />
-    <${PagedTable} label="Keys" columns=${COLUMNS} asked=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
-      ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`}
+    ${created && html`<${NewSecret} title=${`The key "${created.name}"`} secret=${created.key} label="Copy the key" onClose=${() => setCreated(undefined)} />`}
+    <${CreateKey} base=${base} suspended=${suspended} onCreated=${done} />
+    <${PagedTable} label="Keys" columns=${COLUMNS} request=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
+      ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setOpened({ kind, key })} />`}
     <//>
     ${
-      asked?.kind === 'revoke' &&
-      html`<${Confirm} title=${`Revoke "${asked.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${asked.key.id}`, { method: 'DELETE' })}>
-        <p>From its next request on, the key …${asked.key.last4} is refused. This cannot be taken back.</p>
+      opened?.kind === 'revoke' &&
+      html`<${Confirm} title=${`Revoke "${opened.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${opened.key.id}`, { method: 'DELETE' })}>
+        <p>From its next request on, the key …${opened.key.last4} is refused. This cannot be taken back.</p>
       <//>`
     }
     ${
-      asked?.kind === 'reroll' &&
-      html`<${Confirm} title=${`Replace "${asked.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${asked.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
+      opened?.kind === 'reroll' &&
+      html`<${Confirm} title=${`Replace "${opened.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${opened.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
         <p>A new key takes its place.</p>
         <${Choice} label="The old one" place="field" value=${grace} options=${GRACES} onValue=${setGrace} />
       <//>`
@@ -87,15 +87,15 @@ function KeyRow({
   </tr>`
 }
 
-/** @param {{ base: string, suspended: boolean, onMade: (answer: import('../lib/api.js').Answer) => void }} props */
-function CreateKey({ base, suspended, onMade }) {
+/** @param {{ base: string, suspended: boolean, onCreated: (answer: import('../lib/api.js').Answer) => void }} props */
+function CreateKey({ base, suspended, onCreated }) {
   const [name, setName] = useState('')
   const [until, setUntil] = useState('')
   const body = { name: name.trim() || 'unnamed', ...(until === '' ? {} : { expires_at: `${until}T00:00:00Z` }) }
   const note = suspended && html`<p class="soft full">A suspended organization cannot have another key.</p>`
   const done = (/** @type {import('../lib/api.js').Answer} */ answer) => {
     setName('')
-    onMade(answer)
+    onCreated(answer)
   }
   return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The key was not created" note=${note}>
     <${Field} label="Name of a new key" value=${name} maxlength="100" onValue=${setName} />

@@ -1,7 +1,7 @@
 import { pluralize } from '../lib/time.js'
 import { html } from '../lib/view.js'
 
-/** What helps, by the code of an error. @type {Record<string, string>} */
+/** Advice by error code. @type {Record<string, string>} */
 export const ADVICE = {
   INVALID_API_KEY: 'Check that the whole key was pasted. If it was revoked, ask for another one.',
   ACCOUNT_SUSPENDED:
@@ -21,7 +21,7 @@ export const ADVICE = {
 }
 
 /**
- * An error with what helps, and a way to try again.
+ * Error with advice and a retry button.
  * @param {{ failure: import('../lib/api.js').Failure, title?: string, onRetry?: () => void }} props
  */
 export function ErrorNotice({ failure, title, onRetry }) {
@@ -39,7 +39,7 @@ export function ErrorNotice({ failure, title, onRetry }) {
 }
 
 /**
- * What is shown where nothing is.
+ * Notice in place of an empty result.
  * @param {{ title: string, children?: unknown }} props
  */
 export function EmptyState({ title, children }) {
@@ -50,11 +50,11 @@ export function EmptyState({ title, children }) {
 }
 
 /**
- * What was asked, once it is there.
+ * Renders a loaded answer, a loading notice, or its failure.
  * @template Body
- * @param {{ asked: import('../lib/hooks.js').Asked<Body>, waiting: string, children: (body: Body) => unknown }} props
+ * @param {{ request: import('../lib/hooks.js').RequestState<Body>, waiting: string, children: (body: Body) => unknown }} props
  */
-export function LoadedAnswer({ asked: { answer, again }, waiting, children }) {
+export function LoadedAnswer({ request: { answer, again }, waiting, children }) {
   if (answer === undefined) return html`<${LoadingNotice}>${waiting}<//>`
   if (!answer.ok) return html`<${ErrorNotice} failure=${answer} onRetry=${again} />`
   return children(answer.body)
@@ -65,24 +65,24 @@ export function LoadingNotice({ children }) {
   return html`<p class="waiting" role="status"><span class="spinner" aria-hidden="true"></span>${children}</p>`
 }
 
-/** The place of something that is asked for, before anything is known of it. @param {{ children: unknown }} props what it is */
+/** Placeholder of content that is loading. @param {{ children: unknown }} props description of the content */
 export function Skeleton({ children }) {
   return html`<div class="skeleton" role="status"><p>${children}</p><i></i><i></i><i></i></div>`
 }
 
 /**
- * An answer that is being prepared: how far it is, in words and as a bar.
+ * Progress of a pending answer, as text and as a bar.
  * @param {{ what: string, progress: import('../lib/api.js').Progress }} props
  */
 export function ProgressNotice({ what, progress: { percent, left } }) {
   return html`<div class="preparing">
-    <p role="status">${what} <span class="soft">${progressText(percent, left)}</span></p>
+    <p role="status">${what} <span class="soft">${formatProgress(percent, left)}</span></p>
     <progress max="100" value=${percent === 0 ? undefined : percent} aria-label=${`${what}: how much is read`}></progress>
   </div>`
 }
 
 /** @param {number} percent @param {import('../lib/api.js').Progress['left']} left */
-function progressText(percent, left) {
+function formatProgress(percent, left) {
   if (left !== undefined) return `${percent} % read, ${pluralize(left.count, left.unit.replace(/s$/, ''))} left`
   return percent === 0 ? 'is being read for the first time' : `${percent} % read, the newest blocks are left`
 }

@@ -5,7 +5,7 @@ import { Copy } from './copy.js'
 import { Disclosure } from './disclosure.js'
 
 /**
- * Where figures come from: their blocks, what they cost, how long they took, and the call that gives the same.
+ * Provenance of an answer: blocks, credits, duration, and the equivalent `curl` call.
  * @param {{ answer: import('../lib/api.js').Answer, catalog: import('../lib/catalog.js').Catalog, children?: unknown }} props
  */
 export function Provenance({ answer, catalog, children }) {
@@ -24,7 +24,7 @@ export function Provenance({ answer, catalog, children }) {
   </footer>`
 }
 
-/** The same call for a terminal. @param {{ path: string }} props */
+/** The equivalent `curl` call. @param {{ path: string }} props */
 function Curl({ path }) {
   const url = new URL(path, document.baseURI).href.replaceAll("'", '%27')
   const command = `curl -H "Authorization: Bearer $WALLETSCOPE_KEY" '${url}'`

@@ -2,12 +2,12 @@ import { useEffect, useRef } from '../lib/view.js'
 
 /** @type {Readonly<Record<string, number>>} */
 const STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }
-/** Cards that are listened to. @type {WeakSet<Element>} */
-const known = new WeakSet()
+/** Cards that have listeners. @type {WeakSet<Element>} */
+const listening = new WeakSet()
 
 /**
- * All figures, links and buttons of a card are one stop of the Tab key: arrow keys, Home and End walk between them. Outside
- * of a card each is a stop of its own. Properties for a figure, link or fold.
+ * Returns properties that make all figures, links and buttons of a card one stop of the Tab key: arrow keys, Home and End move
+ * between them. Outside of a card each is a stop of its own.
  */
 export function useRovingFocus() {
   const ref = useRef(/** @type {HTMLElement | null} */ (null))
@@ -15,23 +15,23 @@ export function useRovingFocus() {
     const card = ref.current?.closest('.card')
     if (!card) return undefined
     listen(card)
-    hold(card)
-    // Another takes its place once it has left.
-    return () => queueMicrotask(() => hold(card))
+    keepStop(card)
+    // Another element becomes the stop after this one was removed.
+    return () => queueMicrotask(() => keepStop(card))
   }, [])
   return { ref, 'data-rove': '' }
 }
 
 /** @param {Element} card */
 function listen(card) {
-  if (known.has(card)) return
-  known.add(card)
+  if (listening.has(card)) return
+  listening.add(card)
   card.addEventListener('focusin', ({ target }) => {
-    if (target instanceof HTMLElement && stopsOf(card).includes(target)) hold(card, target)
+    if (target instanceof HTMLElement && listStops(card).includes(target)) keepStop(card, target)
   })
   card.addEventListener('keydown', (event) => {
     const { key, target } = /** @type {KeyboardEvent} */ (event)
-    const stops = stopsOf(card)
+    const stops = listStops(card)
     const at = stops.indexOf(/** @type {HTMLElement} */ (target))
     const step = { ...STEPS, Home: -at, End: stops.length - 1 - at }[key]
     if (at === -1 || step === undefined) return
@@ -40,18 +40,18 @@ function listen(card) {
   })
 }
 
-/** What a form asks for is reached by Tab, as everywhere. @param {Element} card @returns {HTMLElement[]} */
-function stopsOf(card) {
+/** Lists the visible stops of a card. Elements of forms and dialogs stay regular stops. @param {Element} card @returns {HTMLElement[]} */
+function listStops(card) {
   const all = /** @type {HTMLElement[]} */ ([...card.querySelectorAll('a[href], button, summary')])
   return all.filter((each) => each.closest('form, dialog, .fields') === null && each.checkVisibility())
 }
 
-/** Keeps one stop of a card in the order of the Tab key. @param {Element} card @param {HTMLElement} [wanted] */
-function hold(card, wanted) {
-  const stops = stopsOf(card)
-  const held = wanted ?? stops.find((each) => each.dataset.rove === 'here') ?? stops[0]
+/** Keeps exactly one element of a card in the order of the Tab key. @param {Element} card @param {HTMLElement} [preferred] */
+function keepStop(card, preferred) {
+  const stops = listStops(card)
+  const current = preferred ?? stops.find((each) => each.dataset.rove === 'here') ?? stops[0]
   for (const each of stops) {
-    each.tabIndex = each === held ? 0 : -1
-    each.dataset.rove = each === held ? 'here' : ''
+    each.tabIndex = each === current ? 0 : -1
+    each.dataset.rove = each === current ? 'here' : ''
   }
 }

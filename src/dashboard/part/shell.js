@@ -9,7 +9,7 @@ const PAGES = [
 ]
 
 /**
- * What every page has around it.
+ * Frame of every page: header, navigation, main content.
  * @param {{ page: string, aside?: unknown, pages?: readonly (readonly [string, string])[], children: unknown }} props
  */
 export function Shell({ page, aside, pages = PAGES, children }) {
@@ -32,7 +32,7 @@ export function Shell({ page, aside, pages = PAGES, children }) {
   `
 }
 
-/** The part behind the `#` of the address belongs to the view. @param {Event} event */
+/** Focuses the content without changing the fragment, which holds the view. @param {Event} event */
 function focusContent(event) {
   event.preventDefault()
   document.getElementById('content')?.focus()

@@ -1,7 +1,7 @@
 import { html } from '../lib/view.js'
 
 /**
- * What is shown to whoever is not signed in.
+ * Content for readers without a session.
  * @param {{ title: string, command: string, children?: unknown }} props
  */
 export function SignedOut({ title, command, children }) {
@@ -9,7 +9,7 @@ export function SignedOut({ title, command, children }) {
     <h1>${title}</h1>
     <p class="lead">There is no password here. A link that works once opens a session in this tab:</p>
     <pre class="command" tabindex="0"><code>${command}</code></pre>
-    <p class="soft">Whoever can run it on the service's machine can sign in. ${children}</p>
-    <p class="soft">A session belongs to one tab: a duplicate of that tab has it too, a new tab of this browser has not.</p>
+    <p class="soft">Any user who can run it on the service's machine can sign in. ${children}</p>
+    <p class="soft">A session belongs to one tab: a duplicated tab shares it; a new tab does not.</p>
   </div>`
 }

@@ -4,9 +4,8 @@ import { html, useLayoutEffect } from '../lib/view.js'
 import { LoadedAnswer } from './notice.js'
 
 /**
- * Rows below the names of their columns; on a phone the cells of a row stand below each other, each beside the name of
- * its column. It scrolls sideways if it must.
- * @param {{ label: string, columns: readonly unknown[], class?: string, children: unknown }} props `columns`: names, or cells as they are
+ * Table. On a phone, the cells of a row stack vertically, each beside the name of its column. Scrolls sideways on overflow.
+ * @param {{ label: string, columns: readonly unknown[], class?: string, children: unknown }} props `columns`: names, or header cells
  */
 export function Table({ label, columns, children, ...rest }) {
   const [ref, isCut] = useOverflow()
@@ -17,25 +16,25 @@ export function Table({ label, columns, children, ...rest }) {
   </table></div>`
 }
 
-/** Tells each cell the name of its column, which stands beside it on a phone. @param {Iterable<HTMLTableRowElement>} rows the first one has the names */
+/** Stores in each cell the name of its column, shown on phones. @param {Iterable<HTMLTableRowElement>} rows header row first */
 function nameCells([head, ...rows]) {
   for (const { cells } of rows) {
     for (const [index, cell] of [...cells].entries()) cell.dataset.name = head?.cells[index]?.textContent ?? ''
   }
 }
 
-/** Name of a column of names, which begin below each other. @param {string} name */
+/** Header of a left-aligned column. @param {string} name */
 export function nameColumn(name) {
   return html`<th scope="col" class="left">${name}</th>`
 }
 
-/** Name of a column of words, which wrap. @param {string} name */
+/** Header of a column of wrapping text. @param {string} name */
 export function textColumn(name) {
   return html`<th scope="col" class="words">${name}</th>`
 }
 
-/** Column of buttons, which needs no name to be seen. */
-export const ACTIONS_COLUMN = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
+/** Header of a column of buttons, for screen readers only. */
+export const ACTIONS_COLUMN = html`<th scope="col"><span class="visually-hidden">Actions</span></th>`
 
 /**
  * @template Row
@@ -43,16 +42,16 @@ export const ACTIONS_COLUMN = html`<th scope="col"><span class="visually-hidden"
  */
 
 /**
- * A page of a list as a table, and the way to its other pages; `empty` if there are none. Its child draws a row, further
- * properties are the table's.
+ * One page of a list as a table, with buttons to the other pages; `empty` if the list has no rows. The child draws a row;
+ * additional properties go to the table.
  * @template Row
- * @param {{ asked: import('../lib/hooks.js').Asked, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: Row) => unknown, [name: string]: unknown }} props
+ * @param {{ request: import('../lib/hooks.js').RequestState, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: Row) => unknown, [name: string]: unknown }} props
  */
-export function PagedTable({ asked, waiting, empty, noun, onPage, children: row, ...table }) {
-  return html`<${LoadedAnswer} asked=${asked} waiting=${waiting}>${drawn}<//>`
+export function PagedTable({ request, waiting, empty, noun, onPage, children: row, ...table }) {
+  return html`<${LoadedAnswer} request=${request} waiting=${waiting}>${draw}<//>`
 
   /** @param {Page<Row>} page */
-  function drawn({ data, pagination }) {
+  function draw({ data, pagination }) {
     if (data.length === 0) return empty
     return html`<${Table} ...${table}>${data.map((each) => row(each))}<//><${Pager} pagination=${pagination} noun=${noun} onPage=${onPage} />`
   }

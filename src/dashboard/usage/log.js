@@ -19,14 +19,14 @@ const COLUMNS = ['When (UTC)', 'Status', 'Path', 'Key', 'Took', 'Credits']
 const EMPTY = { range: '24h', errors: 'all', status_code: '', path: '', api_key_id: '' }
 
 /**
- * The log of requests with its filters; the first page follows what happens.
+ * Log of requests with its filters. The first page refreshes itself.
  * @param {{ path: string }} props
  */
 export function Log({ path }) {
   const [filter, setFilter] = useState(EMPTY)
   const [page, setPage] = useState(1)
   const [live, setLive] = useState(true)
-  const asked = useAnswer(withQuery(path, { ...filter, page, limit: 25 }), live && page === 1 ? LIVE_MS : undefined)
+  const request = useAnswer(withQuery(path, { ...filter, page, limit: 25 }), live && page === 1 ? LIVE_MS : undefined)
   const change = (/** @type {string} */ name) => (/** @type {string} */ value) => {
     setPage(1)
     setFilter({ ...filter, [name]: value.trim() })
@@ -34,7 +34,7 @@ export function Log({ path }) {
   const empty = html`<${EmptyState} title="No request fits">${filter === EMPTY ? 'Calls with a key of this organization appear here as they are made.' : 'Widen the range or drop a filter.'}<//>`
   return html`<div class="card">
     <${Filters} filter=${filter} change=${change} live=${live} onLive=${() => setLive(!live)} />
-    <${PagedTable} label="Requests" class="log" columns=${COLUMNS} asked=${asked} waiting="Reading the log" empty=${empty} noun="request" onPage=${setPage}>
+    <${PagedTable} label="Requests" class="log" columns=${COLUMNS} request=${request} waiting="Reading the log" empty=${empty} noun="request" onPage=${setPage}>
       ${(/** @type {import('../lib/shapes.d.ts').LoggedRequest} */ row) => html`<tr>
         <td>${CLOCK.format(Date.parse(row.requested_at))}</td>
         <td><b class=${row.status_code < 400 ? 'good' : row.status_code < 500 ? 'warn' : 'bad'}>${row.status_code}</b></td>

@@ -18,26 +18,26 @@ const BASE = 'dashboard/v1'
 const DAY_MS = 86_400_000
 const BURN_DAYS = 30
 
-/** What an organization has, spends and asks. */
+/** Usage page: balance, requests, log, keys and triggers of an organization. */
 export function UsagePage() {
-  /** @type {import('../lib/hooks.js').Asked<{ data: import('../lib/shapes.d.ts').Organization }>} */
-  const asked = useAnswer(`${BASE}/organization`)
-  const { answer, again } = asked
+  /** @type {import('../lib/hooks.js').RequestState<{ data: import('../lib/shapes.d.ts').Organization }>} */
+  const request = useAnswer(`${BASE}/organization`)
+  const { answer, again } = request
   const [range, setRange] = useState('24h')
   const leave = () => signOut(BASE).then(again)
   const organization = answer?.ok ? answer.body.data : undefined
   const aside =
     organization &&
     html`<span class="key-state"><b>${organization.name}</b><button type="button" class="small" onClick=${leave}>Sign out</button></span>`
-  return html`<${Shell} page="Usage" aside=${aside}>${content()}<//>`
+  return html`<${Shell} page="Usage" aside=${aside}>${drawContent()}<//>`
 
-  function content() {
+  function drawContent() {
     if (answer?.ok === false && answer.status === 401)
-      return html`<${SignedOut} title="Usage of an organization" command="walletscope login --org <organization>">The operator can also make one.<//>`
-    return html`<${LoadedAnswer} asked=${asked} waiting="Reading the account">${account}<//>`
+      return html`<${SignedOut} title="Usage of an organization" command="walletscope login --org <organization>">The operator can also create one.<//>`
+    return html`<${LoadedAnswer} request=${request} waiting="Reading the account">${drawAccount}<//>`
   }
 
-  function account() {
+  function drawAccount() {
     if (organization === undefined) return null
     const suspended = organization.suspended_at !== null
     return html`
@@ -62,12 +62,12 @@ function Balance({ organization: { balance, granted, burn, days_left: daysLeft, 
     new Date(today - (BURN_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   )
   const spent = new Map(burn.map((each) => [each.day, Number(each.credits)]))
-  const few = daysLeft !== null && Number(daysLeft) < 7
+  const isLow = daysLeft !== null && Number(daysLeft) < 7
   return html`<section class="summary two" aria-label="Balance">
     <div class="total">
       <p class="total-name">Credits left</p>
       <p class="total-value">${formatThousands(balance)}</p>
-      <p class=${classes('soft', few && 'warn')}>${daysLeft === null ? 'Nothing was spent in the last week.' : `At the pace of the last week, they last ${pluralize(Number(daysLeft), 'day')}.`}</p>
+      <p class=${classes('soft', isLow && 'warn')}>${daysLeft === null ? 'Nothing was spent in the last week.' : `At the pace of the last week, they last ${pluralize(Number(daysLeft), 'day')}.`}</p>
       <${DefinitionList} rows=${[['Granted', formatThousands(granted)], ['Spent', formatThousands(String(BigInt(granted) - BigInt(balance)))], ['Rate limit', `${rateLimit.toLocaleString('en')} a second`], ['Organization', html`<code>${id}</code>`]]} />
     </div>
     <${Bars} title="Credits spent, last 30 days" unit="credits" slots=${days} series=${[{ name: 'credits', kind: 'c0', values: days.map((day) => spent.get(day) ?? 0) }]} height=${200} />

@@ -14,7 +14,7 @@ const LOOK_MS = 10_000
 const COLUMNS = [textColumn('What'), textColumn('When'), 'State', 'Changes', ACTIONS_COLUMN]
 
 /**
- * Triggers of an organization, what was told and could not be told, and its webhooks. Nothing if the service has none.
+ * Triggers of an organization, their messages, failed deliveries, and webhooks. Renders nothing if the service has no triggers.
  * @param {{ base: string }} props
  */
 export function Triggers({ base }) {
@@ -31,18 +31,18 @@ export function Triggers({ base }) {
     wait(requestPlane(`${path}/${id}`, { method: 'PATCH', body: { paused: state !== 'paused' } })).then(listed.again)
   return html`<section class="family" aria-label="Triggers"><h2>Triggers</h2>
       <div class="card">
-        <${PagedTable} label="Triggers" columns=${COLUMNS} asked=${listed} waiting="Reading the triggers" empty=${html`<${EmptyState} title="No trigger yet">A bell in Explore, or POST /v1/triggers, makes one.<//>`} noun="trigger" onPage=${setPage}>
+        <${PagedTable} label="Triggers" columns=${COLUMNS} request=${listed} waiting="Reading the triggers" empty=${html`<${EmptyState} title="No trigger yet">Create one with a bell in Explore or with POST /v1/triggers.<//>`} noun="trigger" onPage=${setPage}>
           ${(/** @type {Trigger} */ trigger) => html`<${TriggerRow} key=${trigger.id} value=${trigger} onPause=${() => pause(trigger)} onDelete=${() => setChosen({ kind: 'delete', trigger })} onLook=${() => setChosen({ kind: 'look', trigger })} />`}
         <//>
         ${failure && html`<${ErrorNotice} failure=${failure} title="The trigger was not changed" />`}
-        ${chosen?.kind === 'look' && html`<${Deliveries} key=${chosen.trigger.id} path=${`${path}/${chosen.trigger.id}/deliveries`} name=${nameOf(chosen.trigger)} onClose=${close} />`}
+        ${chosen?.kind === 'look' && html`<${Deliveries} key=${chosen.trigger.id} path=${`${path}/${chosen.trigger.id}/deliveries`} name=${formatName(chosen.trigger)} onClose=${close} />`}
         ${
           chosen?.kind === 'delete' &&
-          html`<${Confirm} title=${`Delete "${nameOf(chosen.trigger)}"?`} verb="Delete it" onClose=${close} act=${() => requestPlane(`${path}/${chosen.trigger.id}`, { method: 'DELETE' })} onDone=${() => {
+          html`<${Confirm} title=${`Delete "${formatName(chosen.trigger)}"?`} verb="Delete it" onClose=${close} act=${() => requestPlane(`${path}/${chosen.trigger.id}`, { method: 'DELETE' })} onDone=${() => {
             close()
             listed.again()
           }}>
-            <p>It is evaluated no more. What it told stays in the feed.</p>
+            <p>It is no longer evaluated. Past messages stay in the feed.</p>
           <//>`
         }
       </div>
@@ -54,7 +54,7 @@ export function Triggers({ base }) {
 /** @param {{ value: Trigger, onPause: () => void, onDelete: () => void, onLook: () => void }} props */
 function TriggerRow({ value, onPause, onDelete, onLook }) {
   const { family, subject, when, state, paused_for: pausedFor, changes } = value
-  const name = nameOf(value)
+  const name = formatName(value)
   const verb = state === 'paused' ? 'Resume' : 'Pause'
   return html`<tr>
     <th scope="row" class="words">${name} <span class="soft">${family} ${Object.values(subject).join(' ')}</span></th>
@@ -70,6 +70,6 @@ function TriggerRow({ value, onPause, onDelete, onLook }) {
 }
 
 /** @param {Trigger} trigger */
-function nameOf({ name, id }) {
+function formatName({ name, id }) {
   return name ?? id
 }

@@ -16,18 +16,18 @@ const COLUMNS = [textColumn('Where'), 'State', ACTIONS_COLUMN]
 /** @type {Record<Webhook['status'], string>} */
 const KINDS = { active: 'good', failing: 'warn', stopped: 'bad' }
 
-/** Where messages are posted: what there is, and a new one. @param {{ base: string }} props */
+/** Webhooks of an organization, and a form for a new one. @param {{ base: string }} props */
 export function Webhooks({ base }) {
   const listed = useAnswer(base, LOOK_MS)
-  const [made, setMade] = useState(/** @type {import('../lib/shapes.d.ts').NewWebhook | undefined} */ (undefined))
-  const [leaving, setLeaving] = useState(/** @type {Webhook | undefined} */ (undefined))
+  const [created, setCreated] = useState(/** @type {import('../lib/shapes.d.ts').NewWebhook | undefined} */ (undefined))
+  const [deleted, setDeleted] = useState(/** @type {Webhook | undefined} */ (undefined))
   const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const [said, setSaid] = useState('')
-  /** @param {Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>} asked @param {string} done */
-  const run = async (asked, done) => {
-    const answer = await asked
+  const [message, setMessage] = useState('')
+  /** @param {Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>} request @param {string} done */
+  const run = async (request, done) => {
+    const answer = await request
     setFailure(answer.ok ? undefined : answer)
-    setSaid(answer.ok ? done : '')
+    setMessage(answer.ok ? done : '')
     if (answer.ok) listed.again()
   }
   const test = ({ id, url }) =>
@@ -38,30 +38,30 @@ export function Webhooks({ base }) {
       `Messages are posted to ${url} again.`,
     )
   return html`
-    ${made && html`<${NewSecret} title=${`The secret of ${made.url}`} secret=${made.secret} label="Copy the secret" onClose=${() => setMade(undefined)} />`}
-    <${CreateWebhook} base=${base} onMade=${(
+    ${created && html`<${NewSecret} title=${`The secret of ${created.url}`} secret=${created.secret} label="Copy the secret" onClose=${() => setCreated(undefined)} />`}
+    <${CreateWebhook} base=${base} onCreated=${(
       /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').NewWebhook }>} */ { body },
     ) => {
-      setMade(body.data)
+      setCreated(body.data)
       listed.again()
     }} />
-    <${LoadedAnswer} asked=${listed} waiting="Reading the webhooks">${drawn}<//>
+    <${LoadedAnswer} request=${listed} waiting="Reading the webhooks">${draw}<//>
     ${failure && html`<${ErrorNotice} failure=${failure} title="The webhook was not changed" />`}
     ${
-      leaving &&
-      html`<${Confirm} title=${`Delete "${leaving.name || leaving.url}"?`} verb="Delete it" onClose=${() => setLeaving(undefined)} act=${() => requestPlane(`${base}/${leaving.id}`, { method: 'DELETE' })} onDone=${() => {
-        setLeaving(undefined)
+      deleted &&
+      html`<${Confirm} title=${`Delete "${deleted.name || deleted.url}"?`} verb="Delete it" onClose=${() => setDeleted(undefined)} act=${() => requestPlane(`${base}/${deleted.id}`, { method: 'DELETE' })} onDone=${() => {
+        setDeleted(undefined)
         setFailure(undefined)
-        setSaid(`${leaving.url} is deleted.`)
+        setMessage(`${deleted.url} is deleted.`)
         listed.again()
       }}>
-        <p>Nothing is posted to ${leaving.url} any more, not even what is due.</p>
+        <p>Nothing is posted to ${deleted.url} any more, not even what is due.</p>
       <//>`
     }
-    <p class="soft" role="status">${said}</p>`
+    <p class="soft" role="status">${message}</p>`
 
   /** @param {{ data: readonly Webhook[] }} body */
-  function drawn({ data }) {
+  function draw({ data }) {
     if (data.length === 0)
       return html`<${EmptyState} title="No webhook yet">Messages are in the feed, GET /v1/events, anyway.<//>`
     return html`<${Table} label="Webhooks" columns=${COLUMNS}>${data.map(
@@ -71,24 +71,24 @@ export function Webhooks({ base }) {
         <td>
           ${each.status === 'stopped' && html`<button type="button" class="small" onClick=${() => start(each)} aria-label=${`Start again: ${each.url}`}>Start again</button>`}
           <button type="button" class="small" onClick=${() => test(each)} aria-label=${`Test ${each.url}`}>Test</button>
-          <button type="button" class="small danger" onClick=${() => setLeaving(each)} aria-label=${`Delete ${each.url}`}>Delete</button>
+          <button type="button" class="small danger" onClick=${() => setDeleted(each)} aria-label=${`Delete ${each.url}`}>Delete</button>
         </td>
       </tr>`,
     )}<//>`
   }
 }
 
-/** @param {{ base: string, onMade: (answer: import('../lib/api.js').Answer) => void }} props */
-function CreateWebhook({ base, onMade }) {
+/** @param {{ base: string, onCreated: (answer: import('../lib/api.js').Answer) => void }} props */
+function CreateWebhook({ base, onCreated }) {
   const [url, setUrl] = useState('')
   const [name, setName] = useState('')
   const body = { url: url.trim(), ...(name.trim() === '' ? {} : { name: name.trim() }) }
   const done = (/** @type {import('../lib/api.js').Answer} */ answer) => {
     setUrl('')
     setName('')
-    onMade(answer)
+    onCreated(answer)
   }
-  return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The webhook was not made">
+  return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The webhook was not created">
     <${Field} label="URL of a new webhook" type="url" value=${url} required onValue=${setUrl} />
     <${Field} label="Its name" place="narrow" value=${name} maxlength="100" onValue=${setName} />
     <button type="submit">Create webhook</button>

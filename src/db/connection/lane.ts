@@ -89,6 +89,7 @@ export function createLane(options: LaneOptions) {
     const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
     for (const old of connections) if (!old.isUsable) connections.delete(old)
     const replacement = createPooledConnection({
+      clock,
       address,
       listener,
       ca: options.ca,
@@ -114,7 +115,7 @@ export function createLane(options: LaneOptions) {
     const startedMs = clock.monotonicMs()
     return new Promise((resolve, reject) => {
       const settle = () => {
-        clearTimeout(timer)
+        cancelTimer()
         waiting.delete(waiter)
         waitedMs += clock.monotonicMs() - startedMs
       }
@@ -128,7 +129,7 @@ export function createLane(options: LaneOptions) {
           reject(error)
         },
       }
-      const timer = setTimeout(() => waiter.reject(timeoutError()), deadlineMs)
+      const cancelTimer = clock.after(deadlineMs, () => waiter.reject(timeoutError()))
       waiting.add(waiter)
       openSlots()
     })
@@ -197,7 +198,7 @@ export function createLane(options: LaneOptions) {
     const connection = getConnection(slot)
     const { rows, done } = connection.send(text, params)
     try {
-      return await withTimeout(deadlineMs, rows)
+      return await withTimeout(rows, { ms: deadlineMs, clock })
     } catch (error) {
       const failure = classifyFailure(error)
       if (failure.kind === 'away' || failure.kind === 'pooler') connection.retire()
@@ -240,7 +241,7 @@ export function createLane(options: LaneOptions) {
     awaySinceMs ??= clock.monotonicMs()
     awayReason = reason
     // One line a minute for all lanes, even if the database flaps.
-    logThrottled(log, { level: 'warn', kind: LOST }, { msg: 'The database is unreachable', reason })
+    logThrottled(log, { level: 'warn', kind: LOST, clock }, { msg: 'The database is unreachable', reason })
     return loggedUnavailableError(reason)
   }
 
@@ -250,7 +251,11 @@ export function createLane(options: LaneOptions) {
     const afterMs = Math.round(clock.monotonicMs() - awaySinceMs)
     awaySinceMs = undefined
     resetThrottled(log, LOST)
-    logThrottled(log, { level: 'info', kind: 'database reached' }, { msg: 'The database is reachable again', afterMs })
+    logThrottled(
+      log,
+      { level: 'info', kind: 'database reached', clock },
+      { msg: 'The database is reachable again', afterMs },
+    )
   }
 
   return {

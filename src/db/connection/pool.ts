@@ -83,7 +83,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     report: () => Object.entries(lanes).map(([name, each]) => ({ name, ...each.report() })),
     async close() {
       isClosed = true
-      await withTimeout(CLOSE_MS, Promise.all(allLanes.map((each) => each.idle()))).catch(() => {})
+      await withTimeout(Promise.all(allLanes.map((each) => each.idle())), { ms: CLOSE_MS, clock }).catch(() => {})
       for (const each of allLanes) each.destroy()
     },
   }

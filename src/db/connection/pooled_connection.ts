@@ -1,5 +1,6 @@
 import { isIP, Socket } from 'node:net'
 import postgres from 'postgres'
+import type { Clock } from '../../lib/clock.ts'
 import { memoizeText } from '../../lib/memoize.ts'
 import type { DatabaseAddress, Listener } from '../address.ts'
 import { driverTypes } from '../codec.ts'
@@ -8,6 +9,7 @@ import { CLIENT_CONNECTION_CHECK } from './failure.ts'
 export type PooledConnection = ReturnType<typeof createPooledConnection>
 
 interface PooledConnectionOptions {
+  readonly clock: Clock
   readonly address: DatabaseAddress
   readonly listener: Listener
   /** Certificates of authorities to trust instead of the system's. */
@@ -106,9 +108,9 @@ export function createPooledConnection(options: PooledConnectionOptions) {
       isDestroyed = true
       // The promise may never settle, so it is not awaited.
       sql.end({ timeout: 0 }).catch(() => {})
-      setTimeout(() => {
+      options.clock.after(CLOSE_GRACE_MS, () => {
         for (const socket of sockets) socket.destroy()
-      }, CLOSE_GRACE_MS)
+      })
     },
   }
   return connection

@@ -1,4 +1,5 @@
 import { withTimeout } from '../../lib/async/wait.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { type DatabaseAddress, type DatabaseTls, type Listener, parseDatabaseUrl } from '../address.ts'
 import { encodeParam } from '../codec.ts'
 import { type Database, SqlError } from '../database.ts'
@@ -13,6 +14,7 @@ interface SessionOptions {
   readonly tls?: DatabaseTls
   /** Name of the session in `pg_stat_activity`. */
   readonly applicationName: string
+  readonly clock: Clock
 }
 
 const DEADLINE_DEFAULT_MS = 10_000
@@ -51,10 +53,12 @@ function createSession(
   {
     address,
     applicationName,
+    clock,
     pooled,
   }: SessionOptions & { readonly address: DatabaseAddress; readonly pooled: boolean },
 ): Database {
   const connection = createPooledConnection({
+    clock,
     address,
     listener,
     ca: address.caFile === undefined ? undefined : readCaCertificates(address.caFile),
@@ -73,7 +77,7 @@ function createSession(
       if (!connection.isUsable) throw unavailableError('The connection to the database was lost', 'connection lost')
       const { rows, done } = connection.send(text, params.map(encodeParam))
       try {
-        return (await withTimeout(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
+        return (await withTimeout(rows, { ms: Math.min(deadlineMs, DEADLINE_MAX_MS), clock })) as readonly Row[]
       } catch (error) {
         const failure = classifyFailure(error)
         if (failure.kind === 'refused') throw failure.error

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { standbyFence, standbyProgress } from '../../../sql/queries.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Log, logThrottled } from '../../lib/log.ts'
@@ -40,7 +39,11 @@ export function withStandby(
 
   function suspendStandby(reason: string): void {
     retryAtMs = clock.monotonicMs() + RETRY_AFTER_MS
-    logThrottled(log, { level: 'warn', kind: 'standby lost' }, { msg: 'Stopped reading from the standby', reason })
+    logThrottled(
+      log,
+      { level: 'warn', kind: 'standby lost', clock },
+      { msg: 'Stopped reading from the standby', reason },
+    )
   }
 
   /** True once the standby has replayed the primary's position at the call. */
@@ -53,7 +56,7 @@ export function withStandby(
         suspendStandby('it is too far behind')
         return false
       }
-      await pause(POLL_MS)
+      await clock.sleep(POLL_MS)
     }
     suspendStandby('it is not a standby of this primary')
     return false

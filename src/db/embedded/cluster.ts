@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import { chownTree, openDirectory } from './directory.ts'
@@ -173,7 +172,7 @@ export async function removeStaleFiles(home: Home, clock: Clock, signal: AbortSi
     if (clock.monotonicMs() > deadlineMs) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)
     }
-    await delay(LEFTOVER_POLL_MS, signal)
+    await clock.sleep(LEFTOVER_POLL_MS, signal)
   }
   const names = [SOCKET_NAME, `${SOCKET_NAME}.lock`].map((name) => join(home.socketDir, name))
   for (const path of [join(clusterPath(home.path), 'postmaster.pid'), ...names]) await unlinkIfPresent(path)

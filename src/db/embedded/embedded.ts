@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { getErrnoCode } from '../../lib/error.ts'
 import { checkOtherClusters, createCluster, hasCluster, removeStaleFiles } from './cluster.ts'
 import { makeDataDirectory } from './directory.ts'
@@ -119,7 +118,7 @@ async function supervise(home: Home, options: ServerOptions): Promise<{ stop(): 
       } catch (error) {
         if (stopping.signal.aborted) return undefined
         options.log.error({ msg: 'Failed to restart the embedded database', error })
-        await setTimeout(waitMs, undefined, { signal: stopping.signal }).catch(() => {})
+        await options.clock.sleep(waitMs, stopping.signal).catch(() => {})
         waitMs = Math.min(waitMs * 2, RESTART_WAIT_MAX_MS)
       }
     }

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { accessSettings } from './access.ts'
@@ -68,7 +67,7 @@ export async function startServer(home: Home, options: ServerOptions, signal: Ab
     child.once('error', () => resolve())
     // `close` fires once all processes of the server have ended, but not while a program of a session holds our pipe.
     child.once('close', () => resolve())
-    child.once('exit', () => setTimeout(resolve, LAST_OUTPUT_MAX_MS))
+    child.once('exit', () => options.clock.after(LAST_OUTPUT_MAX_MS, resolve))
   }).then(() => {
     isRunning = false
   })
@@ -76,14 +75,17 @@ export async function startServer(home: Home, options: ServerOptions, signal: Ab
   /** Shuts the server down, kills it after three seconds. Resolves once it has ended, at the latest after five. */
   async function stop(): Promise<void> {
     child.stdin?.destroy()
-    const harder = setTimeout(() => signalServer(home, 'SIGQUIT'), FAST_STOP_MS)
-    const hardest = setTimeout(() => killServer(home, child), STOP_MAX_MS)
-    const last = setTimeout(() => {
-      options.log.warn({ msg: 'Could not confirm that the embedded database stopped' })
-      abandon()
-    }, ABANDON_MS)
+    const { clock, log } = options
+    const cancels = [
+      clock.after(FAST_STOP_MS, () => void signalServer(home, 'SIGQUIT')),
+      clock.after(STOP_MAX_MS, () => void killServer(home, child)),
+      clock.after(ABANDON_MS, () => {
+        log.warn({ msg: 'Could not confirm that the embedded database stopped' })
+        abandon()
+      }),
+    ]
     await ended
-    for (const timer of [harder, hardest, last]) clearTimeout(timer)
+    for (const cancel of cancels) cancel()
   }
 
   try {
@@ -111,7 +113,7 @@ export async function startServer(home: Home, options: ServerOptions, signal: Ab
       if (options.clock.monotonicMs() > deadlineMs) {
         throw new Error('Cannot start the embedded database: it was not ready within 60 seconds')
       }
-      await delay(READY_POLL_MS, signal)
+      await options.clock.sleep(READY_POLL_MS, signal)
     }
   }
 }

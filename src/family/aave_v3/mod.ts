@@ -114,5 +114,5 @@ export const AAVE_V3 = defineFamily({
 function createSnapshotParts({ db, clock, holder }: FamilyServices) {
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
-  return { midnights, store, taker: createSnapshotTaker({ midnights, store }) }
+  return { midnights, store, taker: createSnapshotTaker({ midnights, store, clock }) }
 }

@@ -1,6 +1,5 @@
 import { NoBlockError } from '../../chain/past/block_at.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
-import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { type Log, logThrottled } from '../../lib/log.ts'
@@ -46,7 +45,7 @@ export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, si
     nextMs = Math.min(nextMs, isFault ? AGAIN_MS : OPEN_MS)
     // All targets often fail for hours for one reason, the database, so the log is throttled.
     const entry = { msg: 'Failed to take snapshots', chainId, reason: String(error) }
-    if (isFault) logThrottled(log, { level: 'warn', kind: entry.msg }, entry)
+    if (isFault) logThrottled(log, { level: 'warn', kind: entry.msg, clock }, entry)
   }
   await Promise.all(
     targets.map((target) =>
@@ -64,14 +63,14 @@ export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, si
 }
 
 async function takeTarget<Figures>(
-  { midnights, store, taker }: DailyParts<Figures>,
+  { midnights, store, taker, clock }: DailyParts<Figures>,
   { place: target, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
     const wallets = await store.claim(target, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
     if (wallets.length === 0) return
-    await waitForBlock(midnights, { place: target, day }, signal)
+    await waitForBlock({ midnights, clock }, { place: target, day }, signal)
     const results = await Promise.allSettled(wallets.map((wallet) => taker.take({ target, day, wallet }, signal)))
     const failures = results.map((result) =>
       result.status === 'rejected' && !isLasting(result.reason) ? result : undefined,
@@ -90,7 +89,7 @@ function isLasting(reason: unknown): boolean {
 
 /** Waits until the chain has a block after the midnight. */
 async function waitForBlock<Figures>(
-  midnights: Midnights,
+  { midnights, clock }: Pick<DailyParts<Figures>, 'midnights' | 'clock'>,
   { place: target, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
@@ -100,7 +99,7 @@ async function waitForBlock<Figures>(
       return
     } catch (error) {
       if (!(error instanceof NoBlockError) || tries === TRIES_MAX) throw error
-      await delay(1_000, signal)
+      await clock.sleep(1_000, signal)
     }
   }
 }

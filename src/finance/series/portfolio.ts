@@ -5,7 +5,6 @@ import type { Database } from '../../db/database.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { createRecheck } from '../../history/recheck.ts'
 import { toHexDigits } from '../../history/stored_part.ts'
-import { delay } from '../../lib/async/abort.ts'
 import { createRateLimiter } from '../../lib/async/rate_limiter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
@@ -55,8 +54,8 @@ export function createPortfolioSnapshots(services: {
   const { db, holder, clock } = services
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db, { holder, table: portfolioSnapshots(db) })
-  const rate = createRateLimiter({ perSecond: READINGS_PER_SECOND, burstMs: 0, clock, sleep: delay })
-  const taker = createSnapshotTaker({ midnights, store, rate })
+  const rate = createRateLimiter({ perSecond: READINGS_PER_SECOND, burstMs: 0, clock })
+  const taker = createSnapshotTaker({ midnights, store, rate, clock })
   const findSeriesStart = async ({
     target,
     wallet,

@@ -5,7 +5,7 @@ import { DisputeError } from '../../chain/past/quorum.ts'
 import { StatePrunedError } from '../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import type { Recheck } from '../../history/recheck.ts'
-import { timeoutSignal, untilAborted } from '../../lib/async/abort.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { SnapshotTaker } from './snapshot_taker.ts'
@@ -58,8 +58,8 @@ export type SnapshotSeries<Figures, Target extends SnapshotTarget<Figures>> = Re
 /** A running completion and its progress. */
 interface Flight {
   readonly done: Promise<{ readonly isCut: boolean }>
-  /** Timer that aborts the completion when requests for it stop. */
-  readonly interest: ReturnType<typeof setTimeout>
+  /** Postpones the moment when the completion is aborted because requests for it have stopped. */
+  renewInterest(): void
   readonly startedMs: number
   readonly days: { total: number; taken: number }
 }
@@ -141,16 +141,24 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
 
   function startFlight(key: string, request: SeriesRequest<Target>): Flight {
     const controller = new AbortController()
-    const interest = setTimeout(() => controller.abort(), INTEREST_MS)
-    interest.unref()
+    const startInterest = () => clock.after(INTEREST_MS, () => controller.abort(), { keepsAlive: false })
+    let endInterest = startInterest()
     const days = { total: 0, taken: 0 }
     const done = complete(request, days, controller.signal).finally(() => {
-      clearTimeout(interest)
+      endInterest()
       flights.delete(key)
     })
     // Waiting callers get the failure; without one it must not be an unhandled rejection.
     done.catch(() => {})
-    const flight: Flight = { done, interest, startedMs: clock.monotonicMs(), days }
+    const flight: Flight = {
+      done,
+      renewInterest() {
+        endInterest()
+        endInterest = startInterest()
+      },
+      startedMs: clock.monotonicMs(),
+      days,
+    }
     flights.set(key, flight)
     return flight
   }
@@ -166,8 +174,8 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
       const { target, wallet, span = '', max = SNAPSHOTS_MAX } = request
       const key = `${target.chainId}:${target.name}:${wallet}:${span}`
       const flight = flights.get(key) ?? startFlight(key, request)
-      flight.interest.refresh()
-      const limit = timeoutSignal(WAIT_MS)
+      flight.renewInterest()
+      const limit = clock.timeout(WAIT_MS)
       const isCut = await untilAborted(flight.done, AbortSignal.any([signal, limit])).then(
         (end) => end.isCut,
         (error: unknown) => {

@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import { DisputeError } from '../../chain/past/quorum.ts'
 import { StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Midnights } from '../../history/midnight.ts'
-import { delay } from '../../lib/async/abort.ts'
 import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { SnapshotStore } from './store.ts'
 import type { SnapshotTarget } from './target.ts'
@@ -49,8 +49,9 @@ export function createSnapshotTaker<Figures>(options: {
   readonly store: SnapshotStore<Figures>
   /** Limits the rate of readings of figures. @default none */
   readonly rate?: RateLimiter
+  readonly clock: Clock
 }) {
-  const { midnights, store, rate } = options
+  const { midnights, store, rate, clock } = options
   const queues = new Map<string, Queue<Figures>>()
 
   async function read(
@@ -87,7 +88,7 @@ export function createSnapshotTaker<Figures>(options: {
         const mayPass = error instanceof UnavailableError && !isClear
         if (!mayPass || pauseMs === undefined) throw error
         queue.limit = Math.max(1, Math.floor(queue.limit / 2))
-        await delay(pauseMs, signal)
+        await clock.sleep(pauseMs, signal)
       }
     }
     throw new Error('The last attempt neither returned nor failed')
@@ -140,7 +141,7 @@ export function createSnapshotTaker<Figures>(options: {
       if (group === undefined || group.waiting.length >= target.walletsMax) {
         group = { target, day, waiting: [] }
         // Deferred, so that all calls of this event-loop turn can join.
-        if (queue.groups.push(group) === 1) setTimeout(() => start(key), 0)
+        if (queue.groups.push(group) === 1) setImmediate(() => start(key))
         queue.open.set(day, group)
       }
       const { waiting } = group

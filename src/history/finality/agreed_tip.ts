@@ -4,7 +4,6 @@ import { checkBlockAge } from '../../chain/block_age.ts'
 import { readGrandparent } from '../../chain/call/grandparent/read_grandparent.ts'
 import { type BlockId, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
 import { type BackgroundEndpoint, type ChainClient, type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
-import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
@@ -54,12 +53,12 @@ export async function readAgreedTip(
   const { finality } = chain
   const otherEndpoints = client.background.filter(({ index, usable }) => usable && index !== endpoint.index)
   const readFromOthers = (at: BlockId) =>
-    otherEndpoints.map((other) => readHeaderIfAny(other, { chainId: chain.id, at }, signal))
+    otherEndpoints.map((other) => readHeaderIfAny(other, { chainId: chain.id, at, clock }, signal))
   const nowMs = clock.now()
   const [block, grandparentClaim, tagged, ...heads] = await Promise.all([
     readLatestBlock(endpoint, chain.id, signal),
     // If the call fails, the hash is read from headers.
-    readOrSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), signal),
+    readOrSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), clock, signal),
     'tag' in finality ? readHeader(endpoint, { chainId: chain.id, at: finality.tag }, signal) : undefined,
     ...readFromOthers('latest'),
   ])
@@ -122,16 +121,20 @@ async function readRequiredHeader(
 /** Reads a header from a witness; undefined if it lacks the block, `silent` if it fails or is late. */
 export function readHeaderIfAny(
   endpoint: BackgroundEndpoint,
-  query: { readonly chainId: number; readonly at: BlockId },
+  query: { readonly chainId: number; readonly at: BlockId; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<TipClaim> {
-  return readOrSilent((within) => readHeader(endpoint, query, within), signal)
+  return readOrSilent((within) => readHeader(endpoint, query, within), query.clock, signal)
 }
 
 /** Runs a read within `WITNESS_MS`; `silent` if it fails or is late. */
-async function readOrSilent<T>(read: (within: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T | 'silent'> {
+async function readOrSilent<T>(
+  read: (within: AbortSignal) => Promise<T>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<T | 'silent'> {
   try {
-    return await read(AbortSignal.any([signal, timeoutSignal(WITNESS_MS)]))
+    return await read(AbortSignal.any([signal, clock.timeout(WITNESS_MS)]))
   } catch (error) {
     const isSilence =
       error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError

@@ -15,14 +15,17 @@ const LAG_BLOCKS = 1_000
 
 /** Compares a block that was final with the chain of every usable endpoint. */
 export async function checkFinalBlock(client: ChainClient, mark: FinalMark, signal: AbortSignal): Promise<MarkVerdict> {
-  const { id: chainId } = client.chain
+  const {
+    chain: { id: chainId },
+    clock,
+  } = client
   const usableEndpoints = client.background.filter(({ usable }) => usable)
   const verdicts = await Promise.all(
     usableEndpoints.map(async (endpoint): Promise<MarkVerdict> => {
-      const header = await readHeaderIfAny(endpoint, { chainId, at: BigInt(mark.number) }, signal)
+      const header = await readHeaderIfAny(endpoint, { chainId, at: BigInt(mark.number), clock }, signal)
       if (header === 'silent') return 'open'
       if (header !== undefined) return header.hash === mark.hash ? 'same' : 'replaced'
-      const head = await readHeaderIfAny(endpoint, { chainId, at: 'latest' }, signal)
+      const head = await readHeaderIfAny(endpoint, { chainId, at: 'latest', clock }, signal)
       const isBeyond =
         head !== undefined && head !== 'silent' && Number(head.number) + computeLagMax(client.chain) < mark.number
       return isBeyond ? 'beyond' : 'open'

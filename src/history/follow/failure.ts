@@ -74,9 +74,9 @@ export function createRecentFailures(options: {
      * Settles an entry with a known fault of its plan; true if there is one, so that another read is useless. Copies
      * the failure of a scan to the entry.
      */
-    rejectKnownFault(entry: FollowEntry, plan: 'subject' | 'everybody'): boolean {
-      if (plan === 'everybody') entry.failure = scanFailure
-      const fault = faults.get(plan === 'everybody' ? null : entry.subject)
+    rejectKnownFault(entry: FollowEntry, plan: 'subject' | 'global'): boolean {
+      if (plan === 'global') entry.failure = scanFailure
+      const fault = faults.get(plan === 'global' ? null : entry.subject)
       if (fault === undefined || clock.monotonicMs() >= fault.untilMs) return false
       entry.settle(fault.error)
       return true

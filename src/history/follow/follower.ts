@@ -58,7 +58,7 @@ const UNNAMED = ['']
 export function createFollower<Row, Target extends StreamTarget>(
   options: FollowerOptions<Row, Target>,
 ): Follower<Target> {
-  const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
+  const { stream, client, sources, coverage, db, clock, log, onStored, onHealed } = options
   const entries = new Map<Hex | null, FollowEntry>()
   const historyPrefetch = createHistoryPrefetch(options, (subject) =>
     subject === null ? isScanning : entries.get(subject)?.isBusy === true,
@@ -138,11 +138,11 @@ export function createFollower<Row, Target extends StreamTarget>(
           startTask({ taskEntries: [entry], requester }, () => checkEntry(entry, requester))
         continue
       }
-      const plan = entry.subject === null ? 'everybody' : createPlan(entry, missing, globalRanges)
+      const plan = entry.subject === null ? 'global' : createPlan(entry, missing, globalRanges)
       if (plan === 'impossible')
         entry.settle(rangeTooNarrowError(client.chain, computeShortfall(missing, { stream, sources })))
       else if (failures.rejectKnownFault(entry, plan)) continue
-      else if (plan === 'everybody') scanEntries.push(entry)
+      else if (plan === 'global') scanEntries.push(entry)
       else if (requester !== undefined) incompleteEntries.push({ entry, missing, requester })
     }
     for (const group of groupByMissing(incompleteEntries, historyPrefetch.has)) startGroup(group)
@@ -217,7 +217,7 @@ export function createFollower<Row, Target extends StreamTarget>(
       // The next pass makes another plan with the range length that was learned.
       if (error instanceof RangeTooNarrowError) return
       if (error instanceof FaultyCheckError && !isScan && isolateEntries(taskEntries)) return
-      await sleep(failures.record(error, taskEntries, isScan), closeController.signal).catch(() => {})
+      await clock.sleep(failures.record(error, taskEntries, isScan), closeController.signal).catch(() => {})
     }
   }
 
@@ -228,7 +228,7 @@ export function createFollower<Row, Target extends StreamTarget>(
     { taskEntries, requester }: ReadTask,
   ): Promise<void> {
     const leasedSubjects = await coverage.lease(getHistoryName(), subjects, requested)
-    if (leasedSubjects.length === 0) return sleep(OTHERS_MS, closeController.signal)
+    if (leasedSubjects.length === 0) return clock.sleep(OTHERS_MS, closeController.signal)
     const ownSubjects = subjects === null ? null : subjects.filter((subject) => leasedSubjects.includes(subject))
     const startedMs = clock.monotonicMs()
     let isFirst = true

@@ -28,7 +28,6 @@ export interface FollowerOptions<Row, Target extends StreamTarget> {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly onStored: (blocks: number) => void
   readonly onHealed: (logs: number) => void
 }

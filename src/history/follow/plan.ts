@@ -5,7 +5,7 @@ import { countBlocksIn, type Range } from '../range.ts'
 import type { FollowEntry } from './entry.ts'
 
 /** How missing blocks are read: for the subject alone, for all subjects, or not at all with these endpoints. */
-type Plan = 'subject' | 'everybody' | 'impossible'
+type Plan = 'subject' | 'global' | 'impossible'
 
 /** The entries of one task, and the requester whose turn it uses; a global scan has none. */
 export interface ReadTask {
@@ -23,7 +23,7 @@ export interface IncompleteEntry {
 /** A subject's history is read alone if it takes at most this many ranges. */
 const WINDOWS_MAX = 64
 /** Assumed range length while no endpoint has refused a range. */
-const USUAL_BLOCKS = { subject: 1_000_000, everybody: 10_000 } as const
+const USUAL_BLOCKS = { subject: 1_000_000, global: 10_000 } as const
 /** Below this range length a full-chain scan takes too long to wait for. */
 const SCAN_BLOCKS_MIN = 1_000
 
@@ -49,11 +49,10 @@ export function choosePlan({
   readonly widest: number | undefined
 }): Plan {
   // Where a global history is stored, one request extends it for all requesters.
-  if (hasGlobalRanges && countWindows(globalMissing, widest ?? USUAL_BLOCKS.everybody) <= WINDOWS_MAX)
-    return 'everybody'
+  if (hasGlobalRanges && countWindows(globalMissing, widest ?? USUAL_BLOCKS.global) <= WINDOWS_MAX) return 'global'
   if (countWindows(missing, widest ?? USUAL_BLOCKS.subject) <= WINDOWS_MAX) return 'subject'
-  if (widest === undefined) return canScan ? 'everybody' : 'subject'
-  return canScan && widest >= SCAN_BLOCKS_MIN ? 'everybody' : 'impossible'
+  if (widest === undefined) return canScan ? 'global' : 'subject'
+  return canScan && widest >= SCAN_BLOCKS_MIN ? 'global' : 'impossible'
 }
 
 /**

@@ -77,5 +77,5 @@ function toRange({ startBlock = 0, finalized }: PrefetchRequest, target: StreamT
 }
 
 function getKey(subjects: readonly Hex[] | null, { fromBlock, toBlock }: Range): string {
-  return `${subjects === null ? 'everybody' : subjects.join()}:${fromBlock}:${toBlock}`
+  return `${subjects === null ? 'global' : subjects.join()}:${fromBlock}:${toBlock}`
 }

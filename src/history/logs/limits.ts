@@ -36,7 +36,7 @@ export function createRangeLimits(clock: Clock) {
     isRetained: ({ fromBlock }: Range) => fromBlock >= floor || isInDoubt(floorLearnedMs),
     /** True if logs of such old blocks were refused, but long ago. */
     mayBeRetainedAgain: ({ fromBlock }: Range) => fromBlock < floor && isInDoubt(floorLearnedMs),
-    windowOf: getWindow,
+    getWindow,
     recordAnswer(request: LogsRequest, answer: { readonly blocks: number; readonly logs: number }): void {
       if (cap !== undefined && answer.blocks > cap) cap = answer.blocks
       windows.set(request.key, growWindow(getWindow(request), answer))

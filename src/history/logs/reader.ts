@@ -60,11 +60,10 @@ const PIECES_MAX = 256
 export function createAdaptiveLogSource(options: {
   readonly source: LogSource
   readonly clock: Clock
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly onOutcome?: (outcome: LogsOutcome) => void
 }) {
-  const { source, clock, sleep, onOutcome = () => {} } = options
-  const throttle = createThrottle({ clock, sleep })
+  const { source, clock, onOutcome = () => {} } = options
+  const throttle = createThrottle(clock)
   const runSmallRequest = createSmallRequestQueue({ source, throttle, clock })
   const limits = createRangeLimits(clock)
   const probes = new Map<string, Promise<unknown>>()
@@ -147,7 +146,7 @@ export function createAdaptiveLogSource(options: {
           backoff.start('failed')
           throw error
         }
-        await sleep(AGAIN_MS * 2 ** (failures - 1), signal)
+        await clock.sleep(AGAIN_MS * 2 ** (failures - 1), signal)
       }
     }
   }
@@ -158,7 +157,7 @@ export function createAdaptiveLogSource(options: {
     } catch (error) {
       if (!(error instanceof LogsRefusedError)) throw error
       learnFromRefusal(request, range, error.reaction)
-      const { blocks } = limits.windowOf(request)
+      const { blocks } = limits.getWindow(request)
       if (countBlocks(request.range) > PIECES_MAX * blocks)
         throw new RangeTooNarrowError('The endpoint takes far shorter ranges')
       return await readPieces(
@@ -183,7 +182,7 @@ export function createAdaptiveLogSource(options: {
 
   /** Sends one request of a kind before all others, which might be refused for the same reason. */
   async function readWithProbe(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
-    const blocks = Math.min(countBlocks(request.range), limits.windowOf(request).blocks)
+    const blocks = Math.min(countBlocks(request.range), limits.getWindow(request).blocks)
     const [older, first] = splitNewest(request.range, blocks)
     const probe = readPiece(request, first, signal)
     probes.set(
@@ -229,7 +228,7 @@ export function createAdaptiveLogSource(options: {
   }
 
   function splitPieces(request: LogsRequest): readonly Range[] {
-    const blocks = Math.ceil(limits.windowOf(request).blocks / (1 + Math.floor(request.turn / 2)))
+    const blocks = Math.ceil(limits.getWindow(request).blocks / (1 + Math.floor(request.turn / 2)))
     return splitRange(request.range, blocks, request.turn % 2 === 1)
   }
 
@@ -247,7 +246,7 @@ export function createAdaptiveLogSource(options: {
     serves: (range: Range) => mayServe(range) && !backoff.isResting,
     mayServe,
     /** Length of the next piece of this kind. */
-    getNextBlocks: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.windowOf(request).blocks,
+    getNextBlocks: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.getWindow(request).blocks,
     /**
      * Reads all logs of a range, in order. Throws `UpstreamError` if the endpoint fails or cannot serve them,
      * `FilterTooWideError`, `RangeTooNarrowError`.

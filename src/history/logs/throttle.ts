@@ -1,5 +1,5 @@
 import { createRetrier } from '../../chain/rpc/rotation/retrier.ts'
-import { type delay, untilAborted } from '../../lib/async/abort.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
 import { createFairQueue } from '../../lib/async/fair_queue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogSource } from './source.ts'
@@ -12,9 +12,8 @@ const PAUSE_MS_MAX = 60_000
 
 /**
  * Creates the throttle of one endpoint: limits concurrent requests of history, and pauses them after a rate limit.
- * `sleep` waits as `delay` does.
  */
-export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof delay }) {
+export function createThrottle(clock: Clock) {
   const waiting = createFairQueue<() => void>()
   let running = 0
   let limit = RUNNING_MAX
@@ -66,7 +65,7 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
       await acquireSlot(requester, signal)
       try {
         const waitMs = untilMs - clock.monotonicMs()
-        if (waitMs > 0) await sleep(waitMs, signal)
+        if (waitMs > 0) await clock.sleep(waitMs, signal)
         const result = await task()
         pauses = 0
         succeeded++
@@ -105,7 +104,7 @@ export function createSmallRequestQueue(options: {
   return <T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T> => {
     const untilMs = clock.monotonicMs() + ATTEMPTS_MS
     const remainingMs = () => untilMs - clock.monotonicMs()
-    const retry = createRetrier({ remainingMs, isBegun: true, retriesMax: AGAIN_MAX, random: () => 0 })
+    const retry = createRetrier({ clock, remainingMs, isBegun: true, retriesMax: AGAIN_MAX, random: () => 0 })
     return retry(() => throttle.run(() => task(source), { signal }), signal)
   }
 }

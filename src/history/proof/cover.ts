@@ -55,7 +55,7 @@ const WINDOWS_A_PART = 4
  * Length of the first range, from which an endpoint's limits are learned. Short for all subjects: on a dense chain,
  * answers that are too long cost more than the few short answers from which ranges grow on a sparse chain.
  */
-const FIRST_BLOCKS = { subject: 1_000_000, everybody: 100 } as const
+const FIRST_BLOCKS = { subject: 1_000_000, global: 100 } as const
 /** Checks of the endpoints' answers, which do not concern the stream. */
 const READ_CHECKS: readonly string[] = [SECOND_WITNESS_CHECK, 'receipt']
 /** Maximum number of rounds in which transactions may need further receipts. */
@@ -203,7 +203,7 @@ function toLengthOptions<Row, Target extends StreamTarget>({
   stream,
   subjects,
 }: Pick<CoverRequest<Row, Target>, 'stream' | 'subjects'>) {
-  const kind = subjects === null ? 'everybody' : 'subject'
+  const kind = subjects === null ? 'global' : 'subject'
   return { key: `${stream.name}:${kind}`, firstBlocks: FIRST_BLOCKS[kind] }
 }
 

@@ -61,7 +61,7 @@ export function createTailReader(clock: Clock) {
     clock,
     entriesMax: TAILS_MAX,
     bytesMax: LOGS_KEPT_MAX,
-    bytesOf: ({ rows }) => rows.length,
+    getSize: ({ rows }) => rows.length,
   })
 
   return {

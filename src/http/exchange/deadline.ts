@@ -86,8 +86,7 @@ class Queue {
 
   #arm(waitMs: number): void {
     this.#armed = true
-    // Unreferenced, so that the timer does not keep the process alive.
-    setTimeout(() => this.#sweep(), waitMs).unref()
+    this.#clock.after(waitMs, () => this.#sweep(), { keepsAlive: false })
   }
 
   #sweep(): void {

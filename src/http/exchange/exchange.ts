@@ -133,10 +133,14 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
   return settled
 }
 
-function answerFailure(error: unknown, { match, requestId }: Exchange, { log }: ExchangeServices): PreparedAnswer {
+function answerFailure(
+  error: unknown,
+  { match, requestId }: Exchange,
+  { clock, log }: ExchangeServices,
+): PreparedAnswer {
   const badGateway = match.kind === 'endpoint' && match.endpoint.route.errors?.includes(502) === true
   const route = match.kind === 'endpoint' ? match.endpoint.name : match.kind
-  return toFailureAnswer(error, { requestId, route, badGateway, log })
+  return toFailureAnswer(error, { requestId, route, badGateway, clock, log })
 }
 
 /** Throws if too many requests are under way. */

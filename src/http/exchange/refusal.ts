@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts'
 import { CodedError, isAlreadyLogged } from '../../lib/error.ts'
 import { type Log, logThrottled } from '../../lib/log.ts'
 import { HttpError, toHttpFailure } from '../error.ts'
@@ -21,14 +22,20 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
  */
 export function toFailureAnswer(
   error: unknown,
-  options: { readonly requestId: string; readonly route: string; readonly badGateway: boolean; readonly log: Log },
+  options: {
+    readonly requestId: string
+    readonly route: string
+    readonly badGateway: boolean
+    readonly clock: Clock
+    readonly log: Log
+  },
 ): PreparedAnswer {
-  const { requestId, route, badGateway, log } = options
+  const { requestId, route, badGateway, clock, log } = options
   const shown = toHttpFailure(error, { badGateway })
   if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
   else if (shown.status >= 500 && !isAlreadyLogged(error)) {
     const fields = { msg: 'Could not answer a request', requestId, route, error: shown.message }
-    logThrottled(log, { level: 'warn', kind: `${route} ${shown.code}` }, fields)
+    logThrottled(log, { level: 'warn', kind: `${route} ${shown.code}`, clock }, fields)
   }
   return failureAnswer(shown, requestId)
 }

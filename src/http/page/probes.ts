@@ -1,4 +1,3 @@
-import { timeoutSignal } from '../../lib/async/abort.ts'
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Readiness } from '../openapi/readiness.ts'
@@ -47,27 +46,30 @@ export function createReadiness(probes: Probes, clock: Clock): () => Promise<Rea
   return () => {
     if (answer === undefined || clock.monotonicMs() - readMs > CACHE_MS) {
       readMs = clock.monotonicMs()
-      answer = runProbes(probes)
+      answer = runProbes(probes, clock)
     }
     return answer
   }
 }
 
-async function runProbes({
-  database,
-  chains,
-  history = async () => ({}),
-  quorum = () => ({}),
-  triggers = async () => [],
-  solana = () => [],
-  standby = async () => null,
-}: Probes): Promise<ReadinessResult> {
+async function runProbes(
+  {
+    database,
+    chains,
+    history = async () => ({}),
+    quorum = () => ({}),
+    triggers = async () => [],
+    solana = () => [],
+    standby = async () => null,
+  }: Probes,
+  clock: Clock,
+): Promise<ReadinessResult> {
   const historyProgress = history().catch(() => ({}))
   const standbyStatus = standby()
   const triggerProgress = triggers().catch(() => [])
   const [databaseReady, ...chainsReady] = await Promise.all([
-    runProbe(database),
-    ...[...chains.values()].map((probe) => runProbe(probe)),
+    runProbe(database, clock),
+    ...[...chains.values()].map((probe) => runProbe(probe, clock)),
   ])
   const byId = Object.fromEntries([...chains.keys()].map((id, index) => [String(id), chainsReady[index] === true]))
   const chainReady = chains.size === 0 || chainsReady.includes(true)
@@ -103,10 +105,10 @@ function toBlindReasons({ chain_id, blind_since }: TriggerProgress): Readiness['
   return [{ part: `triggers of chain ${chain_id}`, reason: `not evaluated since ${blind_since}` }]
 }
 
-async function runProbe(probe: Probe): Promise<boolean | string> {
-  const signal = timeoutSignal(PROBE_TIMEOUT_MS)
+async function runProbe(probe: Probe, clock: Clock): Promise<boolean | string> {
+  const signal = clock.timeout(PROBE_TIMEOUT_MS)
   try {
-    return await withTimeout(PROBE_TIMEOUT_MS, probe(signal))
+    return await withTimeout(probe(signal), { ms: PROBE_TIMEOUT_MS, clock })
   } catch (error) {
     if (error === TIMED_OUT || signal.aborted) return `no answer after ${PROBE_TIMEOUT_MS / 1_000} s`
     // The dependency's client logs the reason.

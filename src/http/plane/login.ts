@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Clock } from '../../lib/clock.ts'
 import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
 import { answerNonEndpoint } from '../exchange/refusal.ts'
 import { PLANE_UNAUTHENTICATED_MAX } from '../limits.ts'
@@ -65,13 +66,14 @@ const PAGE_HEADERS = {
 export function createLoginPlane(options: {
   readonly open: (secret: string) => Promise<OpenedSession | undefined>
   readonly publicUrl: string | undefined
+  readonly clock: Clock
 }): Plane {
-  const { open, publicUrl } = options
+  const { open, publicUrl, clock } = options
   const limitLogins = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
-    const secret = (await readForm(request)).get('link') ?? ''
+    const secret = (await readForm(request, clock)).get('link') ?? ''
     const opened = PLAIN.test(secret) ? await open(secret) : undefined
     if (opened === undefined) return renderPage(401, USED)
     const { cookie, secrets, lifetimeSec } = opened

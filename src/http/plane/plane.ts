@@ -67,9 +67,9 @@ export function createUnmeteredPlane(options: {
     const reply = await limitByCaller(identity.organizationId ?? identity.by, async () => {
       const act = await route.accept({
         parameters: () => readParameters(route.input, { params, query: planeRequest.query }),
-        body: () => readJson(request),
+        body: () => readJson(request, clock),
       })
-      return act({ identity, nowMs: clock.now(), url: toUrl(planeRequest) })
+      return act({ identity, clock, nowMs: clock.now(), url: toUrl(planeRequest) })
     })
     return { ...successAnswer(formatBody(reply, requestId)), status: route.status ?? 200, headers: reply.headers ?? {} }
   }

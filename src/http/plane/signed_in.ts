@@ -1,4 +1,3 @@
-import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { FreeRoute, Identity, Route } from '../route/route.ts'
 
 const BUDGET_MS = 5_000
@@ -24,9 +23,9 @@ export function signedInRoute(route: Route, path: string): FreeRoute {
     errors: errors.filter((each) => each === 404),
     async accept(request) {
       const call = (await route.accept(request)).call()
-      return async ({ identity, nowMs, url }) => {
+      return async ({ identity, clock, nowMs, url }) => {
         const answer = await call.read({
-          signal: timeoutSignal(call.budgetMs ?? BUDGET_MS),
+          signal: clock.timeout(call.budgetMs ?? BUDGET_MS),
           untilMs: Number.POSITIVE_INFINITY,
           organizationId: getSignedInOrganization(identity),
           apiKeyId: NO_KEY,

@@ -1,4 +1,5 @@
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { findInvalidText, isWithinJsonLimits } from '../../lib/text/json.ts'
 import { HttpError } from '../error.ts'
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from '../limits.ts'
@@ -35,28 +36,28 @@ interface JsonBody<Value> {
  * Reads a body that must be a JSON object. Throws `HttpError` INVALID_REQUEST: 413 above 256 KiB, 408 if the body does
  * not arrive in time, 400 for another content type or an empty body.
  */
-export async function readJson(request: Request): Promise<JsonBody<object>> {
-  const { bytes, value } = await readAnyJson(request)
+export async function readJson(request: Request, clock: Clock): Promise<JsonBody<object>> {
+  const { bytes, value } = await readAnyJson(request, clock)
   return { bytes, value: () => requireObject(value(), bytes) }
 }
 
 /** Reads a body of any JSON value. Throws as `readJson` does. */
-export async function readAnyJson(request: Request): Promise<JsonBody<unknown>> {
+export async function readAnyJson(request: Request, clock: Clock): Promise<JsonBody<unknown>> {
   const type = request.headers.get('content-type')
   if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
     throw invalidBodyError('expected content type application/json', { headers: CLOSE })
   }
-  const bytes = await readBytes(request)
+  const bytes = await readBytes(request, clock)
   if (bytes.length === 0) throw invalidBodyError('expected JSON, it is empty')
   return { bytes, value: () => parseJson(utf8(bytes)) }
 }
 
 /** Reads the fields of a form that a page sent. Throws `HttpError` INVALID_REQUEST as `readJson` does. */
-export async function readForm(request: Request): Promise<URLSearchParams> {
+export async function readForm(request: Request, clock: Clock): Promise<URLSearchParams> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type))
     throw invalidBodyError('expected a form', { headers: CLOSE })
-  return new URLSearchParams(utf8(await readBytes(request)))
+  return new URLSearchParams(utf8(await readBytes(request, clock)))
 }
 
 /** Parses JSON text. The last value of a repeated key counts; `__proto__` is an unknown field to every schema. */
@@ -80,23 +81,26 @@ function requireObject(value: unknown, bytes: Buffer): object {
   return value
 }
 
-async function readBytes(request: Request): Promise<Buffer> {
+async function readBytes(request: Request, clock: Clock): Promise<Buffer> {
   const announced = request.headers.get('content-length') ?? Number.NaN
   // The runtime reads no more than the announced length, and is faster than a reader.
-  if (Number(announced) <= BODY_BYTES_MAX) return Buffer.from(await withBodyTimeout(request.arrayBuffer()))
+  if (Number(announced) <= BODY_BYTES_MAX) return Buffer.from(await withBodyTimeout(request.arrayBuffer(), clock))
   const reader = request.body?.getReader()
   if (reader === undefined) return Buffer.alloc(0)
   try {
-    return await withBodyTimeout(collectChunks(() => reader.read()))
+    return await withBodyTimeout(
+      collectChunks(() => reader.read()),
+      clock,
+    )
   } catch (error) {
     reader.cancel().catch(ignoreClosed)
     throw error
   }
 }
 
-async function withBodyTimeout<T>(reading: Promise<T>): Promise<T> {
+async function withBodyTimeout<T>(reading: Promise<T>, clock: Clock): Promise<T> {
   try {
-    return await withTimeout(BODY_TIMEOUT_MS, reading)
+    return await withTimeout(reading, { ms: BODY_TIMEOUT_MS, clock })
   } catch (error) {
     if (error instanceof HttpError) throw error
     if (error !== TIMED_OUT) throw invalidBodyError('it ended early', { headers: CLOSE, cause: error })

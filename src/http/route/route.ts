@@ -1,4 +1,5 @@
 import type { GenericSchema } from 'valibot'
+import type { Clock } from '../../lib/clock.ts'
 import { type Parameters, validateInput } from '../request/parameters.ts'
 import type { Charge } from './charge.ts'
 import type { ReceiptKind } from './receipt.ts'
@@ -31,7 +32,8 @@ export interface Identity {
 /** Context of a free route besides its typed input. */
 export interface ActContext extends PresentContext {
   readonly identity: Identity
-  /** Milliseconds since the epoch. */
+  readonly clock: Clock
+  /** When the request came, milliseconds since the epoch. */
   readonly nowMs: number
 }
 

@@ -103,7 +103,7 @@ export function createApp(options: AppOptions) {
   const responseCache = createResponseCache(clock)
   const services = {
     gate,
-    notary: receiptIssuer,
+    receiptIssuer,
     clock,
     log,
     deadlines,
@@ -184,7 +184,8 @@ export function createApp(options: AppOptions) {
       match,
       getRequest:
         match.kind === 'endpoint'
-          ? () => new HttpInput(request, match.endpoint.route.input, { params: match.params, query: remainingQuery })
+          ? () =>
+              new HttpInput(request, match.endpoint.route.input, { params: match.params, query: remainingQuery, clock })
           : emptyInput,
       fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? csv?.fault),
       signal: request.signal,
@@ -217,7 +218,7 @@ export function createApp(options: AppOptions) {
     const { route, answer: act } = plane.find(planeRequest)
     inFlight += 1
     const answer = await act().catch((error: unknown) =>
-      toFailureAnswer(error, { requestId, route, badGateway: false, log }),
+      toFailureAnswer(error, { requestId, route, badGateway: false, clock, log }),
     )
     finishRequest()
     const latencyMs = clock.monotonicMs() - planeRequest.startedMs
@@ -287,7 +288,7 @@ export function createApp(options: AppOptions) {
     },
     /** Resolves to true once no request is in flight, to false if one still is after `deadlineMs`. */
     idle: ({ deadlineMs }: { readonly deadlineMs: number }): Promise<boolean> =>
-      withTimeout(deadlineMs, idle.wait()).then(
+      withTimeout(idle.wait(), { ms: deadlineMs, clock }).then(
         () => true,
         () => false,
       ),

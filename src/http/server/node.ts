@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
+import { type Clock, repeat } from '../../lib/clock.ts'
 import { isNormalizedPath } from '../request/target.ts'
 import type { App } from './app.ts'
 import { formatServerUrl, type ListeningServer } from './listening.ts'
@@ -25,7 +26,7 @@ const UNSUPPORTED = 'TRACE'
 /** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
 export async function serveNode(
   app: Pick<App, 'handler'>,
-  options: { readonly port: number; readonly host: string },
+  options: { readonly port: number; readonly host: string; readonly clock: Clock },
 ): Promise<ListeningServer> {
   const adapt = createRequestAdapter({ origin: ORIGIN, trustProxy: false })
 
@@ -68,7 +69,7 @@ export async function serveNode(
   server.listen(options.port, options.host)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { port, url: formatServerUrl(options.host, port), stop: () => stop(server) }
+  return { port, url: formatServerUrl(options.host, port), stop: () => stop(server, options.clock) }
 }
 
 /** Finds the status of a head that Bun answers with a bare status. */
@@ -125,11 +126,11 @@ async function sendHead(outgoing: ServerResponse, response: Response): Promise<v
   outgoing.writeHead(response.status, headers).end()
 }
 
-async function stop(server: ReturnType<typeof createServer>): Promise<void> {
+async function stop(server: ReturnType<typeof createServer>, clock: Clock): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // Connections that become idle after close() would stay open until their keep-alive ends.
-  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+  const stopSweeps = repeat(clock, IDLE_SWEEP_MS, () => server.closeIdleConnections())
   server.closeIdleConnections()
   await closed
-  clearInterval(sweep)
+  stopSweeps()
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gate } from '../exchange/gate.ts'
 import { GATEWAY_METHODS, type Gateway } from '../exchange/gateway.ts'
@@ -62,9 +63,9 @@ export class HttpInput implements RouteRequest {
   readonly byAddress = true
   readonly #request: Request
   readonly #schema: Route['input']
-  readonly #sent: RawInput
+  readonly #sent: RawInput & { readonly clock: Clock }
 
-  constructor(request: Request, schema: Route['input'], sent: RawInput) {
+  constructor(request: Request, schema: Route['input'], sent: RawInput & { readonly clock: Clock }) {
     this.#request = request
     this.#schema = schema
     this.#sent = sent
@@ -75,6 +76,6 @@ export class HttpInput implements RouteRequest {
   }
 
   body(): ReturnType<RouteRequest['body']> {
-    return readJson(this.#request)
+    return readJson(this.#request, this.#sent.clock)
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
 import { AbortedError } from '../error.ts'
 import { getRequesters, withRequesters } from './requesters.ts'
 
@@ -25,39 +25,24 @@ export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-/** Returns a signal that fires after `ms`, at once for 0 or less. Rounds up, because Node rejects fractions. */
-export function timeoutSignal(ms: number): AbortSignal {
-  return AbortSignal.timeout(Math.max(0, Math.ceil(ms)))
-}
-
-/** Waits `ms`; throws `AbortedError` if `signal` fires first. */
-export async function delay(ms: number, signal: AbortSignal): Promise<void> {
-  await setTimeout(ms, undefined, { signal }).catch(() => {
-    throw new AbortedError('The caller left')
-  })
-}
-
 export type Deadline = ReturnType<typeof startDeadline>
 
-/** Starts a deadline in `ms` that also ends when `parent` fires. `now` returns monotonic milliseconds. */
-export function startDeadline(
-  ms: number,
-  { parent, now }: { readonly parent: AbortSignal; readonly now: () => number },
-) {
+/** Starts a deadline in `ms` that also ends when `parent` fires. */
+export function startDeadline(ms: number, { parent, clock }: { readonly parent: AbortSignal; readonly clock: Clock }) {
   const controller = new AbortController()
-  const endsAtMs = now() + ms
+  const endsAtMs = clock.monotonicMs() + ms
   const abort = () => controller.abort()
-  const timer = globalThis.setTimeout(abort, ms)
+  const cancel = clock.after(ms, abort)
   if (parent.aborted) abort()
   else parent.addEventListener('abort', abort, { once: true })
   return {
     /** Fires at the deadline, or when the parent fires. */
     signal: controller.signal,
     /** Milliseconds left; 0 when over. */
-    remainingMs: () => (controller.signal.aborted ? 0 : Math.max(0, endsAtMs - now())),
+    remainingMs: () => (controller.signal.aborted ? 0 : Math.max(0, endsAtMs - clock.monotonicMs())),
     /** Stops the timer and the listener on the parent; call it in `finally`. */
     stop(): void {
-      clearTimeout(timer)
+      cancel()
       parent.removeEventListener('abort', abort)
     },
   }
@@ -66,9 +51,9 @@ export function startDeadline(
 /** Runs `work` with a deadline in `ms`. Throws what `work` throws; `AbortedError` if the caller has left. */
 export async function withinDeadline<T>(
   work: (deadline: Deadline) => Promise<T>,
-  { ms, signal, now }: { readonly ms: number; readonly signal: AbortSignal; readonly now: () => number },
+  { ms, signal, clock }: { readonly ms: number; readonly signal: AbortSignal; readonly clock: Clock },
 ): Promise<T> {
-  const deadline = startDeadline(ms, { parent: signal, now })
+  const deadline = startDeadline(ms, { parent: signal, clock })
   withRequesters(getRequesters(signal), deadline.signal)
   try {
     return await work(deadline)

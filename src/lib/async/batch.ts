@@ -40,7 +40,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const startedMs: number[] = []
   let items = 0
   let isScheduled = false
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let cancelTimer: (() => void) | undefined
   const idle = createIdleWaiter(() => items === 0)
 
   function schedule(): void {
@@ -49,8 +49,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     if (oldestMs === undefined) {
       isScheduled = true
       waitForMore(0, 0)
-    } else if (startedMs.length < flightsMax && timer === undefined) {
-      timer = setTimeout(startAnother, Math.max(1, Math.ceil(flightAgeMs - (clock.monotonicMs() - oldestMs))))
+    } else if (startedMs.length < flightsMax && cancelTimer === undefined) {
+      cancelTimer = clock.after(Math.max(1, flightAgeMs - (clock.monotonicMs() - oldestMs)), startAnother)
     }
   }
 
@@ -63,7 +63,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   }
 
   function startAnother(): void {
-    timer = undefined
+    cancelTimer = undefined
     const oldestMs = startedMs[0]
     if (oldestMs !== undefined && clock.monotonicMs() - oldestMs >= flightAgeMs && !isScheduled) start()
     else schedule()
@@ -79,9 +79,9 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     void runFlush(batch, () => {
       startedMs.splice(startedMs.indexOf(atMs), 1)
       items -= batch.length
-      if (timer !== undefined && startedMs.length === 0) {
-        clearTimeout(timer)
-        timer = undefined
+      if (startedMs.length === 0) {
+        cancelTimer?.()
+        cancelTimer = undefined
       }
       // Flush waiting items before delivering this flush's results, or the database would idle meanwhile.
       if (!isScheduled && startedMs.length === 0 && queue.length > 0) start()

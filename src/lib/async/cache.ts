@@ -43,18 +43,18 @@ interface InFlightRead<T> {
   isOver: boolean
 }
 
-/** Creates a cache of at most `entriesMax` values and, if `bytesOf` returns their sizes, `bytesMax` bytes. */
+/** Creates a cache of at most `entriesMax` values and, if `getSize` returns their sizes, `bytesMax` bytes. */
 export function createCache<T>(options: {
   readonly clock: Clock
   readonly entriesMax: number
   readonly bytesMax?: number
-  readonly bytesOf?: (value: T) => number
+  readonly getSize?: (value: T) => number
 }) {
-  const { clock, entriesMax, bytesMax = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
+  const { clock, entriesMax, bytesMax = Number.POSITIVE_INFINITY, getSize = () => 0 } = options
   const entries = createLru<CacheEntry<T>>({
     entriesMax,
     weightMax: bytesMax,
-    getWeight: ({ value }) => bytesOf(value),
+    getWeight: ({ value }) => getSize(value),
   })
   const flights = new Map<string, InFlightRead<T>>()
 

@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts'
-import type { delay } from './abort.ts'
 
 /** Waits until the next start is allowed. Throws `AbortedError` if `signal` fires first. */
 export type RateLimiter = (signal: AbortSignal) => Promise<void>
@@ -10,15 +9,14 @@ export function createRateLimiter(options: {
   /** Burst allowed after a pause, as the time that it takes at the rate. @default 1000 */
   readonly burstMs?: number
   readonly clock: Clock
-  readonly sleep: typeof delay
 }): RateLimiter {
-  const { perSecond, burstMs = 1_000, clock, sleep } = options
+  const { perSecond, burstMs = 1_000, clock } = options
   const stepMs = 1_000 / perSecond
   let nextMs = Number.NEGATIVE_INFINITY
   return async (signal) => {
     const nowMs = clock.monotonicMs()
     const atMs = Math.max(nextMs, nowMs - Math.max(0, burstMs - stepMs))
     nextMs = atMs + stepMs
-    if (atMs > nowMs) await sleep(atMs - nowMs, signal)
+    if (atMs > nowMs) await clock.sleep(atMs - nowMs, signal)
   }
 }

@@ -1,3 +1,5 @@
+import type { Clock } from '../clock.ts'
+
 /** Creates a waiter for an idle state; `wait` and `check` each evaluate `isIdle`. */
 export function createIdleWaiter(isIdle: () => boolean) {
   const waiting: (() => void)[] = []
@@ -13,10 +15,13 @@ export function createIdleWaiter(isIdle: () => boolean) {
 /** Thrown by `withTimeout`. */
 export const TIMED_OUT = Symbol('deadline')
 
-/** Waits for a promise that may never settle, at most `deadlineMs`; then throws `TIMED_OUT`. */
-export function withTimeout<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
+/** Waits for a promise that may never settle, at most `ms`; then throws `TIMED_OUT`. */
+export function withTimeout<T>(
+  promise: Promise<T>,
+  { ms, clock }: { readonly ms: number; readonly clock: Clock },
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(TIMED_OUT), deadlineMs)
-    promise.then(resolve, reject).finally(() => clearTimeout(timer))
+    const cancel = clock.after(ms, () => reject(TIMED_OUT))
+    promise.then(resolve, reject).finally(cancel)
   })
 }

@@ -8,12 +8,12 @@ export function createHistoryReports(db: Database): () => Promise<readonly Histo
   // Reading takes no lease, so the holder is empty.
   const coverage = createCoverage(db, '')
   return async () =>
-    (await coverage.listProgress()).map(({ target, stream, subjects, globalRanges: everybody, anchor, isStopped }) => ({
+    (await coverage.listProgress()).map(({ target, stream, subjects, globalRanges, anchor, isStopped }) => ({
       chain_id: target.chainId,
       contract: isAddress(target.contract) ? getAddress(target.contract) : target.contract,
       stream,
       subjects,
-      everybody: everybody.map(({ fromBlock, toBlock }) => ({ from_block: fromBlock, to_block: toBlock })),
+      everybody: globalRanges.map(({ fromBlock, toBlock }) => ({ from_block: fromBlock, to_block: toBlock })),
       anchor_block: anchor ?? null,
       stopped: isStopped,
     }))

@@ -1,6 +1,5 @@
 import type { EvmClient } from '../../chain/evm/evm_client.ts'
 import { readStateDepth } from '../../chain/past/state_depth.ts'
-import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 
@@ -29,7 +28,7 @@ export function createStateDepths(clock: Clock) {
     const endpoint = background[index]
     if (endpoint?.usable !== true) return { depth: null, untilMs: clock.monotonicMs() + RETRY_MS }
     try {
-      const depth = await readStateDepth(endpoint, head, timeoutSignal(READ_TIMEOUT_MS))
+      const depth = await readStateDepth(endpoint, head, clock.timeout(READ_TIMEOUT_MS))
       return { depth: depth === 'all' ? depth : Number(depth), untilMs: clock.monotonicMs() + DEPTH_TTL_MS }
     } catch {
       return { depth: null, untilMs: clock.monotonicMs() + RETRY_MS }

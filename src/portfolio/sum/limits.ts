@@ -11,5 +11,5 @@ const ASSET_BYTES = 768
 export const CACHE_LIMITS = {
   entriesMax: 2_000,
   bytesMax: 64 * 1024 * 1024,
-  bytesOf: ({ assets }: Pick<AssetsRead, 'assets'>) => READ_BYTES + ASSET_BYTES * assets.length,
+  getSize: ({ assets }: Pick<AssetsRead, 'assets'>) => READ_BYTES + ASSET_BYTES * assets.length,
 }

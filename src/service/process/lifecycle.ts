@@ -1,4 +1,5 @@
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 
 /** A component with a start and a stop. */
@@ -23,7 +24,7 @@ export interface Lifecycle {
 }
 
 /** Creates an empty lifecycle. A component that fails to stop, or takes too long, is logged and abandoned. */
-export function createLifecycle(log: Log): Lifecycle {
+export function createLifecycle({ clock, log }: { readonly clock: Clock; readonly log: Log }): Lifecycle {
   const started: { readonly name: string; readonly limitMs: number; readonly stop: () => Promise<unknown> }[] = []
   let stopping: Promise<void> | undefined
 
@@ -31,7 +32,7 @@ export function createLifecycle(log: Log): Lifecycle {
     for (let part = started.pop(); part !== undefined; part = started.pop()) {
       const { name, limitMs, stop } = part
       try {
-        await withTimeout(limitMs, stop())
+        await withTimeout(stop(), { ms: limitMs, clock })
       } catch (error) {
         if (error === TIMED_OUT) log.warn({ msg: 'A component did not stop in time', part: name })
         else log.error({ msg: 'Failed to stop a component', part: name, error })

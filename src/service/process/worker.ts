@@ -1,3 +1,4 @@
+import { type Clock, repeat } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { MetricSample } from '../../lib/metrics.ts'
 import {
@@ -25,7 +26,10 @@ const REPORT_MS = 2_000
 const SCRAPE_MS = 2_000
 
 /** Returns this process's worker; undefined if a person or another supervisor started the process. */
-export function findWorker(environment: Readonly<Record<string, string | undefined>>): Worker | undefined {
+export function findWorker(
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Worker | undefined {
   const text = environment[WORKER_VARIABLE]
   if (text === undefined || process.send === undefined) return undefined
   const assignment: WorkerAssignment = JSON.parse(text)
@@ -49,10 +53,10 @@ export function findWorker(environment: Readonly<Record<string, string | undefin
     startReporting(figures) {
       readFigures = figures
       const sendFigures = () => sendMessage({ kind: 'figures', figures: readFigures() })
-      const timer = setInterval(sendFigures, REPORT_MS)
+      const stopReports = repeat(clock, REPORT_MS, () => void sendFigures())
       return {
         stop() {
-          clearInterval(timer)
+          stopReports()
           return sendFigures()
         },
       }
@@ -60,12 +64,11 @@ export function findWorker(environment: Readonly<Record<string, string | undefin
     scrape() {
       const id = ++lastScrapeId
       return new Promise<string>((resolve, reject) => {
-        const timer = setTimeout(
-          () => reject(new UnavailableError('Cannot read the metrics of the workers: the supervisor did not answer')),
-          SCRAPE_MS,
+        const cancel = clock.after(SCRAPE_MS, () =>
+          reject(new UnavailableError('Cannot read the metrics of the workers: the supervisor did not answer')),
         )
         scrapeCallbacks.set(id, (metricsText) => {
-          clearTimeout(timer)
+          cancel()
           resolve(metricsText)
         })
         void sendMessage({ kind: 'scrape', id })

@@ -60,7 +60,7 @@ const COLLECT_MS = 1_000
 export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const { fork, environment, workers, databaseUrl, metrics, stopMs, clock, log } = options
   const members = new Set<PoolMember>()
-  const timers = new Set<ReturnType<typeof setTimeout>>()
+  const restartCancels = new Set<() => void>()
   const restartWaitMs = new Map<number, number>()
   const figuresCallbacks = new Map<number, () => void>()
   /** Counters of exited workers, because counters never fall. */
@@ -119,17 +119,17 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     const waitMs =
       livedMs > STABLE_MS ? RESTART_WAIT_MS.least : (restartWaitMs.get(workerNumber) ?? RESTART_WAIT_MS.least)
     restartWaitMs.set(workerNumber, Math.min(RESTART_WAIT_MS.most, 2 * waitMs))
-    const timer = setTimeout(() => {
-      timers.delete(timer)
+    const cancel = clock.after(waitMs, () => {
+      restartCancels.delete(cancel)
       startMember(workerNumber)
       log.info({ msg: 'Restarted a worker', worker: workerNumber })
-    }, waitMs)
-    timers.add(timer)
+    })
+    restartCancels.add(cancel)
   }
 
   /** Returns the current metrics of all workers, as text. */
   async function scrape(): Promise<string> {
-    await withTimeout(COLLECT_MS, Promise.all([...members].map(collectFigures))).catch(() => {})
+    await withTimeout(Promise.all([...members].map(collectFigures)), { ms: COLLECT_MS, clock }).catch(() => {})
     return renderMetrics(
       mergeMetrics([metrics.readSamples(), ...[...members].map(({ figures }) => figures), exitedFigures]),
     )
@@ -159,11 +159,11 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     },
     async stop(reason) {
       isStopping = true
-      for (const timer of timers) clearTimeout(timer)
+      for (const cancel of restartCancels) cancel()
       const remaining = [...members]
       const allExited = Promise.all(remaining.map(({ ended }) => ended))
       for (const member of remaining) sendMessage(member, { kind: 'stop', reason })
-      await withTimeout(stopMs, allExited).catch(() => {
+      await withTimeout(allExited, { ms: stopMs, clock }).catch(() => {
         for (const { child } of members) child.kill('SIGKILL')
       })
       await allExited

@@ -81,7 +81,7 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
     )
     const recordingClients = recorders.map(({ client }) => client)
     const { signal, untilMs, organizationId, apiKeyId, requestedAtMs } = context
-    const stateContext = { signal, untilMs, organizationId, apiKeyId, requestedAtMs, stateAlone: true }
+    const stateContext = { signal, untilMs, organizationId, apiKeyId, requestedAtMs, isStateOnly: true }
     const coveredAnswer = await readWithClients(recordingClients, statement, stateContext)
     const records = recorders.flatMap(({ client, record }) => listRecords(client.chain, record))
     return { answer: plainAnswer ?? coveredAnswer, records }

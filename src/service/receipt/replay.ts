@@ -64,7 +64,7 @@ export async function replayAnswer(
 ): Promise<ReplayedAnswer> {
   const replayers = records.flatMap((record) => {
     const chain = chains.get(record.chainId)
-    return chain === undefined ? [] : [createReplayer(chain, record)]
+    return chain === undefined ? [] : [createReplayer(record, { chain, clock })]
   })
   const clients = new Map(replayers.map(({ client }) => [client.chain.id, client]))
   const noDatabase = { run: refuseToConnect, close: refuseToConnect, ensure: refuseToConnect }

@@ -1,5 +1,6 @@
 import type { HattipHandler } from '@hattip/core'
 import type { ListeningServer } from '../../http/server/listening.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Config } from '../config/config.ts'
 import type { Lifecycle } from '../process/lifecycle.ts'
@@ -10,7 +11,7 @@ export interface ServeOptions {
   /** Opens a port; `shared` if other workers of this service open it too. */
   readonly listen: (
     app: { readonly handler: HattipHandler },
-    address: Pick<Config, 'host' | 'port'> & { readonly shared: boolean },
+    address: Pick<Config, 'host' | 'port'> & { readonly shared: boolean; readonly clock: Clock },
   ) => ListeningServer | Promise<ListeningServer>
   readonly fork: Fork
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -22,8 +23,9 @@ export interface ServeOptions {
   readonly stop: AbortSignal
 }
 
-/** Options of `serve` with a log and a lifecycle. */
+/** Options of `serve` with a clock, a log and a lifecycle. */
 export interface StartOptions extends ServeOptions {
+  readonly clock: Clock
   readonly log: Log
   readonly lifecycle: Lifecycle
 }

@@ -1,5 +1,6 @@
 import type { HattipHandler } from '@hattip/core'
 import type { ListeningServer } from '../../http/server/listening.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import type { ServeOptions } from './options.ts'
 
@@ -22,6 +23,7 @@ export async function openPort(
     readonly host: string
     readonly port: number
     readonly shared: boolean
+    readonly clock: Clock
   },
 ): Promise<ListeningServer> {
   try {
@@ -37,7 +39,12 @@ export async function openPort(
  * would split the requests between both programs.
  */
 export async function checkPortFree(
-  address: Pick<ServeOptions, 'listen'> & { readonly name: string; readonly host: string; readonly port: number },
+  address: Pick<ServeOptions, 'listen'> & {
+    readonly name: string
+    readonly host: string
+    readonly port: number
+    readonly clock: Clock
+  },
 ): Promise<void> {
   if (address.port === 0) return
   const server = await openPort(() => new Response(null, { status: 503 }), { ...address, shared: false })

@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { HattipHandler } from '@hattip/core'
 import type { ListeningServer } from '../../http/server/listening.ts'
 import { whenAborted } from '../../lib/async/abort.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { createLog } from '../../lib/log.ts'
 import type { Config } from '../config/config.ts'
 import { createServices } from '../mod.ts'
@@ -21,11 +21,17 @@ const STOP_SPARE_MS = 50
  * everything closed, within ten seconds after `drainMs` even if something hangs.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  const worker = findWorker(options.environment)
-  const log = createLog({ level: config.logLevel, write: options.err, fields: { worker: worker?.workerNumber } })
-  const lifecycle = createLifecycle(log)
+  const clock = systemClock
+  const worker = findWorker(options.environment, clock)
+  const log = createLog({
+    level: config.logLevel,
+    write: options.err,
+    clock,
+    fields: { worker: worker?.workerNumber },
+  })
+  const lifecycle = createLifecycle({ clock, log })
   const stop = worker === undefined ? options.stop : AbortSignal.any([options.stop, worker.stop])
-  const startOptions = { ...options, stop, log, lifecycle }
+  const startOptions = { ...options, stop, clock, log, lifecycle }
   try {
     if (worker !== undefined) await startServing({ ...config, ...overrideConfig(worker, config) }, startOptions, worker)
     else if (config.workers > 1) await startWorkers(config, startOptions)
@@ -48,7 +54,7 @@ function overrideConfig(
 
 async function startServing(
   config: Config,
-  { listen, out, log, lifecycle }: StartOptions,
+  { listen, out, clock, log, lifecycle }: StartOptions,
   worker?: Worker,
 ): Promise<void> {
   const { host, port, operatorPort } = config
@@ -60,6 +66,7 @@ async function startServing(
     limitMs: ANSWERS_MS,
   })
   const { app, createFirstOrganization, logUnresponsiveEndpoints } = await createServices(config, {
+    clock,
     log,
     lifecycle,
     out,
@@ -71,7 +78,7 @@ async function startServing(
   ): Promise<ListeningServer> =>
     lifecycle.start({
       name: options.name,
-      start: () => openPort(handler, { listen, host, ...options, shared: worker !== undefined }),
+      start: () => openPort(handler, { listen, host, ...options, shared: worker !== undefined, clock }),
       // Not awaited here: the component that finishes its requests stops next.
       stop: (served) => void stopping.push(served.stop()),
     })
@@ -90,7 +97,7 @@ async function startServing(
     stop() {
       app.drain()
       // Load balancers need this time to notice the change.
-      return pause(config.drainMs)
+      return clock.sleep(config.drainMs)
     },
     limitMs: config.drainMs + STOP_SPARE_MS,
   })

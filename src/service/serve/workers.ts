@@ -1,7 +1,6 @@
 import { openDatabase } from '../../db/connection/pool.ts'
 import { migrate } from '../../db/migrate.ts'
 import { whenAborted } from '../../lib/async/abort.ts'
-import { systemClock } from '../../lib/clock.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import type { Config } from '../config/config.ts'
 import { createFirstOrganization, startEmbeddedDatabase } from '../embedded_database.ts'
@@ -18,15 +17,16 @@ const STOP_SPARE_MS = 50
 /** Starts the embedded database, if configured, and the workers. */
 export async function startWorkers(
   config: Config,
-  { listen, fork, environment, out, stop, log, lifecycle }: StartOptions,
+  { listen, fork, environment, out, stop, clock, log, lifecycle }: StartOptions,
 ): Promise<void> {
   const { host, port, operatorPort, workers, databaseUrl, drainMs } = config
-  await checkPortFree({ listen, name: 'PORT', host, port })
-  if (operatorPort !== undefined) await checkPortFree({ listen, name: 'OPERATOR_PORT', host, port: operatorPort })
-  const clock = systemClock
+  await checkPortFree({ listen, name: 'PORT', host, port, clock })
+  if (operatorPort !== undefined)
+    await checkPortFree({ listen, name: 'OPERATOR_PORT', host, port: operatorPort, clock })
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
-  const embedded = databaseUrl === undefined ? await startEmbeddedDatabase(config, { log, lifecycle, out }) : undefined
+  const embedded =
+    databaseUrl === undefined ? await startEmbeddedDatabase(config, { clock, log, lifecycle, out }) : undefined
   const db = embedded === undefined ? undefined : openDatabase({ url: embedded.url, clock, log })
   if (db !== undefined) await migrate(db)
   const stopMs = drainMs + STOP_MS

@@ -28,7 +28,7 @@ export function startDeliveries(
   const { db, signing, clock, log, jobs } = options
   const { webhookNetworks: allowed } = config
   const rules = { allowed, resolve: createNameResolver(allowed) }
-  const feed = createFeed({ db, log })
+  const feed = createFeed({ db, clock, log })
   const metrics = createDeliveryMetrics(options.metrics, { db, log })
   const post = createPost({ rules, clock })
   const keys = async () => ({ master: await signing.master(), key: (await signing.signer()).key })

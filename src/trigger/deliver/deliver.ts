@@ -94,7 +94,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         return await attemptBatcher.submit(attempt)
       } catch (error) {
         if (attempts === MARK_ATTEMPTS_MAX || !underWay.has(attempt.message)) throw error
-        await new Promise((resolve) => setTimeout(resolve, MARK_PAUSE_MS))
+        await clock.sleep(MARK_PAUSE_MS)
       }
     }
   }

@@ -49,12 +49,12 @@ export function createPost(options: {
   const agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) }
 
   async function attempt(url: string, { headers, body, no }: Parameters<Post>[1], untilMs: number) {
-    const target = await withTimeout(untilMs - clock.monotonicMs(), resolveWebhookTarget(url, rules))
+    const target = await withTimeout(resolveWebhookTarget(url, rules), { ms: untilMs - clock.monotonicMs(), clock })
     const request = toRequestOptions(target, { headers, body, no, ca })
     const send = (agent: http.Agent | false) =>
       sendRequest(
         { ...request, agent },
-        { body, ms: untilMs - clock.monotonicMs(), isHttp: target.url.protocol === 'http:' },
+        { body, ms: untilMs - clock.monotonicMs(), clock, isHttp: target.url.protocol === 'http:' },
       )
     try {
       return await send(agents[target.url.protocol === 'http:' ? 'http:' : 'https:'])
@@ -72,7 +72,7 @@ export function createPost(options: {
       const answer = await attempt(url, message, startedMs + timeoutMs)
       const retryAfterSec = parseRetryAfter(answer.headers['retry-after'], clock.now())
       const result = { statusCode: answer.statusCode ?? null, failure: null, retryAfterSec, latencyMs: latencyMs() }
-      await drainBody(answer)
+      await drainBody(answer, clock)
       return result
     } catch (error) {
       return { statusCode: null, failure: toFailure(error), retryAfterSec: null, latencyMs: latencyMs() }
@@ -106,35 +106,40 @@ function toRequestOptions(
 /** Sends a request; resolves with the response once its headers arrive. Redirects are not followed. */
 function sendRequest(
   request: https.RequestOptions,
-  { body, ms, isHttp }: { readonly body: string; readonly ms: number; readonly isHttp: boolean },
+  {
+    body,
+    ms,
+    clock,
+    isHttp,
+  }: { readonly body: string; readonly ms: number; readonly clock: Clock; readonly isHttp: boolean },
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = (isHttp ? http : https).request(request, (answer) => {
-      clearTimeout(timer)
+      cancelTimer()
       resolve(answer)
     })
     const end = (error: unknown) => {
-      clearTimeout(timer)
+      cancelTimer()
       outgoing.destroy()
       reject(error)
     }
-    const timer = setTimeout(() => end(TIMED_OUT), Math.max(0, ms))
+    const cancelTimer = clock.after(ms, () => end(TIMED_OUT))
     outgoing.on('error', end)
     outgoing.end(body)
   })
 }
 
 /** Drains a response body within `REST_BYTES_MAX` and `REST_MS`. Never rejects. */
-function drainBody(answer: IncomingMessage): Promise<void> {
+function drainBody(answer: IncomingMessage, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0
     const cut = () => {
       answer.destroy()
       resolve()
     }
-    const timer = setTimeout(cut, REST_MS)
+    const cancelTimer = clock.after(REST_MS, cut)
     const finish = () => {
-      clearTimeout(timer)
+      cancelTimer()
       resolve()
     }
     answer.on('data', (chunk: Buffer) => {

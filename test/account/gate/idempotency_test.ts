@@ -203,7 +203,7 @@ test('of two processes with the same concurrent requests, one answers and charge
   const account = await createAccount(db, { credits: 100_000 })
   const names = ['claimer_a', 'claimer_b']
   const processes = await Promise.all(names.map(startChild))
-  const holder = await openSession({ url: database.url, applicationName: 'holder' })
+  const holder = await openSession({ url: database.url, applicationName: 'holder', clock: systemClock })
   const keys = Array.from({ length: 300 }, (_, index) => `key${index}`)
   const order = { keys, caller: account.caller }
   await holder.run('begin', [])

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline'
 import { openJournal } from '../../../src/account/gate/journal.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 /*
  * A process that keeps what it is told, on Bun or Node: one JSON object a line in, `append`, `drop`, or `tend` after so
@@ -10,9 +11,13 @@ import { createLog } from '../../../src/lib/log.ts'
 const [directory = '', ledger = '', lease = ''] = process.argv.slice(2)
 const leaseMs = Number(lease)
 const say = (line: string) => process.stdout.write(`${line}\n`)
-const log = createLog({ level: 'info', write: say })
+const log = createLog({ level: 'info', write: say, clock: createFixedClock() })
 let aheadMs = 0
-const clock = { now: () => systemClock.now() + aheadMs, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+const clock = {
+  ...systemClock,
+  now: () => systemClock.now() + aheadMs,
+  monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+}
 const journal = await openJournal({ directory, ledger, clock, log, leaseMs })
 const state = () => {
   const ids = journal.peek(1_000).map(({ settlementId }) => settlementId)

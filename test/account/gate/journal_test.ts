@@ -6,6 +6,7 @@ import type { Settlement } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory } from '../../support/database.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { settlement } from '../scene.ts'
 import { type Keeper, startKeeper } from './keeper.ts'
@@ -259,7 +260,7 @@ test('unreadable lines are reported and the others adopted; the last one may be 
   const errors: object[] = []
   const log = { ...silentLog, error: (fields: object) => errors.push(fields) }
   let ms = 0
-  const clock = { now: () => ms, monotonicMs: () => ms }
+  const clock = createFixedClock(() => ms)
   const journal = await openJournal({ directory, ledger: LEDGER, clock, log, leaseMs: 100 })
   const tendLater = () => {
     ms += 100

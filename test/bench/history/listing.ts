@@ -12,6 +12,7 @@ import { createClients } from '../../../src/service/clients.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { createServiceRoutes } from '../../../src/service/routes.ts'
 import { EMITTED, placeOf } from '../../history/scene.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { createOrganizations } from '../organizations.ts'
 
 /**
@@ -39,7 +40,11 @@ await main()
 
 async function main(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'))
-  const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line}\n`) })
+  const log = createLog({
+    level: 'error',
+    write: (line) => process.stderr.write(`${line}\n`),
+    clock: createFixedClock(),
+  })
   const db = openDatabase({ url: config.databaseUrl ?? '', clock: systemClock, log })
   const clients = createClients(config, { clock: systemClock, log, recorder: () => () => {} })
   let requests = 0

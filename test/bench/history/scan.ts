@@ -21,7 +21,7 @@ const PATIENT = new AbortController().signal
 export async function scanLongChain(
   db: Database,
   chain: LongChain,
-  whose: 'everybody' | 'wallet' = 'everybody',
+  whose: 'global' | 'wallet' = 'global',
 ): Promise<Scan> {
   await forgetHistories(db)
   const endpoint = startChild('history/long_chain.ts', { BENCH_CHAIN: JSON.stringify(chain) })
@@ -37,7 +37,7 @@ export async function scanLongChain(
     })
     const what = { stream: EMITTED, target: placeOf(chain.chainId) }
     const startedMs = performance.now()
-    if (whose === 'everybody') await history.complete(what, PATIENT)
+    if (whose === 'global') await history.complete(what, PATIENT)
     else await history.ensure({ ...what, subject: walletOf(7) }, PATIENT)
     const ms = performance.now() - startedMs
     await history.close()

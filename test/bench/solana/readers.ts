@@ -16,7 +16,7 @@ export const SIGNAL = new AbortController().signal
 /** Readers that have read nothing yet, with time that can be moved on by a slot. */
 export function solanaReaders(url: string) {
   let passedMs = 0
-  const clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs }
   const solana = createSolanaClient({ rpcUrls: [url], maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log: silentLog })
   const rows = [{ market: MARKET, reserves: [SOL, USDC] }]
   const priceMarket = { market: KAMINO_MAIN, kamino: KAMINO_MAINNET }

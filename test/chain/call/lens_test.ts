@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createRpc } from '../../devnet/rpc.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 
 /** EIP-3860. */
@@ -139,7 +140,7 @@ for (const how of ['ignore', 'refuse'] as const) {
   test(`readByLens() goes down once if overrides are met with "${how}" and tries again after ten minutes`, async () => {
     chain.rpc.rule(() => ({ kind: 'no_overrides', how }))
     let nowMs = 1_000
-    const clock = { now: () => nowMs, monotonicMs: () => nowMs }
+    const clock = createFixedClock(() => nowMs)
     const { ran, reading } = createReading({ clock })
     const read = () => readByLens(chain.endpoint, reading, never)
     expect(await read()).toBe('0x1234')

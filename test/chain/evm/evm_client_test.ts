@@ -12,6 +12,7 @@ import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 const never = new AbortController().signal
@@ -58,7 +59,7 @@ function createClient(endpoints: number, overrides: Partial<Chain> = {}, clock: 
     finality: { depth: 0 },
     ...overrides,
   }
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const client = createChainClient({ chain, clock, log })
   clients.push(client)
   return client
@@ -321,7 +322,7 @@ test('read() leaves a stalled endpoint once another is seen ahead, even within t
 
 test('read() probes the other endpoints in turn, every ten seconds at most, and none after close()', async () => {
   let monotonicMs = 0
-  const clock = { now: systemClock.now, monotonicMs: () => monotonicMs }
+  const clock = { ...systemClock, monotonicMs: () => monotonicMs }
   const client = createClient(3, {}, clock)
   for (const index of [0, 1, 2]) newest(index, 100)
   const asked = () => [seenHeads(1), seenHeads(2)]

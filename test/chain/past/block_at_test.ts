@@ -8,13 +8,14 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
 import { caseCount } from '../../support/cases.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const GENESIS_SEC = 1_600_000_000
 const BLOCK_SEC = 12
 const NEWEST = 5_000_000
 /** A time at which every block is final. */
 const NOW_MS = (GENESIS_SEC + NEWEST * BLOCK_SEC + 30 * 86_400) * 1_000
-const clock: Clock = { now: () => NOW_MS, monotonicMs: () => 0 }
+const clock: Clock = createFixedClock(NOW_MS, 0)
 const patient = new AbortController().signal
 
 /** A client of a chain with a block every twelve seconds, or at other times, which counts the headers that it reads. */
@@ -190,7 +191,10 @@ describe('over two endpoints', () => {
   test('a block confirmed by one endpoint is cached for ten minutes, then both endpoints are asked', async () => {
     const { timestampSec } = block(2)
     let nowMs = 0
-    const clock = { now: () => (Number(timestampSec) + 90_000) * 1_000, monotonicMs: () => nowMs }
+    const clock = createFixedClock(
+      () => (Number(timestampSec) + 90_000) * 1_000,
+      () => nowMs,
+    )
     const finder = createBlockFinder(clock)
     const witnesses = async () => (await finder.findByTime(both, timestampSec, patient)).witnesses
     second.rule(() => ({ kind: 'http', status: 500, body: '' }))

@@ -4,6 +4,7 @@ import { DisputeError, isCacheableForever, readByQuorum } from '../../../src/cha
 import { type ChainClient, type Endpoint, StatePrunedError } from '../../../src/chain/rpc/client.ts'
 import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
+import { createTestClock } from '../../support/test_clock.ts'
 
 /** Answer of one endpoint; an error is thrown. */
 type Answer = string | Error | 'never'
@@ -14,12 +15,14 @@ const never = new AbortController().signal
  * A chain whose endpoints answer so, each read trying them in their order; who was asked, and what the log was told.
  */
 function open(...answers: readonly Answer[]) {
+  const clock = createTestClock()
   const asked: number[] = []
   const warned: Record<string, unknown>[] = []
   const log = { debug() {}, info() {}, error() {}, warn: (fields: Record<string, unknown>) => void warned.push(fields) }
   const chain = { id: 5, name: 'Test', rpcUrls: answers.map((_, index) => `http://${index}.test/`) } as unknown as Chain
   const client: ChainClient = {
     chain,
+    clock,
     log,
     background: [],
     async read(attempt, { signal }) {
@@ -47,7 +50,7 @@ function open(...answers: readonly Answer[]) {
       },
       { signal: never, what: 'the state', toText: (value) => value.answer, ...options },
     )
-  return { read, asked, warned, client }
+  return { read, asked, warned, client, clock }
 }
 
 const gone = () => new UpstreamError('The endpoint failed')
@@ -99,7 +102,17 @@ test('if no endpoint is left to decide, the error names all that disagree', asyn
 test("one endpoint's answer is returned with one witness if the others fail or are late, or there are none", async () => {
   expect(await open('a').read()).toEqual({ value: { answer: 'a' }, endpoints: [0] })
   expect(await open(gone(), 'a').read()).toEqual({ value: { answer: 'a' }, endpoints: [1] })
-  expect(await open('never', 'a').read()).toEqual({ value: { answer: 'a' }, endpoints: [1] })
+  const late = open('never', 'a')
+  const reading = late.read()
+  let isSettled = false
+  void reading.then(() => {
+    isSettled = true
+  })
+  await late.clock.advance(999)
+  expect(isSettled).toBe(false)
+  await late.clock.advance(1)
+  expect(await reading).toEqual({ value: { answer: 'a' }, endpoints: [1] })
+  expect(late.clock.pending).toBe(0)
 })
 
 test('a quorum of three waits for three answers, a quorum of one asks one endpoint', async () => {

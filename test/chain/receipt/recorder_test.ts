@@ -53,7 +53,7 @@ test.each([false, true])(
     const kept = record()
     if (kept === undefined) throw new Error('Expected a record')
     expect(kept.calls).toHaveLength(24)
-    const replayer = createReplayer(client.chain, kept)
+    const replayer = createReplayer(kept, { chain: client.chain, clock: systemClock })
     expect(await readMany(replayer.client)).toEqual(read)
     expect([replayer.isMissing(), replayer.faults()]).toEqual([false, []])
   },

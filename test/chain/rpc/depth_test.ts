@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { createEndpointDepths } from '../../../src/chain/rpc/endpoint_state/depths.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 function depthsAt(): { depths: ReturnType<typeof createEndpointDepths>; later(ms: number): void } {
   let nowMs = 0
-  const depths = createEndpointDepths({ now: () => nowMs, monotonicMs: () => nowMs })
+  const depths = createEndpointDepths(createFixedClock(() => nowMs))
   return {
     depths,
     later(ms) {

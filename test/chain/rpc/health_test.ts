@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { createHeadTracker } from '../../../src/chain/rpc/endpoint_state/heads.ts'
 import { createHealth, createJitterSequence } from '../../../src/chain/rpc/endpoint_state/health.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 let nowMs = 0
-const clock = { now: () => nowMs, monotonicMs: () => nowMs }
+const clock = createFixedClock(() => nowMs)
 
 beforeEach(() => {
   nowMs = 10_000

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { createConnection } from '../../../src/chain/rpc/connection.ts'
 import { createRpcMetrics } from '../../../src/chain/rpc/metrics.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const REQUEST = { method: 'eth_call', params: [], parse: String }
 const never = new AbortController().signal
@@ -11,13 +12,13 @@ function scripted(...answers: readonly (() => Response)[]) {
   let id = 0
   let nowMs = 0
   const metrics = createMetrics()
-  const clock = {
-    now: () => nowMs,
-    monotonicMs() {
+  const clock = createFixedClock(
+    () => nowMs,
+    () => {
       nowMs += 250
       return nowMs
     },
-  }
+  )
   const fetch = async () => answers[id++]?.() ?? Response.error()
   const connection = createConnection('https://rpc-secret', {
     clock,

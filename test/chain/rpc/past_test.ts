@@ -9,6 +9,7 @@ import { createLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc } from '../../devnet/rpc.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const never = new AbortController().signal
 const BLOCKS = 40
@@ -62,7 +63,7 @@ function createClient(endpoints: number): EvmClient {
   return createChainClient({
     chain,
     clock: systemClock,
-    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
   })
 }
 

@@ -6,8 +6,9 @@ import { createRotation, type RotationFailure, type RotationPolicy } from '../..
 import { startDeadline } from '../../../src/lib/async/abort.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
-const clock = { now: () => 0, monotonicMs: () => 0 }
+const clock = createFixedClock(0)
 const patient = new AbortController().signal
 
 class Exhausted extends Error {
@@ -48,7 +49,7 @@ function rotating(count: number, policy: Partial<RotationPolicy> = {}, behind: r
   })
   async function ask(fail: (index: number, isLastResort: boolean) => unknown = () => undefined) {
     const asked: number[] = []
-    const deadline = startDeadline(1_000, { parent: patient, now: clock.monotonicMs })
+    const deadline = startDeadline(1_000, { parent: patient, clock })
     try {
       const answered = await rotation.ask(async ({ index }, { isLastResort }) => {
         asked.push(index)

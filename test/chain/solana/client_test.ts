@@ -5,6 +5,7 @@ import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { KLEND, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { CLOCK, type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 const HELD = toFakeAddress('held')
@@ -37,7 +38,7 @@ afterAll(async () => {
 }, 60_000)
 
 function client(...doubles: readonly Pick<SolanaDouble, 'url'>[]): SolanaClient {
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const rpcUrls = doubles.map(({ url }) => url)
   return createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock: systemClock, log, random: () => 0 })
 }
@@ -353,8 +354,8 @@ describe('ready()', () => {
 
 test('close() ends the probes of endpoints that do not serve, and starts no others', async () => {
   let monotonicMs = 0
-  const clock = { now: systemClock.now, monotonicMs: () => monotonicMs }
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const clock = { ...systemClock, monotonicMs: () => monotonicMs }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const rpcUrls = [first.url, second.url]
   const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock, log, random: () => 0 })
   await readHeld(solana)

@@ -5,6 +5,7 @@ import { UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { CLOCK, clockBytes, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 const HELD = toFakeAddress('held')
@@ -41,8 +42,8 @@ function client(doubles: readonly SolanaDouble[], options: { readonly maxSlotAge
   const { maxSlotAgeSec = 60 } = options
   return createSolanaClient({
     rpcUrls: doubles.map(({ url }) => url),
-    clock: { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs },
-    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs },
+    log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
     random: () => 0,
     maxSlotAgeSec,
     slotMs: 400,

@@ -8,6 +8,7 @@ import { createLog } from '../../../src/lib/log.ts'
 import { KLEND, type ServedAccounts, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, TOKEN_2022, tokenAccountBytes } from '../../support/solana_token.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const NEVER = new AbortController().signal
 const WALLET = toFakeAddress('wallet')
@@ -59,8 +60,8 @@ function client(...doubles: readonly SolanaDouble[]): SolanaClient {
     rpcUrls: doubles.map(({ url }) => url),
     maxSlotAgeSec: 60,
     slotMs: 400,
-    clock: { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs },
-    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs },
+    log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
     random: () => 0,
   })
 }

@@ -31,7 +31,7 @@ describe('a mint', () => {
     const named = { symbol: '', name: 'Ü'.repeat(20) }
     const decoded = decodeMint(mintBytes({ decimals: 0, fees, named, extensions: [[3, new Uint8Array(32)]] }))
     expect(decoded).toMatchObject({
-      named,
+      tokenName: named,
       transferFee: {
         older: { epoch: 1n, max: 2n, bps: 3n },
         newer: { epoch: 4n, max: 2n ** 64n - 1n, bps: 10_000n },

@@ -7,8 +7,8 @@ import { atBounds } from './pages.ts'
 
 const ROUNDS = 2_000
 
-describe('what a position is wholly in at a bound', () => {
-  test('is what the official SDK says that it pays there, rounded down, over all ticks, decimals and sizes', () => {
+describe('the amount of a position at a bound', () => {
+  test('equals the payout of the official SDK, rounded down, over all ticks, decimals and sizes', () => {
     const { below } = createRandom(252)
     const tick = () => below(1_774_545) - 887_272
     for (let round = 0; round < ROUNDS; round++) {
@@ -18,8 +18,8 @@ describe('what a position is wholly in at a bound', () => {
       const [decimals0, decimals1] = [below(25), below(25)]
       const [lower, upper] = [TickMath.getSqrtRatioAtTick(tickLower), TickMath.getSqrtRatioAtTick(tickUpper)]
       const amount = JSBI.BigInt(liquidity.toString())
-      const pays = (of: 'getAmount0Delta' | 'getAmount1Delta') =>
-        BigInt(SqrtPriceMath[of](lower, upper, amount, false).toString())
+      const payout = (method: 'getAmount0Delta' | 'getAmount1Delta') =>
+        BigInt(SqrtPriceMath[method](lower, upper, amount, false).toString())
       expect(
         atBounds({
           liquidity: liquidity.toString(),
@@ -29,8 +29,8 @@ describe('what a position is wholly in at a bound', () => {
           token1: { decimals: decimals1 },
         }),
       ).toEqual({
-        token0: formatExact(pays('getAmount0Delta'), decimals0),
-        token1: formatExact(pays('getAmount1Delta'), decimals1),
+        token0: formatExact(payout('getAmount0Delta'), decimals0),
+        token1: formatExact(payout('getAmount1Delta'), decimals1),
       })
     }
   })

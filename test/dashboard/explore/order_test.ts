@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ordered, type ShownPosition, totalsOf } from './pages.ts'
+import { computeTotals, type ShownPosition, sortPositions } from './pages.ts'
 
 function position(id: string, figures: Partial<ShownPosition> = {}): ShownPosition {
   return { token_id: id, is_active: true, in_range: true, ...figures }
@@ -15,7 +15,7 @@ const POSITIONS = [
 ]
 const AS_LISTED = { by: 'listed', show: 'all', least: '0' }
 const ids = (order: Partial<typeof AS_LISTED>) =>
-  ordered(POSITIONS, { ...AS_LISTED, ...order }).map(({ token_id }) => token_id)
+  sortPositions(POSITIONS, { ...AS_LISTED, ...order }).map(({ token_id }) => token_id)
 
 describe('positions are shown', () => {
   test('as listed, or the largest figure first and unknown ones last', () => {
@@ -32,15 +32,15 @@ describe('positions are shown', () => {
     expect(ids({ least: '10' })).toEqual(['2', '3', '4', '5'])
   })
 
-  test('with exact sums, and of how many they are', () => {
-    expect(totalsOf(POSITIONS)).toEqual({
+  test('with exact sums and the number of positions in each', () => {
+    expect(computeTotals(POSITIONS)).toEqual({
       open: 4,
       closed: 1,
       inRange: 3,
       outOfRange: 1,
-      value: { usd: '1125.100001', of: 3 },
-      fees: { usd: '1.100000', of: 2 },
-      pnl: { usd: '4.000001', of: 2 },
+      value: { usd: '1125.100001', count: 3 },
+      fees: { usd: '1.100000', count: 2 },
+      pnl: { usd: '4.000001', count: 2 },
     })
   })
 })

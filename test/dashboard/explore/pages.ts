@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import type { PresentedPosition } from '../../../src/family/aave_v3/present/schema.ts'
 
 /*
- * What the pages count, for tests. They are plain JavaScript, which this compiler does not read: their types are here.
+ * Calculations of the pages, for tests. The pages are plain JavaScript, which this compiler does not read, so their types
+ * are declared here.
  */
 
 const EXPLORE = join(import.meta.dir, '../../../src/dashboard/explore')
@@ -30,19 +31,19 @@ interface WhatIf {
     steps: Steps,
   ): { readonly healthFactor: number; readonly collateral: number; readonly debt: number; readonly ltv: number }
   liquidationAt(legs: Legs, id: string): number | undefined
-  roomOf(legs: Legs): number
+  computeBorrowRoom(legs: Legs): number
 }
 
-interface LegsOf {
+interface LegConverters {
   aaveLegs(position: PresentedPosition): Legs
   morphoLegs(position: object): Legs | undefined
   kaminoLegs(position: object, figures: object): Legs | undefined
 }
 
-export const { whatIf, liquidationAt, roomOf }: WhatIf = await import(join(EXPLORE, 'lending/what_if.js'))
-export const { aaveLegs, morphoLegs, kaminoLegs }: LegsOf = await import(join(EXPLORE, 'lending/legs.js'))
+export const { whatIf, liquidationAt, computeBorrowRoom }: WhatIf = await import(join(EXPLORE, 'lending/what_if.js'))
+export const { aaveLegs, morphoLegs, kaminoLegs }: LegConverters = await import(join(EXPLORE, 'lending/legs.js'))
 
-/** A position as far as its order and the totals depend on it. */
+/** Fields of a position that its order and the totals depend on. */
 export interface ShownPosition {
   readonly token_id: string
   readonly is_active: boolean
@@ -53,12 +54,12 @@ export interface ShownPosition {
 
 interface Sum {
   readonly usd: string
-  readonly of: number
+  readonly count: number
 }
 
 interface Orders {
-  ordered(positions: readonly ShownPosition[], order: object): readonly ShownPosition[]
-  totalsOf(positions: readonly ShownPosition[]): Readonly<Record<string, number | Sum>>
+  sortPositions(positions: readonly ShownPosition[], order: object): readonly ShownPosition[]
+  computeTotals(positions: readonly ShownPosition[]): Readonly<Record<string, number | Sum>>
 }
 
 interface Bounds {
@@ -75,7 +76,7 @@ interface Whole {
   readonly amount: string
 }
 
-/** A flow as far as a fee APR depends on it. */
+/** Fields of a flow that a fee APR depends on. */
 export interface FlowRow {
   readonly type: 'increase' | 'decrease' | 'collect'
   readonly timestamp: number
@@ -83,18 +84,18 @@ export interface FlowRow {
   readonly fees?: { readonly token0: Whole; readonly token1: Whole }
 }
 
-type Rate = { readonly apr: number } | { readonly because: string }
+type Rate = { readonly apr: number } | { readonly reason: string }
 
-interface Life {
+interface Lifetime {
   readonly openedSec: number | undefined
   readonly closedSec: number | undefined
   readonly wasEmpty: boolean
 }
 
 interface FeeAprs {
-  lifeOf(flows: readonly FlowRow[], isActive: boolean): Life
-  feeAprSinceOpening(told: { readonly pnl: object; readonly life: Life; readonly untilSec: number }): Rate
-  feeAprOfDays(told: {
+  computeLifetime(flows: readonly FlowRow[], isActive: boolean): Lifetime
+  feeAprSinceOpening(input: { readonly pnl: object; readonly lifetime: Lifetime; readonly untilSec: number }): Rate
+  feeAprOfDays(input: {
     readonly before: object
     readonly now: object
     readonly flows: readonly FlowRow[]
@@ -103,6 +104,8 @@ interface FeeAprs {
   }): Rate
 }
 
-export const { ordered, totalsOf }: Orders = await import(join(EXPLORE, 'liquidity/order.js'))
+export const { sortPositions, computeTotals }: Orders = await import(join(EXPLORE, 'liquidity/order.js'))
 export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.js'))
-export const { lifeOf, feeAprSinceOpening, feeAprOfDays }: FeeAprs = await import(join(EXPLORE, 'liquidity/fee_apr.js'))
+export const { computeLifetime, feeAprSinceOpening, feeAprOfDays }: FeeAprs = await import(
+  join(EXPLORE, 'liquidity/fee_apr.js')
+)

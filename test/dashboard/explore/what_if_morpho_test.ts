@@ -6,7 +6,7 @@ import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { createClient, createReader } from '../../family/morpho_blue/support.ts'
 import { liquidationAt, morphoLegs, whatIf } from './pages.ts'
 
-/** Relative: six digits of US dollars, and the interest of some seconds. */
+/** Relative: the sixth digit of US dollars, and interest of some seconds. */
 const NEAR = 2e-5
 
 let devnet: Devnet

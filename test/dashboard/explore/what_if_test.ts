@@ -6,11 +6,11 @@ import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/ad
 import { borrowCall, repayCall, setPriceCall } from '../../devnet/aave_v3/calls.ts'
 import { exclusiveAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
 import { createChain, createClient, readWallets } from '../../family/aave_v3/support.ts'
-import { aaveLegs, type Legs, liquidationAt, roomOf, type Steps, whatIf } from './pages.ts'
+import { aaveLegs, computeBorrowRoom, type Legs, liquidationAt, type Steps, whatIf } from './pages.ts'
 
-/** Relative to the health factor: what accrues within the seconds of a test, and the sixth digit of US dollars. */
+/** Relative to the health factor: interest within the seconds of a test, and the sixth digit of US dollars. */
 const NEAR = 5e-6
-/** Below this a raw unit, or what the contract rounds, is more than that. */
+/** Below this, a raw unit or the contract's rounding exceeds `NEAR`. */
 const LEAST_USD = 500
 
 /** A position in a market, before a step. */
@@ -21,7 +21,7 @@ interface Case {
   readonly legs: Legs
 }
 
-describe("equals the pools' own account after the steps were really taken", () => {
+describe("equals the pools' account data after the real steps", () => {
   let shared: SharedAave
   beforeAll(async () => {
     shared = await exclusiveAave()
@@ -46,9 +46,9 @@ describe("equals the pools' own account after the steps were really taken", () =
     )
   }
 
-  /** The largest relative difference between what was foreseen and what the pools say. */
-  async function differences(foreseen: readonly (Case & { readonly steps: Steps })[]): Promise<void> {
-    for (const { wallet, market, legs, steps, position } of foreseen) {
+  /** Compares the forecast of each case with the pool's account data. */
+  async function expectAgreement(forecasts: readonly (Case & { readonly steps: Steps })[]): Promise<void> {
+    for (const { wallet, market, legs, steps, position } of forecasts) {
       const data = await shared.aave.getUserAccountData(market, wallet)
       const after = whatIf(legs, steps)
       const factor = Number(data.healthFactor) / 1e18
@@ -66,8 +66,8 @@ describe("equals the pools' own account after the steps were really taken", () =
     }
   }
 
-  /** The debt that a case changes. */
-  function debtOf({ position: { borrowedAssets } }: Case) {
+  /** Finds the largest debt of a case, which the steps change. */
+  function findDebt({ position: { borrowedAssets } }: Case) {
     const [debt] = borrowedAssets.toSorted((a, b) => Number(b.amountBorrowedUSD) - Number(a.amountBorrowedUSD))
     const { address, amount, priceUSD } = debt ?? {}
     const [asset] = Object.entries(ASSETS).find(([, token]) => token.address === address) ?? []
@@ -78,17 +78,17 @@ describe("equals the pools' own account after the steps were really taken", () =
   const raw = (asset: AssetName, amount: number) =>
     BigInt(Math.floor(amount * 1e6)) * 10n ** BigInt(ASSETS[asset].decimals - 6)
 
-  test('nothing done, in and out of eModes, in pools of 3.6 and 3.0', async () => {
+  test('without a step, in and out of eModes, in pools of 3.6 and 3.0', async () => {
     const all = await cases()
     expect(all.length).toBeGreaterThan(15)
     expect(new Set(all.map(({ market }) => market)).size).toBe(4)
-    await differences(all.map((each) => ({ ...each, steps: { prices: {}, borrowed: {} } })))
+    await expectAgreement(all.map((each) => ({ ...each, steps: { prices: {}, borrowed: {} } })))
   }, 60_000)
 
-  test('repaid, a third of a debt', async () => {
+  test('after repaying a third of a debt', async () => {
     const all = await cases()
     const steps = all.map((each) => {
-      const { asset, id, amount, priceUsd } = debtOf(each)
+      const { asset, id, amount, priceUsd } = findDebt(each)
       const repaid = raw(asset, amount / 3)
       const usd = (Number(repaid) / 10 ** ASSETS[asset].decimals) * priceUsd
       return {
@@ -98,14 +98,14 @@ describe("equals the pools' own account after the steps were really taken", () =
       }
     })
     await shared.devnet.send(steps.map(({ call }) => call))
-    await differences(steps.map(({ each, steps }) => ({ ...each, steps })))
+    await expectAgreement(steps.map(({ each, steps }) => ({ ...each, steps })))
   }, 60_000)
 
-  test('borrowed, half of what the pool still lends', async () => {
+  test('after borrowing half of what the pool still lends', async () => {
     const all = (await cases()).filter(({ position }) => roomToBorrow(position) > 50)
     expect(all.length).toBeGreaterThan(10)
     const steps = all.map((each) => {
-      const { asset, id, priceUsd } = debtOf(each)
+      const { asset, id, priceUsd } = findDebt(each)
       const borrowed = raw(asset, Math.min(roomToBorrow(each.position), 2_000) / 2 / priceUsd)
       const usd = (Number(borrowed) / 10 ** ASSETS[asset].decimals) * priceUsd
       return {
@@ -115,10 +115,10 @@ describe("equals the pools' own account after the steps were really taken", () =
       }
     })
     await shared.devnet.send(steps.map(({ call }) => call))
-    await differences(steps.map(({ each, steps }) => ({ ...each, steps })))
+    await expectAgreement(steps.map(({ each, steps }) => ({ ...each, steps })))
   }, 60_000)
 
-  test('prices moved, of tokens that are supplied, owed, or both', async () => {
+  test('after price moves of tokens that are supplied, borrowed, or both', async () => {
     const moves = { weth: 0.83, wbtc: 1.21, usdc: 0.97, wsteth: 0.9, dai: 1.04 } as const
     const names = Object.keys(moves) as (keyof typeof moves)[]
     const before = await cases()
@@ -129,7 +129,7 @@ describe("equals the pools' own account after the steps were really taken", () =
     const multiples = Object.fromEntries(
       [...after].map(([name, price]) => [ASSETS[name].address, Number(price) / Number(prices.get(name))]),
     )
-    await differences(before.map((each) => ({ ...each, steps: { prices: multiples, borrowed: {} } })))
+    await expectAgreement(before.map((each) => ({ ...each, steps: { prices: multiples, borrowed: {} } })))
   }, 60_000)
 
   test('a token at its liquidation price alone has the pool call the health factor 1', async () => {
@@ -159,7 +159,7 @@ function roomToBorrow({ borrowLimitUSD, totalDebtUSD }: PresentedPosition): numb
   return Number(borrowLimitUSD) - Number(totalDebtUSD)
 }
 
-describe('by hand', () => {
+describe('computed by hand', () => {
   const legs: Legs = {
     supplies: [
       { id: 'eth', symbol: 'WETH', usd: 1_000, weight: 0.8 },
@@ -173,9 +173,9 @@ describe('by hand', () => {
   }
   const none: Steps = { prices: {}, borrowed: {} }
 
-  test('sums what counts, and leaves out what backs nothing', () => {
+  test('sums collateral, and ignores supplies that are no collateral', () => {
     expect(whatIf(legs, none)).toEqual({ collateral: 1_500, debt: 700, ltv: 700 / 1_500, healthFactor: 1_150 / 700 })
-    expect(roomOf(legs)).toBe(450)
+    expect(computeBorrowRoom(legs)).toBe(450)
   })
 
   test('has no health factor without debt, and never repays more than is owed', () => {

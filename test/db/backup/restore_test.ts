@@ -133,8 +133,10 @@ test.each([
       ])
       await expect(migrate(target.db)).rejects.toBeInstanceOf(SchemaError)
       const config = readConfig({ DATABASE_URL: target.url, DATA_DIR: temporaryDirectory(), CHAINS: '1' }, () => '')
-      const life = createLifecycle(silentLog)
-      await expect(createServices(config, { log: silentLog, lifecycle: life })).rejects.toThrow('did not finish')
+      const life = createLifecycle({ clock: systemClock, log: silentLog })
+      await expect(createServices(config, { clock: systemClock, log: silentLog, lifecycle: life })).rejects.toThrow(
+        'did not finish',
+      )
       await life.stop()
 
       await checkTarget(target.db, { header: await readHeader(whole), migrations: MIGRATIONS })

@@ -161,7 +161,7 @@ test('a backup that is made while requests are charged holds credits that add up
   })
   await waitFor('some charges', () => charged > 200)
 
-  const session = await openSession({ url: source.url, applicationName: 'walletscope backup' })
+  const session = await openSession({ url: source.url, applicationName: 'walletscope backup', clock: systemClock })
   const writer = writeBackup(session, { program: 'test', stop: new AbortController().signal })
   const texts: string[] = []
   for await (const text of writer) {
@@ -196,7 +196,7 @@ test('a slow reader slows a backup down, and memory does not grow', async () => 
     [],
     { lane: 'background', deadlineMs: 60_000 },
   )
-  const session = await openSession({ url: source.url, applicationName: 'walletscope backup' })
+  const session = await openSession({ url: source.url, applicationName: 'walletscope backup', clock: systemClock })
   let read = 0
   let taken = 0
   const released = Promise.withResolvers<void>()

@@ -15,7 +15,7 @@ const NEVER = new AbortController().signal
 
 /** A backup in memory. */
 export async function createBackup(url: string, options: Partial<WriteOptions> = {}): Promise<Buffer> {
-  const session = await openSession({ url, applicationName: 'walletscope backup' })
+  const session = await openSession({ url, applicationName: 'walletscope backup', clock: systemClock })
   const chunks: Uint8Array[] = []
   const append = async (bytes: Uint8Array) => {
     chunks.push(bytes)
@@ -42,7 +42,7 @@ export async function restoreInto(
   const parts = (async function* () {
     for await (const part of reader) yield await through(part)
   })()
-  const session = await openSession({ url, applicationName: 'walletscope restore' })
+  const session = await openSession({ url, applicationName: 'walletscope restore', clock: systemClock })
   return restoreBackup(session, { header: first.header, parts, stop: NEVER, ...rest }).finally(() => session.close())
 }
 

@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
 import { startTestServer, type TestDatabase, type TestServer, testDatabase } from '../../support/database.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 let database: TestDatabase
@@ -23,7 +24,10 @@ afterAll(async () => {
 
 function open(url: string, options: { readonly max?: number; readonly lines?: string[] } = {}): Database {
   const { max = 4, lines } = options
-  const log = lines === undefined ? silentLog : createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const log =
+    lines === undefined
+      ? silentLog
+      : createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const db = openDatabase({ url, clock: systemClock, log, max })
   opened.push(db)
   return db

@@ -6,6 +6,7 @@ import { TLSSocket } from 'node:tls'
 import { parseDatabaseUrl } from '../../../src/db/address.ts'
 import { openSession } from '../../../src/db/connection/session.ts'
 import { SqlError } from '../../../src/db/database.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { waitFor } from '../../support/wait_for.ts'
@@ -62,7 +63,7 @@ test.each([
   'after a connection that was lost, %s, nothing more is done and nothing of the transaction remains',
   async (way, url) => {
     const name = `session ${way}`
-    const session = await openSession({ url: await url(), applicationName: name })
+    const session = await openSession({ url: await url(), applicationName: name, clock: systemClock })
     await session.run('begin', [])
     await session.run('insert into step values ($1)', ['before'])
     await database.db.run('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [await backends(name)])
@@ -81,7 +82,7 @@ test.each([
 )
 
 test('a failure of the server, such as a full disk, is reported as it is', async () => {
-  const session = await openSession({ url: database.url, applicationName: 'session' })
+  const session = await openSession({ url: database.url, applicationName: 'session', clock: systemClock })
   const failure = await session
     .run(`do $$ begin raise exception 'No space left on device' using errcode = '53100'; end $$`, [])
     .catch((error) => error)
@@ -91,6 +92,10 @@ test('a failure of the server, such as a full disk, is reported as it is', async
 })
 
 test('an unreachable database fails at once', async () => {
-  const opening = openSession({ url: 'postgres://user@127.0.0.1:1/nothing', applicationName: 'session' })
+  const opening = openSession({
+    url: 'postgres://user@127.0.0.1:1/nothing',
+    applicationName: 'session',
+    clock: systemClock,
+  })
   await expect(opening).rejects.toBeInstanceOf(UnavailableError)
 })

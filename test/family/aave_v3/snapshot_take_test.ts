@@ -117,7 +117,7 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
     readAgreed: async (): Promise<QuorumResult<ChainRead>> => ({ value: found, endpoints }),
   } as Partial<LendingReader> as LendingReader
   const midnights = createMidnights({ db: database.db, clock: systemClock })
-  const taker = createSnapshotTaker({ midnights, store })
+  const taker = createSnapshotTaker({ midnights, store, clock: systemClock })
   const market = snapshotMarket(reader, place)
   const wallets = [HOLDER, UNVALUED, STRANGER]
   const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ target: market, day: DAY, wallet }, never)))

@@ -83,7 +83,7 @@ async function allBlocks() {
 /** A clock that stands at the chain's newest block. */
 function chainClock(): Clock {
   const nowMs = (blocks.at(-1)?.timeSec ?? 0) * 1_000
-  return { now: () => nowMs, monotonicMs: systemClock.monotonicMs }
+  return { ...systemClock, now: () => nowMs }
 }
 
 interface Over {
@@ -444,7 +444,7 @@ function createParts(over: EvmClient<FinanceChain>, { db }: TestDatabase): Daily
   const reader = createLendingReader({ clients: new Map([[1, over]]), deployments: new Map([[1, deployments]]), clock })
   const midnights = createMidnights({ db, clock })
   const store = createStore({ db })
-  const taker = createSnapshotTaker({ midnights, store })
+  const taker = createSnapshotTaker({ midnights, store, clock })
   const places = [...reader.targets.values()].map((place) => snapshotMarket(reader, place))
   return { targets: places, midnights, store, taker, clock, log: silentLog }
 }

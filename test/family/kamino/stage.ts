@@ -8,6 +8,7 @@ import { createLog } from '../../../src/lib/log.ts'
 import { callRoute, type RouteTestRequest, toRouteFailure } from '../../support/call_route.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import type { SolanaDouble } from '../../support/solana.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 export const LIST = '/v1/lending/kamino'
 export const BATCH = `${LIST}/batch`
@@ -39,8 +40,8 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
   const { rows = [], pace = 1, now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { now, monotonicMs: () => systemClock.monotonicMs() * pace + passedMs }
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const clock: Clock = { ...systemClock, now, monotonicMs: () => systemClock.monotonicMs() * pace + passedMs }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const rpcUrls = doubles.map(({ url }) => url)
   const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })
   const reader = createKaminoReader({ solana, program: KAMINO_MAINNET, rows, clock, log })

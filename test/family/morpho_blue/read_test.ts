@@ -11,6 +11,7 @@ import type { MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { createClient, createReader, type PositionRead, requirePosition } from './support.ts'
 
 const ROUNDS = 20
@@ -213,7 +214,7 @@ describe('read()', () => {
     const proxy = await startFaultyRpc(devnet.rpcUrl)
     try {
       const { timestamp } = await devnet.client.getBlock()
-      const clock = { now: () => Number(timestamp) * 1_000 + 10, monotonicMs: () => 10 }
+      const clock = createFixedClock(() => Number(timestamp) * 1_000 + 10, 10)
       const chain = createDevnetChain(devnet, { rpcUrls: [proxy.url], blockTimeMs: 12_000, reuseMs: 12_000 })
       const read = createReader(createClient(chain), { clock })
       const { borrower, supplier } = morpho.wallets

@@ -6,6 +6,7 @@ import { createLog } from '../../../src/lib/log.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import type { SolanaDouble } from '../../support/solana.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 export const LIST = '/v1/positions/orca-whirlpool'
 export const SLOT_MS = 400
@@ -27,8 +28,8 @@ export function orcaStage(
   const { now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const clock: Clock = { ...systemClock, now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const solana = createSolanaClient({
     rpcUrls: doubles.map(({ url }) => url),
     maxSlotAgeSec: 60,

@@ -180,7 +180,7 @@ describe('readWallet()', () => {
       const { token, tokenId } = odd.decimals36
       await viem.setCode({ address: token, bytecode: '0x' })
       const completed = await reader.complete(wallet, { reads, positions, signal: patient })
-      expect(completed.unreadable).toMatchObject([{ tokenId, because: `token ${token} has no usable decimals` }])
+      expect(completed.unreadable).toMatchObject([{ tokenId, reason: `token ${token} has no usable decimals` }])
       expect(completed.positions.map((each) => each.tokenId)).toEqual(
         positions.map((each) => each.tokenId).filter((each) => each !== tokenId),
       )
@@ -273,7 +273,7 @@ describe('readWallet()', () => {
       await viem.setCode({ address: pools.wethUsdt500.address, bytecode: '0x' })
       for (const rung of OPINIONS) {
         const { unreadable, positions: read } = await readWallet(wallets.provider, rung)
-        expect(unreadable).toMatchObject([{ tokenId: positions.crossed, because: 'its pool does not answer' }])
+        expect(unreadable).toMatchObject([{ tokenId: positions.crossed, reason: 'its pool does not answer' }])
         expect(read).toHaveLength(9)
       }
     } finally {

@@ -51,10 +51,10 @@ test('after a failure the work pauses for a second, twice as long after each fur
 const failureOf = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
 
 test('a check that fails twice over agreeing endpoints is logged and reported as a bug, and not read for again', async () => {
-  const { clock, sleep, time } = simulateTime()
+  const { clock, time } = simulateTime()
   const { records, log } = recorded()
   const { endpoints, asked } = agreeing(2)
-  const follower = follow(endpoints, { clock, sleep, log, checks: WRONG_INDEX })
+  const follower = follow(endpoints, { clock, log, checks: WRONG_INDEX })
   // What the endpoints take is learned from their refusals of longer ranges.
   await complete(follower, 2_000, walletOf(0))
   const failure = await failureOf(complete(follower, 65_000, walletOf(1)))
@@ -122,9 +122,9 @@ test('a wallet whose logs meet a wrong check does not keep those it was read wit
     if (subjects?.includes(wrong) === true) throw new IncompleteError('pairing', { fromBlock: 3, toBlock: 3 })
     return { rows: [], unsettled: [] }
   }
-  const { clock, sleep } = simulateTime()
+  const { clock } = simulateTime()
   const { endpoints } = agreeing(2)
-  const follower = follow(endpoints, { clock, sleep, checks: { decode } })
+  const follower = follow(endpoints, { clock, checks: { decode } })
   const outcomes = await Promise.all(
     Array.from({ length: 12 }, (_, number) => failureOf(complete(follower, 2_000, walletOf(number)))),
   )

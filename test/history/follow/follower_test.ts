@@ -318,11 +318,11 @@ test('a caller whose endpoints were too narrow is served when one of them takes 
   const follower = follow([{ ...narrow.endpoint, request }], simulated)
   const ask = () => complete(follower, 500_000, walletOf(1))
   // The first range is far too long; that is found out in a few requests, and not again.
-  await expect(ask()).rejects.toThrow('the widest here gives 10')
+  await expect(ask()).rejects.toThrow('the widest here serves 10')
   expect(asked.length).toBeLessThan(20)
   isNarrow = false
   asked.length = 0
-  await expect(ask()).rejects.toThrow('the widest here gives 10')
+  await expect(ask()).rejects.toThrow('the widest here serves 10')
   expect(asked).toEqual([])
   time.nowMs += 600_000
   await ask()

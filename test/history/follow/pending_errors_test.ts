@@ -3,6 +3,7 @@ import { finalAgeMaxSec } from '../../../src/chain/block_age.ts'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { checkHistoryAge } from '../../../src/history/follow/pending_errors.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { hashOf } from '../simulation/chain.ts'
 
 test('a history ends at a block of limited age, or says how old that is', () => {
@@ -10,7 +11,7 @@ test('a history ends at a block of limited age, or says how old that is', () => 
   const client = { chain } as Partial<ChainClient> as ChainClient
   const most = Math.floor(finalAgeMaxSec(chain))
   const block = { chainId: 5, number: 7n, hash: hashOf(7), parentHash: hashOf(6), timestampSec: 1_000_000n }
-  const clock = { now: () => (1_000_000 + most) * 1_000, monotonicMs: () => 0 }
+  const clock = createFixedClock(() => (1_000_000 + most) * 1_000, 0)
   expect(() => checkHistoryAge(client, block, clock)).not.toThrow()
   expect(() => checkHistoryAge(client, { ...block, timestampSec: 999_998n }, clock)).toThrow(
     `ends at block 7, which is ${most + 2} s old (check "final block", at most ${most} s)`,

@@ -6,9 +6,9 @@ import { createFollower, type Follower } from '../../../src/history/follow/follo
 import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { Stream, StreamTarget } from '../../../src/history/stream.ts'
-import { delay } from '../../../src/lib/async/abort.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
+import { createSkippingClock } from '../../support/test_clock.ts'
 import { EMITTER } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { type SimulatedStore, simulateStore } from '../simulation/store.ts'
@@ -60,7 +60,6 @@ function headerOf(number: number): object {
 /** What a follower has besides its endpoints. */
 interface Circumstances {
   readonly clock?: Clock
-  readonly sleep?: typeof delay
   readonly log?: Log
   /** What is different about the stream. */
   readonly checks?: Partial<Stream<LendingEvent>>
@@ -71,25 +70,18 @@ interface Circumstances {
 /** A follower of endpoints over a simulated database. */
 export function follow(
   endpoints: readonly BackgroundEndpoint[],
-  {
-    clock = systemClock,
-    sleep = delay,
-    log = silentLog,
-    checks = {},
-    store = simulateStore(() => 0),
-  }: Circumstances = {},
+  { clock = systemClock, log = silentLog, checks = {}, store = simulateStore(() => 0) }: Circumstances = {},
 ): Follower<StreamTarget> {
-  const time = { clock, sleep }
   const { coverage, stream } = store.open('test', () => false)
   return createFollower({
     stream: { ...stream, ...checks },
     target: PLACE,
     coverage,
-    ...time,
+    clock,
     log,
     client: { chain: { id: CHAIN_ID, name: 'Quiet' } } as unknown as ChainClient,
     sources: endpoints.map((endpoint) =>
-      createAdaptiveLogSource({ source: createLogSource(endpoint, CHAIN_ID), ...time }),
+      createAdaptiveLogSource({ source: createLogSource(endpoint, CHAIN_ID), clock }),
     ),
     db: {} as Database,
     onStored: () => {},
@@ -113,13 +105,6 @@ export function complete(
 
 /** A clock that only pauses move on. */
 export function simulateTime() {
-  const time = { nowMs: 0 }
-  return {
-    time,
-    clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs },
-    sleep: async (ms: number) => {
-      time.nowMs += ms
-      await Bun.sleep(0)
-    },
-  }
+  const clock = createSkippingClock()
+  return { clock, time: clock.time }
 }

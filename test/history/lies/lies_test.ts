@@ -5,7 +5,7 @@ import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { readLendingEvents } from '../../../src/finance/lending/lending_event.ts'
 import { createCoverage } from '../../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
-import type { Clock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { caseCount } from '../../support/cases.ts'
@@ -61,7 +61,11 @@ function makeWorld(seed: number): World {
   let passedMs = 0
   const startedMs = performance.now()
   const elapsedMs = () => performance.now() - startedMs + passedMs
-  const clock: Clock = { now: () => (timeOf(HEAD) + 1) * 1_000 + elapsedMs(), monotonicMs: elapsedMs }
+  const clock: Clock = {
+    ...systemClock,
+    now: () => (timeOf(HEAD) + 1) * 1_000 + elapsedMs(),
+    monotonicMs: elapsedMs,
+  }
   const nowSec = () => clock.now() / 1_000
   const nodes = Array.from({ length: 2 + random.below(2) }, () =>
     makeNode(chain, { chainId, nowSec, givesTimes: random.chance(0.7) }),

@@ -1,11 +1,15 @@
 import { expect, test } from 'bun:test'
 import { createBackoff } from '../../../src/history/logs/backoff.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 /** Rests on a clock of its own, and how often the endpoint began to count as unable. */
 function open() {
   const time = { nowMs: 1_000 }
   let unable = 0
-  const rests = createBackoff({ now: () => time.nowMs, monotonicMs: () => time.nowMs }, () => unable++)
+  const rests = createBackoff(
+    createFixedClock(() => time.nowMs),
+    () => unable++,
+  )
   const fail = (times: number) => {
     for (let count = 0; count < times; count++) rests.start('failed')
   }

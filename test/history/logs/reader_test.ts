@@ -5,15 +5,16 @@ import { LogsRefusedError, type RefusalReaction } from '../../../src/history/log
 import type { LogSource } from '../../../src/history/logs/source.ts'
 import type { LogsOutcome } from '../../../src/history/metrics.ts'
 import { countBlocks, type Range } from '../../../src/history/range.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
+import { createSkippingClock } from '../../support/test_clock.ts'
 
 const PATIENT = new AbortController().signal
 const MINUTE_MS = 60_000
 
 /** An endpoint that refuses what it is told to refuse, on a clock of its own. */
 function open(reactionTo: (range: Range) => RefusalReaction | undefined) {
-  const time = { nowMs: 0 }
+  const clock = createSkippingClock()
+  const { time } = clock
   const asked: Range[] = []
   const source: LogSource = {
     index: 0,
@@ -33,10 +34,7 @@ function open(reactionTo: (range: Range) => RefusalReaction | undefined) {
   }
   const learned = createAdaptiveLogSource({
     source,
-    clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs },
-    sleep: async (ms) => {
-      time.nowMs += ms
-    },
+    clock,
   })
   const read = async (range: Range) => {
     asked.length = 0
@@ -145,8 +143,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
   const outcomes: LogsOutcome[] = []
   const learned = createAdaptiveLogSource({
     source,
-    clock: systemClock,
-    sleep: (ms) => Bun.sleep(ms),
+    clock: createSkippingClock(),
     onOutcome: (outcome) => outcomes.push(outcome),
   })
   const request = { key: 'k', filters: [{ addresses: [], topics: [] }], firstBlocks: 1_000, turn: 0 }
@@ -169,7 +166,7 @@ test('an endpoint that limits its rate is waited for six times in one read', asy
 })
 
 test('an endpoint that fails is asked four times more, each after twice the pause, and then rests', async () => {
-  const pauses: number[] = []
+  const clock = createSkippingClock()
   let asked = 0
   const source: LogSource = {
     index: 0,
@@ -185,13 +182,12 @@ test('an endpoint that fails is asked four times more, each after twice the paus
   }
   const learned = createAdaptiveLogSource({
     source,
-    clock: { now: () => 0, monotonicMs: () => 0 },
-    sleep: async (ms) => void pauses.push(ms),
+    clock,
   })
   const range = { fromBlock: 1, toBlock: 9 }
   const request = { key: 'k', filters: [{ addresses: [], topics: [] }], firstBlocks: 1_000, turn: 0, range }
   await expect(learned.read(request, PATIENT)).rejects.toBeInstanceOf(UpstreamError)
-  expect([asked, pauses]).toEqual([5, [200, 400, 800, 1_600]])
+  expect([asked, clock.sleeps]).toEqual([5, [200, 400, 800, 1_600]])
   expect([learned.serves(range), learned.mayServe(range)]).toEqual([false, true])
 })
 

@@ -1,19 +1,15 @@
 import { expect, test } from 'bun:test'
 import { createThrottle } from '../../../src/history/logs/throttle.ts'
+import { createSkippingClock } from '../../support/test_clock.ts'
 
 const PATIENT = new AbortController().signal
 
 /** A throttle on a clock of its own. */
 function open() {
-  const time = { nowMs: 1 }
-  const pauses: number[] = []
-  const throttle = createThrottle({
-    clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs },
-    sleep: async (ms) => {
-      pauses.push(ms)
-      time.nowMs += ms
-    },
-  })
+  const clock = createSkippingClock()
+  const { time, sleeps: pauses } = clock
+  time.nowMs = 1
+  const throttle = createThrottle(clock)
   /** The endpoint limits its rate, and that pause goes by. */
   const limit = (pauseMs?: number) => {
     throttle.recordRateLimit(pauseMs)

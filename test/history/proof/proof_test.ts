@@ -8,6 +8,7 @@ import { createProof } from '../../../src/history/proof/proof.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
+import { createSkippingClock } from '../../support/test_clock.ts'
 import { hashOf, word } from '../simulation/chain.ts'
 import { logAt, never, transactionOf } from './logs.ts'
 
@@ -41,11 +42,8 @@ const rootOf = (block: number) => word(7_000 + block)
 
 /** Real readers of endpoints that tell this, on a clock that only pauses move on. */
 function open(...tellings: readonly Telling[]) {
-  const time = { nowMs: 1 }
-  const clock = { now: () => time.nowMs, monotonicMs: () => time.nowMs }
-  const sleep = async (ms: number) => {
-    time.nowMs += ms
-  }
+  const clock = createSkippingClock()
+  clock.time.nowMs = 1
   const asked: string[][] = []
   const healed: number[] = []
   const sources = tellings.map(
@@ -78,7 +76,7 @@ function open(...tellings: readonly Telling[]) {
           return { root: rootOf(number), logs: TRUTH.filter(({ blockNumber }) => blockNumber === number) }
         },
       }
-      return createAdaptiveLogSource({ source, clock, sleep })
+      return createAdaptiveLogSource({ source, clock })
     },
   )
   const proof = createProof(REQUEST, { sources, onHealed: (logs) => healed.push(logs) })

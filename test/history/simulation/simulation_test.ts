@@ -5,9 +5,9 @@ import type { Database } from '../../../src/db/database.ts'
 import { createFollower } from '../../../src/history/follow/follower.ts'
 import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
-import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { caseCount } from '../../support/cases.ts'
+import { createSkippingClock } from '../../support/test_clock.ts'
 import { EMITTER, POOL_TOPIC, topicOf, wordsOf } from '../scene.ts'
 import { hashOf, type SimulatedChain, simulateChain, WALLETS } from './chain.ts'
 import { simulateEndpoints } from './endpoint.ts'
@@ -20,42 +20,30 @@ const PLACE = { chainId: CHAIN_ID, contract: EMITTER, startBlock: 1 }
 /** Times that one process is asked again after a failure or a crash, before it counts as hanging. */
 const ASKS_MAX = 60
 
-/** Time that passes only while a task sleeps. */
-function simulateClock() {
-  let nowMs = 0
-  const clock: Clock = { now: () => nowMs, monotonicMs: () => nowMs }
-  return {
-    clock,
-    async sleep(ms: number): Promise<void> {
-      nowMs += ms
-    },
-  }
-}
-
 interface World {
   readonly random: Random
   readonly chain: SimulatedChain
   readonly endpoints: readonly BackgroundEndpoint[]
   readonly store: SimulatedStore
-  readonly time: ReturnType<typeof simulateClock>
+  readonly clock: ReturnType<typeof createSkippingClock>
 }
 
 function simulateWorld(seed: number): World {
   const random = createRandom(seed)
   const chain = simulateChain(random)
-  const time = simulateClock()
+  const clock = createSkippingClock()
   return {
     random,
     chain,
-    time,
+    clock,
     endpoints: simulateEndpoints(random, chain),
-    store: simulateStore(time.clock.now),
+    store: simulateStore(clock.now),
   }
 }
 
 /** One process, until it dies at a statement or has what it was asked for. */
 async function runProcess(world: World, holder: string, wallets: readonly (Hex | null)[]): Promise<void> {
-  const { random, chain, endpoints, store, time } = world
+  const { random, chain, endpoints, store, clock } = world
   let crashesLeft = random.below(4)
   for (let asks = 0; asks < ASKS_MAX; asks++) {
     let isDead = false
@@ -71,12 +59,11 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
       stream,
       target: PLACE,
       coverage,
-      clock: time.clock,
-      sleep: time.sleep,
+      clock,
       log: silentLog,
       client: { chain: { id: CHAIN_ID, name: 'Simulated' } } as unknown as ChainClient,
       sources: endpoints.map((endpoint) =>
-        createAdaptiveLogSource({ source: createLogSource(endpoint, CHAIN_ID), clock: time.clock, sleep: time.sleep }),
+        createAdaptiveLogSource({ source: createLogSource(endpoint, CHAIN_ID), clock }),
       ),
       db: {} as Database,
       onStored: () => {},
@@ -104,7 +91,7 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
     if (ends.every(({ status }) => status === 'fulfilled')) return
     for (const end of ends) if (end.status === 'rejected') checkFailure(end.reason)
     // What a dead process held is free after a while.
-    await time.sleep(5_000)
+    await clock.sleep(5_000)
   }
   throw new Error(`${holder} never had what it was asked for`)
 }

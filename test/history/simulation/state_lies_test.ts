@@ -116,7 +116,7 @@ async function ask(lies: readonly Lie[]) {
   const chain = feedsChain(urls, { usdFeeds, stablecoins: [] })
   // All of it is final.
   const lateMs = Number((await feeds.moment()).timestampSec + BigInt(2 * DAY_SEC)) * 1_000
-  const clock: Clock = { now: () => lateMs, monotonicMs: systemClock.monotonicMs }
+  const clock: Clock = { ...systemClock, now: () => lateMs }
   const client = createChainClient({ chain, clock: systemClock, log: silentLog, fetch: fetchLied as typeof fetch })
   const history = createPriceReader({ db: database.db, clock })
   const found = createMidnights({ db: database.db, clock })

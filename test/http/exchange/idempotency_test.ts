@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createMcp } from '../../../src/mcp/gateway.ts'
 import { createClient } from '../../support/client.ts'
@@ -128,7 +129,7 @@ const MCP_HEADERS = { 'content-type': 'application/json', accept: 'application/j
 
 test('tools take none: one request may hold several calls', async () => {
   const { app, happenings } = createFixture({
-    gateway: (routes) => createMcp({ routes, origins: [], sessionId: () => 'session' }),
+    gateway: (routes) => createMcp({ routes, origins: [], sessionId: () => 'session', clock: systemClock }),
   })
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
   const request = { method: 'POST', body, headers: MCP_HEADERS }

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type CacheableRequest, createResponseCache } from '../../../src/http/exchange/response_cache.ts'
 import type { Answer, PresentContext } from '../../../src/http/route/route.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const SENT: CacheableRequest = {
   address: 'https://api.example.org/v1/things?page=1',
@@ -12,7 +13,7 @@ const BODY = Buffer.from('{"wallets":["a"]}')
 /** Openings under a clock that stands still until it is moved. */
 function openings() {
   const time = { ms: 1_000 }
-  return { time, ...createResponseCache({ now: () => 0, monotonicMs: () => time.ms }) }
+  return { time, ...createResponseCache(createFixedClock(0, () => time.ms)) }
 }
 
 /** An answer that counts how often it is presented. */

@@ -2,11 +2,12 @@ import { beforeEach, expect, test } from 'bun:test'
 import { type Cache, type Cacheable, createCache } from '../../../src/lib/async/cache.ts'
 import { getRequesters, withRequesters } from '../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const never = new AbortController().signal
 
 let nowMs = 0
-const clock = { now: () => nowMs, monotonicMs: () => nowMs }
+const clock = createFixedClock(() => nowMs)
 
 beforeEach(() => {
   nowMs = 1_000
@@ -135,7 +136,7 @@ test('a cache stores at most entriesMax values and evicts the least recently use
 })
 
 test('a cache stores at most bytesMax bytes, and no larger single value', async () => {
-  const cache = createCache<string>({ clock, entriesMax: 100, bytesMax: 10, bytesOf: (value) => value.length })
+  const cache = createCache<string>({ clock, entriesMax: 100, bytesMax: 10, getSize: (value) => value.length })
   await put(cache, 'aaa')
   await put(cache, 'bbb')
   expect(cache.size).toBe(2)

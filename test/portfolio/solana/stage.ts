@@ -8,6 +8,7 @@ import { portfolioRoutes } from '../../../src/portfolio/mod.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
 import { createTestServices } from '../../support/family.ts'
 import type { SolanaDouble } from '../../support/solana.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 export const SLOT_MS = 400
 
@@ -76,8 +77,8 @@ export function portfolioStage(
   const { now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const clock: Clock = { ...systemClock, now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const urls = doubles.map(({ url }) => url)
   const solana =
     urls.length === 0

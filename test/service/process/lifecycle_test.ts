@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
 import { createLifecycle } from '../../../src/service/process/lifecycle.ts'
+import { createTestClock } from '../../support/test_clock.ts'
 
 test('parts are stopped one after the other, the latest first, with what their start made', async () => {
-  const life = createLifecycle(silentLog)
+  const clock = createTestClock()
+  const life = createLifecycle({ clock, log: silentLog })
   const events: string[] = []
   for (const name of ['database', 'gate', 'server']) {
     await life.start({
@@ -12,12 +14,14 @@ test('parts are stopped one after the other, the latest first, with what their s
       start: async () => `started ${name}`,
       async stop(made) {
         events.push(made)
-        await Bun.sleep(1)
+        await clock.sleep(1_000)
         events.push(`stopped ${name}`)
       },
     })
   }
-  await Promise.all([life.stop(), life.stop()])
+  const stopped = Promise.all([life.stop(), life.stop()])
+  await clock.advance(3_000)
+  await stopped
   expect(events).toEqual([
     ...['started server', 'stopped server'],
     ...['started gate', 'stopped gate'],
@@ -27,10 +31,12 @@ test('parts are stopped one after the other, the latest first, with what their s
 
 test('a part that hangs or fails while it stops is logged by name, and the parts before it are stopped', async () => {
   const lines: string[] = []
-  const life = createLifecycle(createLog({ level: 'debug', write: (line) => lines.push(line) }))
+  const clock = createTestClock()
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock })
+  const life = createLifecycle({ clock, log })
   let stopped = false
   await life.start({ name: 'first', limitMs: 10_000, start: () => 0, stop: () => (stopped = true) })
-  await life.start({ name: 'hangs', limitMs: 1, start: () => 0, stop: () => new Promise(() => {}) })
+  await life.start({ name: 'hangs', limitMs: 1_000, start: () => 0, stop: () => new Promise(() => {}) })
   await life.start({
     name: 'fails',
     limitMs: 10_000,
@@ -39,7 +45,11 @@ test('a part that hangs or fails while it stops is logged by name, and the parts
       throw new Error('broken')
     },
   })
-  await life.stop()
+  const ended = life.stop()
+  await clock.advance(999)
+  expect(stopped).toBe(false)
+  await clock.advance(1)
+  await ended
   expect(stopped).toBe(true)
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { level: 'error', part: 'fails' },
@@ -48,7 +58,7 @@ test('a part that hangs or fails while it stops is logged by name, and the parts
 })
 
 test('a part that fails to start is not stopped, and those that started before it are', async () => {
-  const life = createLifecycle(silentLog)
+  const life = createLifecycle({ clock: createTestClock(), log: silentLog })
   const stopped: string[] = []
   await life.start({ name: 'database', limitMs: 10_000, start: () => 0, stop: () => stopped.push('database') })
   const failed = life.start({

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import type { Database } from '../../../src/db/database.ts'
 import { startJob } from '../../../src/job/job.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { messageRetentionJob } from '../../../src/trigger/deliver/retention.ts'
 import { deriveWebhookSecret } from '../../../src/trigger/deliver/sign.ts'
@@ -161,7 +162,7 @@ describe('two processes', () => {
     const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${slow.port}/`)
     const ids = await addMany(db, { organizationId, webhookId, count: 600 })
     const jobs = [deliverer(db), deliverer(db)].map((each) => {
-      const job = startJob(each.job)
+      const job = startJob(each.job, { clock: systemClock })
       each.setWake(job.wake)
       return { job, each }
     })

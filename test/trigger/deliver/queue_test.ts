@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSession } from '../../../src/db/connection/session.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { claimMessages } from '../../../src/trigger/deliver/queue.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
@@ -17,7 +18,7 @@ test('claiming skips messages that another transaction has locked, so it never w
   const { organizationId } = await createAccount(db)
   const webhookId = await createWebhook(db, organizationId, 'https://example.org/')
   await addMany(db, { organizationId, webhookId, count: 3 })
-  const other = await openSession({ url, applicationName: 'session' })
+  const other = await openSession({ url, applicationName: 'session', clock: systemClock })
   await other.run('begin', [])
   await other.run('update message set due_at = null where organization_id = $1 and no = 1', [organizationId])
   expect((await claimMessages(db, { messagesMax: 10, leaseSec: 60 })).map(({ no }) => no)).toEqual(['2', '3'])

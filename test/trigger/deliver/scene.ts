@@ -6,6 +6,7 @@ import { createDeliverer, type Deliverer } from '../../../src/trigger/deliver/de
 import { createPost } from '../../../src/trigger/deliver/post.ts'
 import type { SigningKeys } from '../../../src/trigger/deliver/sign.ts'
 import { parseNetworks } from '../../support/networks.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { addMessages } from '../messages.ts'
 
 /** Messages that one statement adds: a busy server must not be late for it. */
@@ -27,7 +28,7 @@ export const testPost = () =>
 /** What posts messages, as a process has it, with the faults that its log names. */
 export function deliverer(db: Database, options: Partial<Parameters<typeof createDeliverer>[0]> = {}) {
   const faults: string[] = []
-  const log = createLog({ level: 'error', write: (line) => void faults.push(line) })
+  const log = createLog({ level: 'error', write: (line) => void faults.push(line), clock: createFixedClock() })
   const post = testPost()
   const given = { db, post, keys: async () => KEYS, clock: systemClock, log, random: () => 0.5, ...options }
   return { ...createDeliverer(given), faults }

@@ -28,19 +28,22 @@ startTriggers({
   clock: systemClock,
   log: silentLog,
   metrics: createMetrics(),
-  jobs: {},
+  jobs: { clock: systemClock },
   leaseSec: 2,
 })
-startJob({
-  name: 'short hours',
-  everyMs: 50,
-  retryMs: { least: 50, most: 500 },
-  onError: () => {},
-  async round() {
-    await chargeHour(db, FIRST_HOUR + Math.floor((Date.now() - Number(startMs)) / SHORT_HOUR_MS), 100)
-    return undefined
+startJob(
+  {
+    name: 'short hours',
+    everyMs: 50,
+    retryMs: { least: 50, most: 500 },
+    onError: () => {},
+    async round() {
+      await chargeHour(db, FIRST_HOUR + Math.floor((Date.now() - Number(startMs)) / SHORT_HOUR_MS), 100)
+      return undefined
+    },
   },
-})
+  { clock: systemClock },
+)
 // Jobs alone do not keep a process alive.
 setInterval(() => {}, 1_000)
 console.log('ready')

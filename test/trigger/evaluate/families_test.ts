@@ -103,7 +103,7 @@ function start(): void {
     log: silentLog,
   })
   const round = async (signal: AbortSignal) => Math.min(10, (await job.round(signal)) ?? 10)
-  running.push(startJob({ ...job, retryMs: { least: 10, most: 50 }, round }))
+  running.push(startJob({ ...job, retryMs: { least: 10, most: 50 }, round }, { clock: systemClock }))
 }
 
 async function evaluated(number: bigint): Promise<void> {

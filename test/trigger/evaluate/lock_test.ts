@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSession } from '../../../src/db/connection/session.ts'
 import type { Database } from '../../../src/db/database.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import {
   acquirePartition,
   commitBlock,
@@ -22,7 +23,7 @@ let holder: Database
 
 beforeAll(async () => {
   database = await testDatabase()
-  const open = () => openSession({ url: database.url, applicationName: 'session' })
+  const open = () => openSession({ url: database.url, applicationName: 'session', clock: systemClock })
   ;[committer, owner, holder] = await Promise.all([open(), open(), open()])
 }, 60_000)
 afterAll(async () => {

@@ -1,4 +1,4 @@
-import { delay } from '../../../lib/async/abort.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { RevertError } from '../client.ts'
 import { MissingBlockError, MissingStateError, RateLimitedError } from '../error.ts'
@@ -24,6 +24,7 @@ const LASTING = [
  * retried if no other endpoint is left. No pause is longer than the time left for the read.
  */
 export function createRetrier(options: {
+  readonly clock: Clock
   readonly remainingMs: () => number
   /** Called for each rate limit, with the requested pause. */
   readonly onRateLimited?: (retryAfterMs: number | undefined) => void
@@ -36,7 +37,7 @@ export function createRetrier(options: {
   /** Retries of one request. @default {4} */
   readonly retriesMax?: number
 }) {
-  const { remainingMs, onRateLimited = () => {}, random, retriesMax = AGAIN_MAX } = options
+  const { clock, remainingMs, onRateLimited = () => {}, random, retriesMax = AGAIN_MAX } = options
   let { isBegun = false } = options
   const canRepeat = (error: unknown) => isBegun || (options.isAlone === true && error instanceof RateLimitedError)
   return async <T>(request: () => Promise<T>, signal: AbortSignal): Promise<T> => {
@@ -52,7 +53,7 @@ export function createRetrier(options: {
         const pauseMs = Math.max(retryAfterMs, AGAIN_MS * 2 ** retries * (1 + random()))
         if (pauseMs >= remainingMs()) throw error
         if (error instanceof RateLimitedError) onRateLimited(error.retryAfterMs)
-        await delay(pauseMs, signal)
+        await clock.sleep(pauseMs, signal)
       }
     }
   }

@@ -1,4 +1,4 @@
-import { type Deadline, delay, untilAborted } from '../../../lib/async/abort.ts'
+import { type Deadline, untilAborted } from '../../../lib/async/abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
@@ -184,7 +184,7 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
         continue
       }
       try {
-        if (waitMs > 0) await delay(waitMs, signal)
+        if (waitMs > 0) await clock.sleep(waitMs, signal)
         attempts++
         if (health.state() === 'open' && preference.blames) {
           const error = await untilAborted(monitor.probe(endpoint), signal)

@@ -4,19 +4,19 @@ import { Amount, Usd } from '../../part/figure.js'
 import { LiquidationPrice } from './liquidation_price.js'
 
 /**
- * What is supplied or owed, and where the price of each alone would have the position liquidated.
+ * A supplied or borrowed asset, and the price of it alone at which the position is liquidated.
  * @typedef {object} Asset
  * @property {string} symbol
- * @property {string | null | undefined} amount whole tokens; absent if the answer has none
+ * @property {string | null | undefined} amount whole tokens; absent if the answer has no amount
  * @property {string | null} usd
  * @property {string | null} apy
  * @property {string} note
- * @property {import('./liquidation_price.js').EdgeAt} [edge]
+ * @property {import('./liquidation_price.js').Edge} [edge]
  */
 
 /** @param {{ title: string, kind: 'supply' | 'debt', rows: readonly Asset[] }} props */
 export function Assets({ title, kind, rows }) {
-  const most = Math.max(...rows.map(({ usd }) => Number(usd)), 1e-6)
+  const maxUsd = Math.max(...rows.map(({ usd }) => Number(usd)), 1e-6)
   return html`<div class="assets">
     <h5>${title}</h5>
     ${rows.length === 0 && html`<p class="soft">Nothing.</p>`}
@@ -27,7 +27,7 @@ export function Assets({ title, kind, rows }) {
           <span><${Usd} value=${usd} /></span>
           <span class="soft">${apy !== null && `${formatRatioAsPercent(apy)} APY`}</span>
           ${edge && html`<p class="edge soft"><${LiquidationPrice} at=${edge} /></p>`}
-          <svg class="share" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true"><rect class=${kind} width=${(Number(usd) / most) * 100} height="3" /></svg>
+          <svg class="share" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true"><rect class=${kind} width=${(Number(usd) / maxUsd) * 100} height="3" /></svg>
         </li>`,
       )}
     </ul>

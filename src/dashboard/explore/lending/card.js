@@ -6,7 +6,7 @@ import { computeLiquidationPrice, multiplyPrice } from './liquidation_price.js'
 import { WhatIf } from './what_if_panel.js'
 
 /**
- * What a wallet supplies and owes in one place: its health, its figures and its assets.
+ * Card of one lending position: health factor, figures and assets.
  * @param {{ label: string, family: string, place: string, note?: unknown, bell?: unknown, position: import('../../lib/shapes.d.ts').LendingPosition, figures: import('../../lib/shapes.d.ts').LendingFigures, legs: import('./what_if.js').Legs | undefined, whatIfNote?: string, children?: unknown }} props
  */
 export function LendingCard({ label, family, place, note, bell, position, figures, legs, whatIfNote, children }) {
@@ -34,8 +34,8 @@ export function LendingCard({ label, family, place, note, bell, position, figure
       ]} />
     </div>
     <div class="sides">
-      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map((asset, _, all) => suppliedRow(asset, idOf(asset, all, 'collateral'), legs))} />
-      <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((asset, _, all) => borrowedRow(asset, idOf(asset, all, 'debt'), legs))} />
+      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map((asset, _, all) => suppliedRow(asset, getLegId(asset, all, 'collateral'), legs))} />
+      <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((asset, _, all) => borrowedRow(asset, getLegId(asset, all, 'debt'), legs))} />
     </div>
     <${WhatIf} legs=${legs} target=${target} borrowLimit=${borrowLimit} note=${whatIfNote} />
     ${children}
@@ -43,12 +43,12 @@ export function LendingCard({ label, family, place, note, bell, position, figure
 }
 
 /**
- * Which leg an asset is; undefined if the leg is of several.
+ * Returns the id of an asset's leg; undefined if the leg stands for several assets.
  * @param {{ address?: string }} asset
  * @param {readonly unknown[]} side
  * @param {string} whole
  */
-function idOf({ address }, side, whole) {
+function getLegId({ address }, side, whole) {
   return address ?? (side.length === 1 ? whole : undefined)
 }
 

@@ -13,40 +13,40 @@ import { usePolledAnswer } from '../requests/polling.js'
 const PAGE_SIZE = 25
 
 /**
- * A page of events, those of it at or before the moment of the view, and the search for the page of that moment.
- * @typedef {object} AskedEvents
+ * One page of events, the rows of it at or before the moment of the view, and the search for the page of that moment.
+ * @typedef {object} EventPage
  * @property {import('../requests/polling.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
  * @property {() => void} again
  * @property {readonly import('../../lib/shapes.d.ts').LendingEvent[]} rows
- * @property {number} later how many on the page came after the moment
+ * @property {number} later number of rows on the page after the moment
  * @property {boolean} isPast
  * @property {{ isRunning: boolean, failure: import('../../lib/api.js').Failure | undefined, start: () => void, creditsEach: number }} search
  */
 
 /**
- * Events of a wallet in a market, newest first. The service lists them up to now, and what came after the moment of the
- * view is left out here.
- * @param {string | undefined} path nothing is asked without
+ * Reads events of a wallet in a market, newest first. The service lists them up to now; rows after the moment of the view
+ * are dropped here.
+ * @param {string | undefined} path undefined: no request
  * @param {import('../page.js').Context} context
- * @returns {AskedEvents}
+ * @returns {EventPage}
  */
 export function useEvents(path, { key, view, catalog }) {
   const until = parseMoment(view.asOf)
   const [searched, setSearched] = useState(0)
-  const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
-  const { value: found, again: searchAgain } = useLoaded(
+  const toPagePath = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+  const { value: foundPage, again: repeatSearch } = useLoaded(
     async (signal) =>
-      searched > 0 ? pageUntil(until, searched, (page) => requestApi(pathOf(page), { key, signal })) : undefined,
+      searched > 0 ? findPage(until, searched, (page) => requestApi(toPagePath(page), { key, signal })) : undefined,
     [searched],
   )
   /** @type {{ answer: import('../requests/polling.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>, again: () => void }} */
-  const { answer, again } = usePolledAnswer(path && pathOf(typeof found === 'number' ? found : 1), key)
+  const { answer, again } = usePolledAnswer(path && toPagePath(typeof foundPage === 'number' ? foundPage : 1), key)
   const all = answer?.ok ? answer.body.data : []
   const rows = all.filter(({ timestamp }) => timestamp <= until)
-  const failure = typeof found === 'object' ? found : undefined
+  const failure = typeof foundPage === 'object' ? foundPage : undefined
   const start = () => {
-    if (searched > 0) searchAgain()
-    else if (answer?.ok) setSearched(pagesOf(answer.body))
+    if (searched > 0) repeatSearch()
+    else if (answer?.ok) setSearched(countPages(answer.body))
   }
   const search = {
     isRunning: searched > 0 && failure === undefined,
@@ -58,22 +58,22 @@ export function useEvents(path, { key, view, catalog }) {
 }
 
 /** @param {import('../../lib/shapes.d.ts').LendingEvents} body */
-function pagesOf({ pagination }) {
+function countPages({ pagination }) {
   return Math.ceil(pagination.total / PAGE_SIZE)
 }
 
-/** Most pages that are read to find one and show it. @param {number} pages */
-function searchReads(pages) {
+/** Counts the pages that a search reads at most, the shown one included. @param {number} pages */
+function countSearchReads(pages) {
   return Math.ceil(Math.log2(pages - 1)) + 1
 }
 
 /**
- * The first page with an event at or before a moment, given that it is not the first page; the last page if there is none.
+ * Finds the first page from 2 on with an event at or before a moment by binary search; the last page if there is none.
  * @param {number} until Unix seconds
  * @param {number} pages
  * @param {(page: number) => Promise<import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').LendingEvents> | import('../../lib/api.js').Failure>} read
  */
-async function pageUntil(until, pages, read) {
+async function findPage(until, pages, read) {
   let [from, to] = [2, pages]
   while (from < to) {
     const middle = Math.floor((from + to) / 2)
@@ -95,24 +95,24 @@ const VERBS = {
 }
 
 /** @param {import('../../lib/shapes.d.ts').LendingEvent} event */
-export function eventText({ type, amount, asset }) {
+export function formatEvent({ type, amount, asset }) {
   return `${VERBS[type] ?? type} ${formatSignificant(amount)} ${asset.symbol}`
 }
 
-/** @param {{ events: AskedEvents, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
+/** @param {{ events: EventPage, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
 export function Events({ events: { answer, rows, later, isPast, search }, chainId, catalog }) {
   if (!answer?.ok) return null
   const { page, total } = answer.body.pagination
-  const pages = pagesOf(answer.body)
+  const pages = countPages(answer.body)
   if (rows.length === 0 && page < pages) {
     if (search.isRunning) return html`<${LoadingNotice}>The events until then<//>`
     if (search.failure) return html`<${ErrorNotice} failure=${search.failure} onRetry=${search.start} />`
     return html`<${EmptyState} title="Not shown yet">The newest ${later} of ${total} events all came after this moment.
-      <p class="more"><button type="button" onClick=${search.start}>Find those before <i>up to ${pluralize(searchReads(pages) * search.creditsEach, 'credit')}</i></button></p><//>`
+      <p class="more"><button type="button" onClick=${search.start}>Find those before <i>up to ${pluralize(countSearchReads(pages) * search.creditsEach, 'credit')}</i></button></p><//>`
   }
   if (rows.length === 0)
     return html`<${EmptyState} title="No events">The wallet ${isPast ? 'had moved nothing in this market by then' : 'has moved nothing in this market'}.<//>`
-  const ofThese = total - (page - 1) * PAGE_SIZE - later
+  const matching = total - (page - 1) * PAGE_SIZE - later
   return html`<${Table} label="Events" class="events" columns=${['When', 'What', 'Amount', 'Value then']}>
       ${rows.map(
         (
@@ -125,5 +125,5 @@ export function Events({ events: { answer, rows, later, isPast, search }, chainI
         </tr>`,
       )}
     <//>
-    ${ofThese > rows.length && html`<p class="soft">The newest ${rows.length} of ${ofThese}${isPast && ' until then'}.</p>`}`
+    ${matching > rows.length && html`<p class="soft">The newest ${rows.length} of ${matching}${isPast && ' until then'}.</p>`}`
 }

@@ -9,10 +9,10 @@ import { EmptyState } from '../../part/notice.js'
 import { Table } from '../../part/table.js'
 import { formatQuery } from '../requests/plan.js'
 import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
-import { Events, eventText, useEvents } from './events.js'
+import { Events, formatEvent, useEvents } from './events.js'
 
 /**
- * Daily series and events of a wallet in one market up to the moment of the view, read when they are scrolled to.
+ * Daily series and events of a wallet in one market up to the moment of the view. Both are read when scrolled to.
  * @param {{ chainId: number, marketId: string, context: import('../page.js').Context }} props
  */
 export function MarketHistory({ chainId, marketId, context }) {
@@ -26,8 +26,8 @@ export function MarketHistory({ chainId, marketId, context }) {
   const until = parseMoment(view.asOf)
   return html`<div class="history" ref=${ref}>
     <h5>History</h5>
-    ${catalog.snapshots && html`<${PolledAnswer} asked=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} context=${context} />`}
-    ${catalog.events && html`<${PolledAnswer} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} context=${context} />`}
+    ${catalog.snapshots && html`<${PolledAnswer} request=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} context=${context} />`}
+    ${catalog.events && html`<${PolledAnswer} request=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} context=${context} />`}
   </div>`
 }
 
@@ -39,20 +39,20 @@ function Series({ rows, since, events, isPast }) {
   const times = rows.map(({ timestamp }) => timestamp)
   const marks = events
     .toReversed()
-    .map((event) => ({ time: event.timestamp, kind: event.type, text: eventText(event) }))
-  const of = (/** @type {'net_worth_usd' | 'collateral_usd' | 'debt_usd' | 'health_factor'} */ name) =>
+    .map((event) => ({ time: event.timestamp, kind: event.type, text: formatEvent(event) }))
+  const getValues = (/** @type {'net_worth_usd' | 'collateral_usd' | 'debt_usd' | 'health_factor'} */ name) =>
     rows.map((row) => row[name])
   return html`
     <${Chart} title="Net worth, collateral and debt" times=${times} marks=${marks} format=${formatDollars} axis=${axisDollars} series=${[
-      { name: 'Net worth', kind: 'net', values: of('net_worth_usd') },
-      { name: 'Collateral', kind: 'supply', values: of('collateral_usd') },
-      { name: 'Debt', kind: 'debt', values: of('debt_usd') },
+      { name: 'Net worth', kind: 'net', values: getValues('net_worth_usd') },
+      { name: 'Collateral', kind: 'supply', values: getValues('collateral_usd') },
+      { name: 'Debt', kind: 'debt', values: getValues('debt_usd') },
     ]} />
     <${Chart} title="Health factor" times=${times} height=${110} floor=${1} format=${(/** @type {string} */ text) => text} axis=${axisNumber} series=${[
       {
         name: 'Health factor',
         kind: 'health',
-        values: of('health_factor').map((text) => (/^\d/.test(text) ? text : null)),
+        values: getValues('health_factor').map((text) => (/^\d/.test(text) ? text : null)),
       },
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}

@@ -10,27 +10,27 @@ import { LendingCard } from './card.js'
 import { KaminoCard } from './kamino_card.js'
 import { kaminoLegs } from './legs.js'
 
-/** @typedef {import('../requests/answers.js').AskedPart} AskedPart */
+/** @typedef {import('../requests/answers.js').RequestedPart} RequestedPart */
 /** @typedef {import('../../lib/shapes.d.ts').KaminoList['data'][number]['positions'][number]} KaminoPosition */
 
 const SIDES = 'Of an obligation each side moves as a whole; debt is counted as Kamino weighs it, by borrow factors.'
 
 /**
- * The obligations on Kamino that were found from the wallet.
- * @param {{ part: AskedPart, context: import('../page.js').Context }} props
+ * Kamino obligations that the service found for the wallet.
+ * @param {{ part: RequestedPart, context: import('../page.js').Context }} props
  */
 export function KaminoPart({ part, context }) {
-  return html`<${LendingPart} part=${part} context=${context}>${drawn}<//>`
+  return html`<${LendingPart} part=${part} context=${context}>${drawPosition}<//>`
 
   /** @param {KaminoPosition} position @param {import('../../lib/shapes.d.ts').LendingFigures} figures @param {string} wallet */
-  function drawn(position, figures, wallet) {
+  function drawPosition(position, figures, wallet) {
     const { obligation_address: id, marketName, marketId } = position
-    return html`<${LendingCard} key=${id} label=${`Kamino, obligation ${id}`} family="Kamino" place=${marketName || shortenAddress(marketId)} note=${html`<${Address} id=${id} catalog=${context.catalog} />`} bell=${html`<${TriggerBell} watched=${watchedOf(position, wallet)} context=${context} />`} position=${position} figures=${figures} legs=${kaminoLegs(position, figures)} whatIfNote=${SIDES} />`
+    return html`<${LendingCard} key=${id} label=${`Kamino, obligation ${id}`} family="Kamino" place=${marketName || shortenAddress(marketId)} note=${html`<${Address} id=${id} catalog=${context.catalog} />`} bell=${html`<${TriggerBell} watched=${toWatched(position, wallet)} context=${context} />`} position=${position} figures=${figures} legs=${kaminoLegs(position, figures)} whatIfNote=${SIDES} />`
   }
 }
 
 /** @param {KaminoPosition} position @param {string} wallet @returns {import('../trigger/bell.js').Watched} */
-function watchedOf({ obligation_address: obligation, marketId, healthFactor }, wallet) {
+function toWatched({ obligation_address: obligation, marketId, healthFactor }, wallet) {
   return {
     chainId: SOLANA_CHAIN_ID,
     family: 'kamino',
@@ -49,21 +49,21 @@ function Address({ id, catalog }) {
 const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
 
 /**
- * Obligations that a caller knows of, for when not all can be found: those of the link, and a form for further ones.
- * @param {{ lists: readonly AskedPart[], parts: readonly AskedPart[], context: import('../page.js').Context, setView: (view: import('../../lib/link.js').View) => void }} props
+ * Obligations added by the reader, shown if the service cannot find all: those of the link, and a form to add more.
+ * @param {{ lists: readonly RequestedPart[], parts: readonly RequestedPart[], context: import('../page.js').Context, setView: (view: import('../../lib/link.js').View) => void }} props
  */
 export function KaminoAdded({ lists, parts, context, setView }) {
   const { view, catalog } = context
-  const found = lists.flatMap(({ answer }) =>
+  const bodies = lists.flatMap(({ answer }) =>
     answer?.ok ? [/** @type {import('../../lib/shapes.d.ts').KaminoList} */ (answer.body)] : [],
   )
-  const markets = found.find(({ coverage }) => !coverage.complete)?.coverage.markets
+  const markets = bodies.find(({ coverage }) => !coverage.complete)?.coverage.markets
   if (markets === undefined && view.kamino.length === 0) return null
   return html`<section class="family" aria-label=${view.label('Kamino, added')}>
     <div class="stack">
       ${view.kamino.map((pair) => {
-        const mine = parts.filter(({ id }) => id === pair.split(':')[0])
-        return html`<${KaminoCard} key=${pair} parts=${mine} context=${context} onRemove=${() => setView({ ...view, kamino: view.kamino.filter((each) => each !== pair) })} />`
+        const ownParts = parts.filter(({ id }) => id === pair.split(':')[0])
+        return html`<${KaminoCard} key=${pair} parts=${ownParts} context=${context} onRemove=${() => setView({ ...view, kamino: view.kamino.filter((each) => each !== pair) })} />`
       })}
       ${
         markets !== undefined &&

@@ -7,7 +7,7 @@ import { AnswerSource } from '../receipt.js'
 import { TriggerBell } from '../trigger/bell.js'
 import { Gauge, safeRows } from './gauge.js'
 
-/** A position that was added, and the way to remove it. @param {{ family: string, place: string, kind: string, id: string, onRemove: () => void, children: unknown }} props */
+/** Card of an added position, with a button that removes it. @param {{ family: string, place: string, kind: string, id: string, onRemove: () => void, children: unknown }} props */
 function Card({ family, place, kind, id, onRemove, children }) {
   return html`<article class="card market" aria-label=${`${family}, ${kind} ${id}`}>
     <header>
@@ -36,10 +36,10 @@ function Yield({ data }) {
     ]} />`
 }
 
-/** @typedef {{ parts: readonly import('../requests/answers.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */
+/** @typedef {{ parts: readonly import('../requests/answers.js').RequestedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */
 
 /** @param {import('../../lib/shapes.d.ts').KaminoRisk} risk @returns {import('../trigger/bell.js').Watched} */
-function watchedOf({ chain_id, wallet, obligation_address, market_address, health_factor }) {
+function toWatched({ chain_id, wallet, obligation_address, market_address, health_factor }) {
   return {
     chainId: chain_id,
     family: 'kamino',
@@ -50,20 +50,20 @@ function watchedOf({ chain_id, wallet, obligation_address, market_address, healt
   }
 }
 
-/** An obligation on Kamino: its risk and its yield, two answers. @param {Props} props */
+/** Card of a Kamino obligation, from two answers: risk and yield. @param {Props} props */
 export function KaminoCard({ parts, context, onRemove }) {
   const [risk, earned] = parts
   const id = risk?.id ?? ''
   const failed = parts.find(({ answer }) => answer?.ok === false)
   /** @type {import('../../lib/shapes.d.ts').KaminoRisk | undefined} */
-  const data = risk?.answer?.ok ? dataOf(risk.answer) : undefined
+  const data = risk?.answer?.ok ? getData(risk.answer) : undefined
   return html`<${Card} family="Kamino" place="Solana" kind="obligation" id=${id} onRemove=${onRemove}>
-    ${failed === undefined && parts.some(({ answer }) => answer === undefined) && html`<${LoadingNotice}>Asking Solana<//>`}
+    ${failed === undefined && parts.some(({ answer }) => answer === undefined) && html`<${LoadingNotice}>Reading Solana<//>`}
     ${failed?.answer?.ok === false && html`<${Problem} failure=${failed.answer} />`}
     <div class="market-body">
       ${
         data &&
-        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} bell=${html`<${TriggerBell} watched=${watchedOf(data)} context=${context} />`} />
+        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} bell=${html`<${TriggerBell} watched=${toWatched(data)} context=${context} />`} />
           <${DefinitionList} rows=${[
             ['Loan to value', html`<${Percent} value=${data.current_ltv_percentage} />`],
             ['Liquidation at', html`<${Rate} value=${data.risk_metrics.liquidationThreshold} />`],
@@ -73,7 +73,7 @@ export function KaminoCard({ parts, context, onRemove }) {
           <${DefinitionList} rows=${safeRows(data.target_health_factor, { borrow: data.safe_borrow_amount_usd, withdraw: data.safe_withdraw_amount_usd })} />`
       }
     </div>
-    ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${dataOf(earned.answer)} /></div>`}
+    ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${getData(earned.answer)} /></div>`}
     ${parts.map(({ answer }) => answer?.ok && html`<${AnswerSource} answer=${answer} context=${context} />`)}
   <//>`
 }
@@ -82,11 +82,14 @@ export function KaminoCard({ parts, context, onRemove }) {
  * @template Data
  * @param {import('../../lib/api.js').Answer} answer
  */
-function dataOf({ body }) {
+function getData({ body }) {
   return /** @type {{ data: Data }} */ (body).data
 }
 
-/** Nothing there is no error: the address may be of another chain, or the position closed. Notices name what is. @param {{ failure: import('../../lib/api.js').Failure }} props */
+/**
+ * An empty result is not an error: the address may belong to another chain, or the position may be closed. `Notices` lists
+ * the errors.
+ * @param {{ failure: import('../../lib/api.js').Failure }} props */
 function Problem({ failure }) {
   if (failure.code !== 'NOT_FOUND') return html`<p class="soft">Not read.</p>`
   return html`<${EmptyState} title="Nothing here">${failure.message}.<//>`

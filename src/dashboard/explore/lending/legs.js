@@ -1,10 +1,10 @@
 /**
- * Positions of each protocol as legs for `what_if.js`.
+ * Converts the positions of each protocol to legs for `what_if.js`.
  * @typedef {import('./what_if.js').Legs} Legs
  */
 
 /**
- * @param {import('../../lib/shapes.d.ts').AavePosition} position asked with `full=true`
+ * @param {import('../../lib/shapes.d.ts').AavePosition} position from an answer with `full=true`
  * @returns {Legs}
  */
 export function aaveLegs({ suppliedAssets, borrowedAssets }) {
@@ -25,8 +25,8 @@ export function aaveLegs({ suppliedAssets, borrowedAssets }) {
 }
 
 /**
- * The collateral at the market's own oracle, as the answer values it. Lent tokens back nothing. Undefined if something
- * has no value.
+ * Values the collateral at the market's own oracle, as the answer does. Lent tokens back no debt. Undefined if a side has no
+ * value.
  * @param {import('../../lib/shapes.d.ts').MorphoPosition} position
  * @returns {Legs | undefined}
  */
@@ -43,12 +43,12 @@ export function morphoLegs({ collateralSymbol, loanSymbol, lltv, totalCollateral
 }
 
 /**
- * All collateral and all debt of an obligation as one leg each: an answer has no limits of single reserves. The debt is
- * as klend weighs it, by borrow factors, loan-to-value × collateral; what counts of the collateral follows from the
- * health factor.
+ * Returns one leg for all collateral and one for all debt of an obligation: answers have no limits of single reserves. The
+ * debt is weighted by borrow factors as in klend (loan-to-value × collateral); the weight of the collateral follows from
+ * the health factor.
  * @param {import('../../lib/shapes.d.ts').LendingPosition} position
  * @param {import('../../lib/shapes.d.ts').LendingFigures} figures
- * @returns {Legs | undefined} nothing is known of limits without debt
+ * @returns {Legs | undefined} undefined without debt: the limits are then unknown
  */
 export function kaminoLegs(
   { healthFactor, totalCollateralUSD, suppliedAssets, borrowedAssets },
@@ -58,13 +58,13 @@ export function kaminoLegs(
   const factor = Number(healthFactor)
   if (!(ltv > 0) || Number.isNaN(factor)) return undefined
   const usd = Number(totalCollateralUSD)
-  const named = (/** @type {readonly { symbol: string }[]} */ assets, /** @type {string} */ all) => {
+  const getSymbol = (/** @type {readonly { symbol: string }[]} */ assets, /** @type {string} */ all) => {
     const [only, ...others] = assets
     return only !== undefined && others.length === 0 ? only.symbol : all
   }
   const backing = suppliedAssets.filter(({ isCollateral }) => isCollateral)
   return {
-    supplies: [{ id: 'collateral', symbol: named(backing, 'all collateral'), usd, weight: factor * ltv }],
-    debts: [{ id: 'debt', symbol: named(borrowedAssets, 'all debt'), usd: usd * ltv, weight: 1 }],
+    supplies: [{ id: 'collateral', symbol: getSymbol(backing, 'all collateral'), usd, weight: factor * ltv }],
+    debts: [{ id: 'debt', symbol: getSymbol(borrowedAssets, 'all debt'), usd: usd * ltv, weight: 1 }],
   }
 }

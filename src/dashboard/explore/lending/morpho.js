@@ -18,38 +18,38 @@ import { WhatIf } from './what_if_panel.js'
 /** @typedef {MorphoList['data'][number]['calculations'][number]} MorphoFigures */
 
 /**
- * The markets of Morpho Blue on one chain that the wallet has something in.
- * @param {{ part: import('../requests/answers.js').AskedPart, context: import('../page.js').Context }} props
+ * Markets of Morpho Blue on one chain in which the wallet has a position.
+ * @param {{ part: import('../requests/answers.js').RequestedPart, context: import('../page.js').Context }} props
  */
 export function MorphoPart({ part, context }) {
   const { answer, chainId } = part
   if (!answer?.ok) return null
   /** @param {MorphoPosition} position @param {MorphoFigures} figures @param {string} wallet */
-  const drawn = (position, figures, wallet) =>
-    html`<${MarketCard} key=${position.marketId} position=${position} figures=${figures} bell=${html`<${TriggerBell} watched=${watchedOf(position, { chainId, wallet, figures })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`
-  return html`<${LendingPart} part=${part} context=${context}>${drawn}<//>`
+  const drawPosition = (position, figures, wallet) =>
+    html`<${MarketCard} key=${position.marketId} position=${position} figures=${figures} bell=${html`<${TriggerBell} watched=${toWatched(position, { chainId, wallet, figures })} context=${context} />`}><${Receipt} answer=${toYieldAnswer(position, { chainId, answer, context })} context=${context} /><//>`
+  return html`<${LendingPart} part=${part} context=${context}>${drawPosition}<//>`
 }
 
 /**
- * The price at which the market liquidates, in the loan token: debt ÷ (collateral × LLTV).
+ * Computes the price at which the market liquidates, in the loan token: debt ÷ (collateral × LLTV).
  * @param {MorphoPosition} position
  * @param {import('./what_if.js').Legs | undefined} legs
  */
-function collateralEdge({ suppliedAssets, borrowedAssets, collateralSymbol, loanSymbol, lltv }, legs) {
+function computeCollateralEdge({ suppliedAssets, borrowedAssets, collateralSymbol, loanSymbol, lltv }, legs) {
   const collateral = suppliedAssets.find(({ isCollateral }) => isCollateral)?.amount
   const owed = borrowedAssets[0]?.amount
   const price = collateral && owed ? Number(owed) / (Number(collateral) * Number(lltv)) : undefined
-  const inWords =
+  const priceText =
     price === undefined ? undefined : `${formatSignificant(formatPlain(price))} ${loanSymbol} per ${collateralSymbol}`
-  return computeLiquidationPrice(legs, { id: 'collateral', isOwed: false }, () => inWords)
+  return computeLiquidationPrice(legs, { id: 'collateral', isOwed: false }, () => priceText)
 }
 
 /**
- * A market's yield as if it had been asked for with the list, which has no receipt itself.
+ * Returns an answer with the path of a market's yield, because the list itself has no receipt.
  * @param {MorphoPosition} position
  * @param {{ chainId: number, answer: import('../../lib/api.js').Answer, context: import('../page.js').Context }} list
  */
-function yieldOf({ marketId }, { chainId, answer, context: { view, catalog } }) {
+function toYieldAnswer({ marketId }, { chainId, answer, context: { view, catalog } }) {
   const query = formatQuery({ wallet: view.wallet, market_id: marketId })
   const path = `v1/lending/morpho-blue/position/${chainId}/yield?${query}`
   return { ...answer, path, credits: catalog.credits.morphoYield }
@@ -57,10 +57,10 @@ function yieldOf({ marketId }, { chainId, answer, context: { view, catalog } }) 
 
 /**
  * @param {MorphoPosition} position
- * @param {{ chainId: number, wallet: string, figures: MorphoFigures }} of
+ * @param {{ chainId: number, wallet: string, figures: MorphoFigures }} options
  * @returns {import('../trigger/bell.js').Watched}
  */
-function watchedOf({ marketId }, { chainId, wallet, figures }) {
+function toWatched({ marketId }, { chainId, wallet, figures }) {
   return {
     chainId,
     family: 'morpho-blue',
@@ -101,7 +101,7 @@ function MarketCard({ position, figures, bell, children }) {
       }
     </div>
     <div class="sides">
-      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map(({ symbol, amount, amountSuppliedUSD: usd, supplyAPY, isCollateral }) => ({ symbol, amount, usd, apy: isCollateral ? null : supplyAPY, note: isCollateral ? 'collateral' : '', edge: isCollateral ? collateralEdge(position, legs) : undefined }))} />
+      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map(({ symbol, amount, amountSuppliedUSD: usd, supplyAPY, isCollateral }) => ({ symbol, amount, usd, apy: isCollateral ? null : supplyAPY, note: isCollateral ? 'collateral' : '', edge: isCollateral ? computeCollateralEdge(position, legs) : undefined }))} />
       <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((each) => ({ ...each, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
     </div>
     <${WhatIf} legs=${legs} target=${target} note="The price is that of the market's oracle, one token in the other." />

@@ -1,15 +1,15 @@
 /**
- * What a position would be after another step. It is counted here from figures at hand, in floating point: the digits
- * that an answer gives are exact, these are good to about one part in ten thousand.
+ * Computes a position after a hypothetical step from the figures on the page, in floating point. Answers are exact; these
+ * figures are accurate to about one part in ten thousand.
  */
 
 /**
- * What a position has of one token on one side.
+ * Holding of one token on one side of a position.
  * @typedef {object} Leg
- * @property {string} id legs of one token have one id, and their prices move together
+ * @property {string} id legs with the same id are the same token: their prices move together
  * @property {string} symbol
  * @property {number} usd
- * @property {number} weight the part of a supply that counts before a liquidation, 0 if it backs nothing; of a debt 1
+ * @property {number} weight share of a supply that counts toward the liquidation limit, 0 if it is no collateral; 1 for a debt
  */
 
 /**
@@ -19,20 +19,20 @@
  */
 
 /**
- * Further steps. Prices first, then what is borrowed or repaid, in US dollars at today's prices.
+ * Hypothetical changes: prices first, then borrowed or repaid amounts, in US dollars at today's prices.
  * @typedef {object} Steps
- * @property {Readonly<Record<string, number>>} prices a token's price as a multiple of today's, by id; absent: 1
- * @property {Readonly<Record<string, number>>} borrowed by id, repaid if negative; at most what is owed is repaid
+ * @property {Readonly<Record<string, number>>} prices price of a token as a multiple of today's, by id; absent: 1
+ * @property {Readonly<Record<string, number>>} borrowed by id; negative: repaid, at most the debt
  */
 
 /** @type {Steps} */
 export const NO_STEPS = { prices: {}, borrowed: {} }
 
 /**
- * Figures after steps. The health factor is Σ (collateral × its liquidation threshold) ÷ Σ debt, as the protocol counts
- * it: the threshold of Aave is that of the wallet's eMode if the asset counts there, that of Morpho Blue is the market's
- * LLTV; infinite without debt. Aave before 3.6 rounds the average threshold down to a hundredth of a percent: what is
- * counted here differs by no more than that and what accrues in between.
+ * Figures after hypothetical steps. The health factor is Σ (collateral × its liquidation threshold) ÷ Σ debt, as in the
+ * protocol: the threshold of Aave is that of the wallet's eMode if the asset belongs to it, that of Morpho Blue is the
+ * market's LLTV; infinite without debt. Aave before 3.6 rounds the average threshold down to a hundredth of a percent: this
+ * figure differs by no more than that and the interest since the answer.
  *
  * @figure explore/health_factor_after
  * @source Aave V3 `GenericLogic.calculateUserAccountData`; Morpho.sol `_isHealthy`; klend `refresh_obligation`
@@ -57,9 +57,9 @@ export function whatIf({ supplies, debts }, { prices, borrowed }) {
 }
 
 /**
- * The multiple of today's price at which a token alone brings the position to a health factor of 1, everything else as
- * it is: (debt in other tokens − limit of other collateral) ÷ (its own limit − its own debt). Undefined if no price of
- * this token does; above 1 for a token that is owed.
+ * The multiple of today's price of one token at which the position has a health factor of 1, everything else unchanged:
+ * (debt in other tokens − limit of other collateral) ÷ (its own limit − its own debt). Undefined if no price of this token
+ * leads to 1; above 1 for a borrowed token.
  *
  * @figure explore/liquidation_price_factor
  * @source the health factor above, solved for one price
@@ -68,17 +68,17 @@ export function whatIf({ supplies, debts }, { prices, borrowed }) {
  * @param {string} id
  */
 export function liquidationAt({ supplies, debts }, id) {
-  const limitOf = (/** @type {readonly Leg[]} */ legs) => sum(legs.map(({ usd, weight }) => usd * weight))
-  const mine = (/** @type {Leg} */ leg) => leg.id === id
-  const others = (/** @type {Leg} */ leg) => leg.id !== id
-  const own = limitOf(supplies.filter(mine)) - limitOf(debts.filter(mine))
-  const rest = limitOf(debts.filter(others)) - limitOf(supplies.filter(others))
+  const sumLimits = (/** @type {readonly Leg[]} */ legs) => sum(legs.map(({ usd, weight }) => usd * weight))
+  const isToken = (/** @type {Leg} */ leg) => leg.id === id
+  const isOtherToken = (/** @type {Leg} */ leg) => leg.id !== id
+  const own = sumLimits(supplies.filter(isToken)) - sumLimits(debts.filter(isToken))
+  const rest = sumLimits(debts.filter(isOtherToken)) - sumLimits(supplies.filter(isOtherToken))
   const multiple = rest / own
   return Number.isFinite(multiple) && multiple > 0 ? multiple : undefined
 }
 
 /**
- * What more can be owed before the health factor is 1, US dollars; 0 if nothing.
+ * Computes the additional debt at which the health factor is 1, US dollars; at least 0.
  * @param {Legs} legs
  */
 export function computeBorrowRoom({ supplies, debts }) {

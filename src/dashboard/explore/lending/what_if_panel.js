@@ -5,18 +5,18 @@ import { DefinitionList } from '../../part/figure.js'
 import { Gauge } from './gauge.js'
 import { computeBorrowRoom, NO_STEPS, whatIf } from './what_if.js'
 
-/** Prices go from a tenth of today's to twice it, percent of change. */
+/** Range of a price slider, percent of change: a tenth of today's price to twice it. */
 const FALL_MAX = -90
 const RISE_MAX = 100
-/** Steps of the way from nothing owed to the most that can be. */
+/** Steps of a debt slider, from no debt to the limit. */
 const DEBT_STEPS = 200
-/** Who owes nothing yet borrows dollars. */
+/** Debt of a position that has none yet: US dollars. */
 const ANY_DEBT = { id: 'dollars', symbol: 'US dollars', usd: 0, weight: 1 }
 
 /** @typedef {{ legs: import('./what_if.js').Legs | undefined, target: string, borrowLimit?: string, note?: string }} Props `borrowLimit`: US dollars of debt up to which the protocol lends, at the prices of now */
 
 /**
- * What may come, once it is opened.
+ * Disclosure with the sliders, which render once it is opened.
  * @param {Props} props
  */
 export function WhatIf(props) {
@@ -29,7 +29,7 @@ export function WhatIf(props) {
 }
 
 /**
- * Sliders, and the health factor that follows; nothing further is asked.
+ * Sliders and the resulting health factor, computed on the page without a request.
  * @param {Props & { legs: import('./what_if.js').Legs }} props
  */
 function Sliders({ legs, target, borrowLimit, note }) {
@@ -44,18 +44,18 @@ function Sliders({ legs, target, borrowLimit, note }) {
     setSteps({ ...steps, borrowed: { ...steps.borrowed, [id]: usd } })
   return html`<div class="what-if-body">
       <div class="sliders">
-        ${tokensOf(legs).map(({ id, symbol }) => {
+        ${listTokens(legs).map(({ id, symbol }) => {
           const change = Math.round(((steps.prices[id] ?? 1) - 1) * 100)
-          return html`<${Slider} key=${`price ${id}`} label=${`Price of ${symbol}`} min=${FALL_MAX} max=${RISE_MAX} step=${1} value=${change} text=${change === 0 ? 'as now' : `${signed(change)} %`} onValue=${setPrice(id)} />`
+          return html`<${Slider} key=${`price ${id}`} label=${`Price of ${symbol}`} min=${FALL_MAX} max=${RISE_MAX} step=${1} value=${change} text=${change === 0 ? 'as now' : `${formatSigned(change)} %`} onValue=${setPrice(id)} />`
         })}
         ${debts.map(({ id, symbol, usd }) => {
-          const more = steps.borrowed[id] ?? 0
-          return html`<${Slider} key=${`debt ${id}`} label=${usd > 0 ? `Repay or borrow ${symbol}` : `Borrow ${symbol}`} min=${-usd} max=${room} step=${Math.max(usd + room, 1e-6) / DEBT_STEPS} value=${more} text=${debtText(more, usd)} onValue=${setDebt(id)} />`
+          const borrowed = steps.borrowed[id] ?? 0
+          return html`<${Slider} key=${`debt ${id}`} label=${usd > 0 ? `Repay or borrow ${symbol}` : `Borrow ${symbol}`} min=${-usd} max=${room} step=${Math.max(usd + room, 1e-6) / DEBT_STEPS} value=${borrowed} text=${formatDebt(borrowed, usd)} onValue=${setDebt(id)} />`
         })}
         <p><button type="button" class="small" onClick=${() => setSteps(NO_STEPS)}>As it is now</button></p>
       </div>
       <div role="status" aria-label="What would be">
-        <${Gauge} healthFactor=${factorText(after.healthFactor)} target=${target} />
+        <${Gauge} healthFactor=${formatFactor(after.healthFactor)} target=${target} />
         <${DefinitionList} rows=${[
           ['Collateral', formatDollars(after.collateral.toFixed(2))],
           ['Debt', formatDollars(after.debt.toFixed(2))],
@@ -63,30 +63,30 @@ function Sliders({ legs, target, borrowLimit, note }) {
         ]} />
       </div>
     </div>
-    <p class="soft">Counted on this page from the figures above, <a href="formulas#explore.health_factor_after">by the protocol's rule</a>, in floating point. Interest is left out. ${note}</p>`
+    <p class="soft">Computed on this page from the figures above, <a href="formulas#explore.health_factor_after">by the protocol's rule</a>, in floating point. Interest is left out. ${note}</p>`
 }
 
-/** Tokens whose prices matter, each once. @param {import('./what_if.js').Legs} legs */
-function tokensOf({ supplies, debts }) {
-  const counting = [...supplies.filter(({ weight }) => weight > 0), ...debts]
-  return [...new Map(counting.map((leg) => [leg.id, leg])).values()]
+/** Lists the tokens whose prices change the health factor, each once. @param {import('./what_if.js').Legs} legs */
+function listTokens({ supplies, debts }) {
+  const weighted = [...supplies.filter(({ weight }) => weight > 0), ...debts]
+  return [...new Map(weighted.map((leg) => [leg.id, leg])).values()]
 }
 
 /** @param {number} change */
-function signed(change) {
+function formatSigned(change) {
   return change < 0 ? `−${-change}` : `+${change}`
 }
 
-/** @param {number} more @param {number} owed US dollars */
-function debtText(more, owed) {
-  if (more === 0) return 'as now'
-  if (more > 0) return `borrow ${formatDollars(more.toFixed(2))}`
-  return more <= -owed ? 'repay all' : `repay ${formatDollars((-more).toFixed(2))}`
+/** @param {number} borrowed @param {number} owed US dollars */
+function formatDebt(borrowed, owed) {
+  if (borrowed === 0) return 'as now'
+  if (borrowed > 0) return `borrow ${formatDollars(borrowed.toFixed(2))}`
+  return borrowed <= -owed ? 'repay all' : `repay ${formatDollars((-borrowed).toFixed(2))}`
 }
 
-/** As answers have it: four digits, cut, so that nothing is overstated. @param {number} factor */
-function factorText(factor) {
+/** Formats a health factor as answers do: four digits, truncated, so that it is never overstated. @param {number} factor */
+function formatFactor(factor) {
   if (!Number.isFinite(factor)) return 'MAX'
-  // What floating point leaves out must not cut a whole digit.
+  // Compensates floating-point error, which could truncate a whole digit.
   return (Math.floor(factor * 1e4 + 1e-6) / 1e4).toFixed(4)
 }

@@ -5,7 +5,7 @@ import { atBounds } from './bounds.js'
 import { isFullRange } from './scale.js'
 
 /**
- * What a position is wholly in at each bound of its range, and the price there.
+ * Amount of the single token that a position consists of at each bound of its range, and the price there.
  * @param {{ position: import('../../lib/shapes.d.ts').FullPosition, inverse: boolean }} props
  */
 export function Bounds({ position: { position_state: state, prices }, inverse }) {
@@ -17,7 +17,7 @@ export function Bounds({ position: { position_state: state, prices }, inverse })
     { symbol: token0.symbol, amount: all.token0 },
     { symbol: token1.symbol, amount: all.token1 },
   ]
-  // In the inverse price the lower bound is that at which all is the second token.
+  // With inverse prices, the position is wholly the second token at the lower bound.
   const [atLower, atUpper] = inverse ? [quote, base] : [base, quote]
   return html`<${DefinitionList} rows=${[
     [

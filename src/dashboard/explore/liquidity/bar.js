@@ -27,8 +27,8 @@ const LEAST = [
 ]
 
 /**
- * Totals over all positions that were read, and how they are shown.
- * @param {{ parts: readonly import('../requests/answers.js').AskedPart[], order: import('./order.js').Order, onOrder: (order: import('./order.js').Order) => void }} props
+ * Totals over all loaded positions, and controls for their order and filter.
+ * @param {{ parts: readonly import('../requests/answers.js').RequestedPart[], order: import('./order.js').Order, onOrder: (order: import('./order.js').Order) => void }} props
  */
 export function LiquidityBar({ parts, order, onOrder }) {
   const positions = parts.flatMap(({ answer }) =>
@@ -39,10 +39,10 @@ export function LiquidityBar({ parts, order, onOrder }) {
   const hidden = positions.length - sortPositions(positions, order).length
   const set = (/** @type {keyof typeof order} */ name) => (/** @type {string} */ chosen) =>
     onOrder(/** @type {import('./order.js').Order} */ ({ ...order, [name]: chosen }))
-  const sum = (/** @type {typeof Change} */ Figure, /** @type {{ usd: string, of: number }} */ { usd, of }) =>
-    of === 0 && open > 0
+  const sum = (/** @type {typeof Change} */ Figure, /** @type {{ usd: string, count: number }} */ { usd, count }) =>
+    count === 0 && open > 0
       ? html`<span class="absent">unknown</span>`
-      : html`<${Figure} value=${usd} />${of < open && html` <span class="soft">of ${of} of ${open}</span>`}`
+      : html`<${Figure} value=${usd} />${count < open && html` <span class="soft">of ${count} of ${open}</span>`}`
   return html`<div class="card liquidity-bar" role="group" aria-label="All liquidity positions">
     <${DefinitionList} rows=${[
       ['Open', pluralize(open, 'position')],

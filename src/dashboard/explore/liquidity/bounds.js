@@ -1,5 +1,6 @@
 /**
- * 1.0001^(−2^i ÷ 2) in Q128 for each bit of a tick, as v3-core's TickMath has them; pages load nothing of the service.
+ * 1.0001^(−2^i ÷ 2) in Q128 for each bit of a tick, as in v3-core's TickMath. A copy, because pages import no code of the
+ * service.
  */
 const FACTORS = [
   0xfffcb933bd6fad37aa2d162d1a594001n,
@@ -24,11 +25,11 @@ const FACTORS = [
   0x48a170391f7dc42444e8fa2n,
 ]
 const Q128 = 1n << 128n
-const MOST = (1n << 256n) - 1n
+const UINT256_MAX = (1n << 256n) - 1n
 
 /**
- * What a position is wholly in at a bound of its range: all of the first token at its lower tick and below, all of the
- * second at its upper tick and above; rounded down as a withdrawal there would be. Whole tokens, all digits.
+ * The amount of the single token that a position consists of at a bound of its range: the first token at its lower tick
+ * and below, the second at its upper tick and above; rounded down like a withdrawal there. Whole tokens, all digits.
  *
  * @figure explore/amount_at_bound
  * @source v3-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
@@ -36,25 +37,25 @@ const MOST = (1n << 256n) - 1n
  * @param {{ liquidity: string, tickLower: string, tickUpper: string, token0: { decimals: number }, token1: { decimals: number } }} state
  */
 export function atBounds({ liquidity, tickLower, tickUpper, token0, token1 }) {
-  const [lower, upper] = [rootAt(Number(tickLower)), rootAt(Number(tickUpper))]
+  const [lower, upper] = [computeSqrtPrice(Number(tickLower)), computeSqrtPrice(Number(tickUpper))]
   const amount = BigInt(liquidity)
   const all0 = ((amount << 96n) * (upper - lower)) / upper / lower
   const all1 = (amount * (upper - lower)) >> 96n
-  return { token0: whole(all0, token0.decimals), token1: whole(all1, token1.decimals) }
+  return { token0: toWholeTokens(all0, token0.decimals), token1: toWholeTokens(all1, token1.decimals) }
 }
 
-/** √price at a tick in Q96, as `TickMath.getSqrtRatioAtTick`. @param {number} tick */
-function rootAt(tick) {
+/** Computes √price at a tick in Q96, like `TickMath.getSqrtRatioAtTick`. @param {number} tick */
+function computeSqrtPrice(tick) {
   const distance = Math.abs(tick)
   const ratio = FACTORS.reduce(
     (product, factor, bit) => (distance & (1 << bit) ? (product * factor) >> 128n : product),
     Q128,
   )
-  return ((tick > 0 ? MOST / ratio : ratio) + 0xffffffffn) >> 32n
+  return ((tick > 0 ? UINT256_MAX / ratio : ratio) + 0xffffffffn) >> 32n
 }
 
-/** Raw units as whole tokens. @param {bigint} raw @param {number} decimals */
-function whole(raw, decimals) {
+/** Converts raw units to whole tokens. @param {bigint} raw @param {number} decimals */
+function toWholeTokens(raw, decimals) {
   const digits = raw.toString().padStart(decimals + 1, '0')
   const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
   const units = digits.slice(0, digits.length - decimals)

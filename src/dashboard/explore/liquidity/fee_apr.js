@@ -1,87 +1,87 @@
 /**
- * Fees of a position as a yearly rate, in floating point: a rate needs no more. Where history leaves something open the
- * answer is why, and no number.
+ * Fees of a position as a yearly rate, in floating point, which is precise enough for a rate. If the rate has no meaning,
+ * the result is a reason instead.
  */
 
 /** @typedef {import('../../lib/shapes.d.ts').FullPosition} FullPosition */
 /** @typedef {import('../../lib/shapes.d.ts').LiquidityEvent} Flow */
-/** @typedef {{ apr: number } | { because: string }} Rate */
+/** @typedef {{ apr: number } | { reason: string }} Rate */
 
 const YEAR_SEC = 365 * 86_400
 const SIDES = /** @type {const} */ (['token0', 'token1'])
 
 /**
- * When a position was opened and closed, Unix seconds, and whether it was ever empty in between.
- * @param {readonly Flow[]} flows all of them, oldest first
+ * Computes when a position was opened and closed (Unix seconds), and whether it was empty in between.
+ * @param {readonly Flow[]} flows the complete list, oldest first
  * @param {boolean} isActive
  */
 export function computeLifetime(flows, isActive) {
-  const left = liquidityAfter(flows, 0n)
+  const remaining = listLiquidity(flows, 0n)
   const last = flows.length - 1
   return {
     openedSec: flows[0]?.timestamp,
     closedSec: isActive ? undefined : flows[last]?.timestamp,
-    wasEmpty: left.some(
+    wasEmpty: remaining.some(
       (liquidity, index) => liquidity === 0n && flows.slice(index + 1).some(({ type }) => type === 'increase'),
     ),
   }
 }
 
 /**
- * Fees since a position was opened, collected or not, ÷ its time-weighted average capital × 365 days ÷ its life. Fees
- * are net − pure impermanent loss of its profit and loss: collected ones at the prices of their blocks, others at those
- * of now. Not told if the position was empty in between, as its life then has a gap.
+ * Fees since a position was opened, collected or not, ÷ its time-weighted average capital × 365 days ÷ its age. Fees
+ * are net − pure impermanent loss of its profit and loss: collected fees at the prices of their blocks, others at current
+ * prices. No rate if the position was empty in between, because its lifetime then has a gap.
  *
  * @figure explore/fee_apr_since_opening
  * @source definition, from `pnl`
  * @proof test/dashboard/explore/fee_apr_test.ts
- * @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, life: ReturnType<typeof computeLifetime>, untilSec: number }} told
+ * @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, lifetime: ReturnType<typeof computeLifetime>, untilSec: number }} input
  * @returns {Rate}
  */
-export function feeAprSinceOpening({ pnl, life: { openedSec, closedSec, wasEmpty }, untilSec }) {
-  if (openedSec === undefined) return { because: 'its history has no deposit' }
-  if (wasEmpty) return { because: 'it was empty for a time' }
+export function feeAprSinceOpening({ pnl, lifetime: { openedSec, closedSec, wasEmpty }, untilSec }) {
+  if (openedSec === undefined) return { reason: 'its history has no deposit' }
+  if (wasEmpty) return { reason: 'it was empty for a time' }
   const fees = Number(pnl.net_impermanent_loss) - Number(pnl.pure_impermanent_loss)
   const capital = Number(pnl.time_weighted_average_capital)
-  return yearly({ fees, capital, seconds: (closedSec ?? untilSec) - openedSec })
+  return toYearlyRate({ fees, capital, seconds: (closedSec ?? untilSec) - openedSec })
 }
 
 /**
- * Fees over the last days: what can be collected now, less what could be collected then, plus what was collected in
- * between as fees, token by token, at the prices of now; ÷ the average capital × 365 days ÷ these days. The average
- * capital is the average liquidity of these days × what one unit of liquidity was worth, the mean of then and now.
+ * Fees over the last days: fees uncollected now, less fees uncollected then, plus fees collected in between, token by
+ * token, at current prices; ÷ the average capital × 365 days ÷ these days. The average capital is the average liquidity
+ * of these days × the value of one unit of liquidity, the mean of then and now.
  *
  * @figure explore/fee_apr_of_days
  * @source definition, from the position `at_time` and its flows since
  * @proof test/dashboard/explore/fee_apr_test.ts
- * @param {{ before: FullPosition, now: FullPosition, flows: readonly Flow[], fromSec: number, untilSec: number }} told flows oldest first
+ * @param {{ before: FullPosition, now: FullPosition, flows: readonly Flow[], fromSec: number, untilSec: number }} input flows oldest first
  * @returns {Rate}
  */
 export function feeAprOfDays({ before, now, flows, fromSec, untilSec }) {
   const since = flows.filter(({ timestamp }) => timestamp > fromSec && timestamp <= untilSec)
   const [feesThen, feesNow] = [before.uncollected_fees, now.uncollected_fees]
-  if (!feesThen || !feesNow) return { because: 'what was owed is not told apart into fees and principal' }
-  const capital = averageCapital({ before, now, since, fromSec, untilSec })
-  if (capital === undefined) return { because: 'a price is missing' }
+  if (!feesThen || !feesNow) return { reason: 'its fees are not separated from withdrawn principal' }
+  const capital = computeAverageCapital({ before, now, since, fromSec, untilSec })
+  if (capital === undefined) return { reason: 'a price is missing' }
   let fees = 0
   for (const side of SIDES) {
     const price = now.usd[`${side}_price`]
-    if (price === null) return { because: 'a price is missing' }
+    if (price === null) return { reason: 'a price is missing' }
     const collected = since.reduce((sum, flow) => sum + Number(flow.fees?.[side].amount ?? 0), 0)
     fees += (Number(feesNow[side].amount) - Number(feesThen[side].amount) + collected) * Number(price)
   }
-  return yearly({ fees, capital, seconds: untilSec - fromSec })
+  return toYearlyRate({ fees, capital, seconds: untilSec - fromSec })
 }
 
-/** @param {{ before: FullPosition, now: FullPosition, since: readonly Flow[], fromSec: number, untilSec: number }} told */
-function averageCapital({ before, now, since, fromSec, untilSec }) {
+/** @param {{ before: FullPosition, now: FullPosition, since: readonly Flow[], fromSec: number, untilSec: number }} input */
+function computeAverageCapital({ before, now, since, fromSec, untilSec }) {
   const worths = [before, now].flatMap(({ position_state: { liquidity }, usd }) =>
     liquidity === '0' ? [] : [usd.amounts === null ? Number.NaN : Number(usd.amounts) / Number(liquidity)],
   )
   if (worths.some(Number.isNaN)) return undefined
   if (worths.length === 0) return 0
   const start = BigInt(before.position_state.liquidity)
-  const steps = [start, ...liquidityAfter(since, start)]
+  const steps = [start, ...listLiquidity(since, start)]
   const times = [fromSec, ...since.map(({ timestamp }) => timestamp), untilSec]
   const liquiditySec = steps.reduce(
     (sum, liquidity, at) => sum + Number(liquidity) * ((times[at + 1] ?? 0) - (times[at] ?? 0)),
@@ -91,18 +91,18 @@ function averageCapital({ before, now, since, fromSec, untilSec }) {
 }
 
 /** Liquidity after each flow. @param {readonly Flow[]} flows @param {bigint} start */
-function liquidityAfter(flows, start) {
-  let left = start
+function listLiquidity(flows, start) {
+  let remaining = start
   return flows.map(({ type, liquidity }) => {
-    if (type === 'increase') left += BigInt(liquidity)
-    if (type === 'decrease') left -= BigInt(liquidity)
-    return left
+    if (type === 'increase') remaining += BigInt(liquidity)
+    if (type === 'decrease') remaining -= BigInt(liquidity)
+    return remaining
   })
 }
 
 /** @param {{ fees: number, capital: number, seconds: number }} earned @returns {Rate} */
-function yearly({ fees, capital, seconds }) {
-  if (!(seconds > 0)) return { because: 'no time has passed' }
-  if (!(capital > 0)) return { because: 'there was no capital' }
+function toYearlyRate({ fees, capital, seconds }) {
+  if (!(seconds > 0)) return { reason: 'no time has passed' }
+  if (!(capital > 0)) return { reason: 'there was no capital' }
   return { apr: ((fees / capital) * YEAR_SEC) / seconds }
 }

@@ -10,7 +10,7 @@ import { pollAnswer } from '../requests/polling.js'
 /** @typedef {import('../../lib/shapes.d.ts').LiquidityEvent} Flow */
 
 const PAGE_SIZE = 25
-/** More than a hundred flows are not read by a page. */
+/** Pages of flows that are read at most: a hundred flows. */
 const PAGES_MAX = 4
 const SHOWN_MAX = 25
 
@@ -18,22 +18,22 @@ const SHOWN_MAX = 25
 const VERBS = { increase: 'Deposited', decrease: 'Withdrew', collect: 'Collected' }
 
 /**
- * All flows of a position up to the moment of the view, oldest first; each page of 25 is an answer. Undefined `rows` if
- * there are more than are read.
- * @param {string | undefined} path nothing is asked without
+ * Reads all flows of a position up to the moment of the view, oldest first, in pages of 25. `rows` is undefined if there are
+ * more than `PAGES_MAX` pages.
+ * @param {string | undefined} path undefined: no request
  * @param {string} key
  */
 export function useFlows(path, key) {
   const [state, setState] = useState(
     /** @type {{ answer?: import('../requests/polling.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
   )
-  const reading = (/** @type {AbortSignal} */ signal) => readAll(path ?? '', { key, signal, onState: setState })
-  const readAgain = useTask(path === undefined ? undefined : reading, [path, key])
+  const read = (/** @type {AbortSignal} */ signal) => readAll(path ?? '', { key, signal, onState: setState })
+  const readAgain = useTask(path === undefined ? undefined : read, [path, key])
   const again = () => {
     setState({})
     readAgain()
   }
-  return { asked: { answer: state.answer, again }, rows: state.rows }
+  return { request: { answer: state.answer, again }, rows: state.rows }
 }
 
 /**
@@ -41,10 +41,10 @@ export function useFlows(path, key) {
  * @param {{ key: string, signal: AbortSignal, onState: (state: { answer: import('../requests/polling.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
  */
 async function readAll(path, { key, signal, onState }) {
-  const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+  const toPagePath = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
   /** @type {import('../requests/polling.js').Outcome<Events>} */
   let first
-  await pollAnswer(pathOf(1), {
+  await pollAnswer(toPagePath(1), {
     key,
     signal,
     onAnswer: (/** @type {import('../requests/polling.js').Outcome<Events>} */ answer) => {
@@ -57,14 +57,14 @@ async function readAll(path, { key, signal, onState }) {
   const pages = Math.ceil(first.body.pagination.total / PAGE_SIZE)
   for (let page = 2; page <= pages && pages <= PAGES_MAX; page++) {
     /** @type {import('../../lib/api.js').Answer<Events> | import('../../lib/api.js').Failure} */
-    const next = await requestApi(pathOf(page), { key, signal })
+    const next = await requestApi(toPagePath(page), { key, signal })
     if (!next.ok) return onState({ answer: next })
     rows.push(...next.body.data)
   }
   return onState({ answer: first, rows: pages <= PAGES_MAX ? rows.toReversed() : undefined })
 }
 
-/** @param {{ body: Events, symbols: readonly string[] }} props the newest flows, and how many there are */
+/** @param {{ body: Events, symbols: readonly string[] }} props newest flows and their total */
 export function Flows({ body: { data, pagination }, symbols: [symbol0, symbol1] }) {
   const shown = data.slice(0, SHOWN_MAX)
   return html`<details class="as-table"><summary>${pluralize(pagination.total, 'flow')}: deposits, withdrawals, collects</summary>

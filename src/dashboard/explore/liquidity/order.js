@@ -3,11 +3,11 @@ import { sumDollars } from '../../lib/decimal.js'
 /** @typedef {import('../../lib/shapes.d.ts').Position} Position */
 
 /**
- * Which positions are shown, and in which order.
+ * Filter and order of the positions.
  * @typedef {object} Order
- * @property {'listed' | 'value' | 'fees' | 'pnl'} by `listed`: as the service lists them, by token id
- * @property {'all' | 'in' | 'out' | 'closed'} show in range, out of range though open, closed
- * @property {string} least US dollars; below it a position is hidden, but never one whose value is unknown
+ * @property {'listed' | 'value' | 'fees' | 'pnl'} by `listed`: order of the service, by token id
+ * @property {'all' | 'in' | 'out' | 'closed'} show `out`: open and out of range
+ * @property {string} least US dollars; hides positions below it, but none of unknown value
  */
 
 /** @type {Order} */
@@ -21,12 +21,12 @@ const FIGURES = {
 }
 
 /**
- * Positions that are shown, the largest figure first and unknown ones last.
+ * Filters and sorts positions: the largest figure first, unknown ones last.
  * @param {readonly Position[]} positions
  * @param {Order} order
  */
 export function sortPositions(positions, { by, show, least }) {
-  const shown = positions.filter((each) => (show === 'all' || show === stateOf(each)) && !isSmall(each, Number(least)))
+  const shown = positions.filter((each) => (show === 'all' || show === toState(each)) && !isSmall(each, Number(least)))
   if (by === 'listed') return shown
   const figure = (/** @type {Position} */ each) => {
     const text = FIGURES[by](each)
@@ -36,31 +36,32 @@ export function sortPositions(positions, { by, show, least }) {
 }
 
 /**
- * Sums over positions, exact, and of how many each is: what has no price or no profit and loss yet is in no sum.
+ * Computes exact sums over positions. `count` is the number of positions in a sum; a position without a price, or without
+ * profit and loss yet, is in none.
  * @param {readonly Position[]} positions
  */
 export function computeTotals(positions) {
   const open = positions.filter(({ is_active: isActive }) => isActive)
-  const inRange = open.filter((each) => stateOf(each) === 'in').length
+  const inRange = open.filter((each) => toState(each) === 'in').length
   return {
     open: open.length,
     closed: positions.length - open.length,
     inRange,
     outOfRange: open.length - inRange,
-    value: sumOf(open, FIGURES.value),
-    fees: sumOf(open, FIGURES.fees),
-    pnl: sumOf(open, FIGURES.pnl),
+    value: sumFigures(open, FIGURES.value),
+    fees: sumFigures(open, FIGURES.fees),
+    pnl: sumFigures(open, FIGURES.pnl),
   }
 }
 
 /** @param {readonly Position[]} positions @param {(position: Position) => string | null | undefined} figure */
-function sumOf(positions, figure) {
-  const known = positions.map(figure).filter((text) => text !== null && text !== undefined)
-  return { usd: sumDollars(known), of: known.length }
+function sumFigures(positions, figure) {
+  const texts = positions.map(figure).filter((text) => text !== null && text !== undefined)
+  return { usd: sumDollars(texts), count: texts.length }
 }
 
 /** @param {Position} position */
-function stateOf({ is_active: isActive, in_range: inRange }) {
+function toState({ is_active: isActive, in_range: inRange }) {
   if (!isActive) return 'closed'
   return inRange === true ? 'in' : 'out'
 }

@@ -30,44 +30,44 @@ const PROTOCOLS = {
 
 /** @typedef {import('../../lib/shapes.d.ts').Position} Position */
 /** @typedef {import('../../lib/shapes.d.ts').PositionList} List */
-/** @typedef {import('../requests/answers.js').AskedPart} AskedPart */
-/** @typedef {{ onMore?: () => void, onClosed?: () => void }} Offers what a part has besides */
+/** @typedef {import('../requests/answers.js').RequestedPart} RequestedPart */
+/** @typedef {{ onMore?: () => void, onClosed?: () => void }} Offers actions below a part */
 
 /**
- * The positions of all answers: as listed each below the heading of its chain, else sorted over all of them. They are
- * siblings either way, so that a card keeps what it has read.
- * @param {{ parts: readonly AskedPart[], context: import('../page.js').Context, order: import('./order.js').Order, offersOf: (part: AskedPart) => Offers }} props
+ * The positions of all answers: as listed below the heading of each chain, else sorted over all chains. Cards are siblings
+ * either way, so each keeps its state when the order changes.
+ * @param {{ parts: readonly RequestedPart[], context: import('../page.js').Context, order: import('./order.js').Order, getOffers: (part: RequestedPart) => Offers }} props
  */
-export function LiquidityParts({ parts, context, order, offersOf }) {
+export function LiquidityParts({ parts, context, order, getOffers }) {
   const isListed = order.by === 'listed'
-  const served = (/** @type {AskedPart} */ { protocol }) =>
+  const findServed = (/** @type {RequestedPart} */ { protocol }) =>
     context.catalog.liquidity.find((each) => each.protocol === protocol)
   const answers = parts.flatMap((part) => {
-    const of = served(part)
-    return part.answer?.ok && of ? [{ part, of, list: /** @type {List} */ (part.answer.body) }] : []
+    const served = findServed(part)
+    return part.answer?.ok && served ? [{ part, served, list: /** @type {List} */ (part.answer.body) }] : []
   })
-  const answerOf = new Map(answers.flatMap((each) => each.list.data.map((position) => [position, each])))
+  const answersByPosition = new Map(answers.flatMap((each) => each.list.data.map((position) => [position, each])))
   const cards = (/** @type {readonly Position[]} */ positions) =>
     sortPositions(positions, order).map((position) => {
-      const { part, of } = /** @type {typeof answers[number]} */ (answerOf.get(position))
+      const { part, served } = /** @type {typeof answers[number]} */ (answersByPosition.get(position))
       const key = `${part.path} ${position.manager_address}:${position.token_id}`
-      return html`<${PositionCard} key=${key} position=${position} served=${of} context=${context} chain=${isListed ? undefined : chainName(context.catalog, part.chainId)} />`
+      return html`<${PositionCard} key=${key} position=${position} served=${served} context=${context} chain=${isListed ? undefined : chainName(context.catalog, part.chainId)} />`
     })
-  const drawn = answers.flatMap(({ part, of, list }) => [
+  const sections = answers.flatMap(({ part, served, list }) => [
     html`<div class="across" key=${`${part.path} head`}><${PartHead} part=${part} context=${context}>${part.family === 'closed' && ', closed'}${list.pagination.page > 1 && html` <span class="soft">page ${list.pagination.page}</span>`}<//></div>`,
     ...(isListed ? cards(list.data) : []),
-    html`<${PartFoot} key=${`${part.path} foot`} part=${part} list=${list} served=${of} context=${context} ...${offersOf(part)} />`,
+    html`<${PartFoot} key=${`${part.path} foot`} part=${part} list=${list} served=${served} context=${context} ...${getOffers(part)} />`,
   ])
   const sorted = () => [
     html`<div class="across part-head" key="sorted"><h3>All chains</h3></div>`,
-    ...cards([...answerOf.keys()]),
+    ...cards([...answersByPosition.keys()]),
   ]
-  return html`<div class="cards">${isListed ? drawn : [...sorted(), ...drawn]}</div>`
+  return html`<div class="cards">${isListed ? sections : [...sorted(), ...sections]}</div>`
 }
 
 /**
- * Whatever an answer left out, what else there is, and where it comes from.
- * @param {{ part: AskedPart, list: List, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context } & Offers} props
+ * End of a part: positions left out, buttons for more positions, and the provenance.
+ * @param {{ part: RequestedPart, list: List, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context } & Offers} props
  */
 function PartFoot({ part: { answer }, list: { counts, pagination }, served: { credits }, context, onMore, onClosed }) {
   const left = pagination.total - pagination.page * PAGE_SIZE
@@ -81,7 +81,7 @@ function PartFoot({ part: { answer }, list: { counts, pagination }, served: { cr
   </div>`
 }
 
-/** @param {{ counts: import('../../lib/shapes.d.ts').PositionCounts }} props spam, and what could not be decoded */
+/** @param {{ counts: import('../../lib/shapes.d.ts').PositionCounts }} props spam, and positions that could not be decoded */
 function LeftOut({ counts: { errors, spams } }) {
   if (errors === 0 && spams.length === 0) return null
   return html`<details class="left-out">
@@ -95,11 +95,11 @@ function LeftOut({ counts: { errors, spams } }) {
   </details>`
 }
 
-/** @param {{ position: Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, chain?: string }} props `chain`: its name, if no heading says it */
+/** @param {{ position: Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, chain?: string }} props `chain`: its name, if no heading shows it */
 function PositionCard({ position, served, context, chain }) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state
-  // The side on which the price is above one reads better.
+  // Show the direction in which the price is above one: it is easier to read.
   const [inverse, setInverse] = useState(prices !== undefined && Number(prices.current) < 1)
   const [base, quote] = inverse ? [token1, token0] : [token0, token1]
   const [pnl, setPnl] = useState(position.pnl ?? undefined)
@@ -108,7 +108,7 @@ function PositionCard({ position, served, context, chain }) {
     <header>
       <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
       <span class=${classes('badge', status[0])}>${status[1]}</span>
-      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code}${chain && ` on ${chain}`} · ${formatRatioAsPercent(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortenAddress(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${ExplorerLink} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code}${chain && ` on ${chain}`} · ${formatRatioAsPercent(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortenAddress(position.token_id)}</span>${isContract(state.pool.id) && html` · <${ExplorerLink} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
       ${usd && html`<p class="card-value">${position.withdrawable_error ? html`<span class="absent">not counted</span>` : html`<${Usd} value=${usd.total} />`}</p>`}
     </header>
     ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} chainId=${state.chain.id} catalog=${context.catalog} />`}
@@ -120,7 +120,7 @@ function PositionCard({ position, served, context, chain }) {
         </p>
         <${RangePicture} position=${position} inverse=${inverse} />
         <${Room} position=${position} inverse=${inverse} base=${base.symbol} />
-        ${!isFullRange(state) && html`<${TriggerBell} watched=${watchedOf(position, served)} context=${context} />`}
+        ${!isFullRange(state) && html`<${TriggerBell} watched=${toWatched(position, served)} context=${context} />`}
         <${Bounds} position=${position} inverse=${inverse} />
         <${Holdings} position=${position} />`
     }
@@ -130,18 +130,18 @@ function PositionCard({ position, served, context, chain }) {
   </article>`
 }
 
-/** What may act when the pool does, and on what. @param {{ hooks: import('../../lib/shapes.d.ts').Hooks, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
+/** Hook contract of the pool, and its permissions. @param {{ hooks: import('../../lib/shapes.d.ts').Hooks, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
 function Hook({ hooks: { address, permissions }, chainId, catalog }) {
   return html`<p class="soft hook">Hook <${ExplorerLink} catalog=${catalog} chainId=${chainId} id=${address} label="the hook"><span class="mono">${shortenAddress(address)}</span><//> <${Copy} class="small" text=${address} label="Copy the hook" />
     ${permissions.length === 0 ? 'without a permission' : `with ${permissions.join(', ')}`}</p>`
 }
 
-/** A pool of Uniswap V4 is not a contract: its id is a hash. @param {string} id */
-function isAddress(id) {
+/** Returns false for a pool of Uniswap V4, which is no contract: its id is a hash. @param {string} id */
+function isContract(id) {
   return walletKind(id) !== undefined
 }
 
-/** Hundredths of a basis point as a ratio. @param {string} feeTier */
+/** Converts hundredths of a basis point to a ratio. @param {string} feeTier */
 function feeRatio(feeTier) {
   const digits = feeTier.padStart(7, '0')
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`
@@ -152,7 +152,7 @@ function feeRatio(feeTier) {
  * @param {import('../../lib/catalog.js').Liquidity} served
  * @returns {import('../trigger/bell.js').Watched}
  */
-function watchedOf({ position_state: { chain }, token_id, manager_address, in_range }, { protocol }) {
+function toWatched({ position_state: { chain }, token_id, manager_address, in_range }, { protocol }) {
   return {
     chainId: chain.id,
     family: protocol,
@@ -163,7 +163,7 @@ function watchedOf({ position_state: { chain }, token_id, manager_address, in_ra
   }
 }
 
-/** How far the price may go. @param {{ position: import('../../lib/shapes.d.ts').Position, inverse: boolean, base: string }} props */
+/** Price moves until the position leaves or enters its range. @param {{ position: import('../../lib/shapes.d.ts').Position, inverse: boolean, base: string }} props */
 function Room({ position, inverse, base }) {
   const { position_state: state, in_range: inRange } = position
   if (isFullRange(state)) return html`<p class="room soft">Earns at every price.</p>`

@@ -6,29 +6,30 @@ import { formatQuery } from '../requests/plan.js'
 import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 
 /**
- * What an answer without profit and loss says of it. The answer waited for it, so it comes only if it is asked for.
- * @type {Record<string, { said: string, verb: string, terms: string }>}
+ * Texts for an answer without profit and loss, by `pnl_status`. The service already waited for the history, so the page
+ * requests it again only on a click.
+ * @type {Record<string, { message: string, verb: string, terms: string }>}
  */
 const NOT_READY = {
   pending: {
-    said: "Profit and loss is still being worked out: the position's history is being read.",
+    message: "Profit and loss is still being worked out: the position's history is being read.",
     verb: 'Wait for it',
     terms: 'once it is there',
   },
   unpriced: {
-    said: 'Profit and loss cannot be worked out: a price is missing.',
+    message: 'Profit and loss cannot be worked out: a price is missing.',
     verb: 'Ask again',
     terms: 'if it can',
   },
-  failed: { said: 'Profit and loss could not be worked out.', verb: 'Ask why', terms: 'if it now can' },
+  failed: { message: 'Profit and loss could not be worked out.', verb: 'Ask why', terms: 'if it now can' },
 }
 
 /**
- * Profit and loss of a position: at once if the answer has it, else why not, and for its price.
- * @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, onFigures: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props `onFigures` is told figures that were asked for
+ * Profit and loss of a position: from the answer, else the reason why it is missing and a button that requests it.
+ * @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, onFigures: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props `onFigures`: called with requested figures
  */
 export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, context, onFigures }) {
-  const [wanted, setWanted] = useState(false)
+  const [isRequested, setRequested] = useState(false)
   const { key, view } = context
   const query = formatQuery({
     chain_id: position.chain_id,
@@ -37,31 +38,31 @@ export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, co
     ...(view.asOf === '' ? {} : { at_time: view.asOf }),
   })
   const path = `v1/positions/${protocol}/${position.token_id}/pnl?${query}`
-  const { said, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status ?? ''] ?? {}
-  // A history that is read comes in a while; a price that is missing does not.
-  const comes = said === undefined || position.pnl_status === 'pending'
-  const asked = usePolledAnswer(wanted ? path : undefined, key, comes ? undefined : 1)
+  const { message, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status ?? ''] ?? {}
+  // Poll while the history is being read; a missing price does not appear by waiting.
+  const isExpected = message === undefined || position.pnl_status === 'pending'
+  const request = usePolledAnswer(isRequested ? path : undefined, key, isExpected ? undefined : 1)
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
   if (!pnl) return null
-  if (wanted)
-    return html`<${PolledAnswer} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} context=${context} />`
-  return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
-    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${pluralize(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
+  if (isRequested)
+    return html`<${PolledAnswer} request=${request} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} context=${context} />`
+  return html`<p class="more">${message && html`<span class="soft">${message}</span>`}
+    <button type="button" onClick=${() => setRequested(true)}>${verb} <i>${pluralize(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
 }
 
 /** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, onFigures?: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props */
 function Figures({ pnl, onFigures }) {
   useEffect(() => onFigures?.(pnl), [pnl])
-  const negated = (/** @type {string} */ text) => (text.startsWith('-') ? text.slice(1) : `-${text}`)
-  const fees = sumDollars([pnl.net_impermanent_loss, negated(pnl.pure_impermanent_loss)])
-  const made = [
-    ['Prices of what was put in', pnl.market_pnl_usd_value],
+  const negate = (/** @type {string} */ text) => (text.startsWith('-') ? text.slice(1) : `-${text}`)
+  const fees = sumDollars([pnl.net_impermanent_loss, negate(pnl.pure_impermanent_loss)])
+  const components = [
+    ['Deposit prices', pnl.market_pnl_usd_value],
     ['Fees earned', fees],
     ['Divergence loss', pnl.pure_impermanent_loss],
   ]
   return html`<div class="pnl">
     <p class="pnl-total">Profit and loss <b><${Change} value=${pnl.pnl_usd_value} /></b> <${Percent} value=${pnl.pnl_percentage} /></p>
-    <${Parts} rows=${made} />
+    <${Parts} rows=${components} />
     <${DefinitionList} rows=${[
       ['Realized', html`<${Change} value=${pnl.realized_usd_value} />`],
       ['Unrealized', html`<${Change} value=${pnl.unrealized_usd_value} />`],
@@ -72,7 +73,7 @@ function Figures({ pnl, onFigures }) {
   </div>`
 }
 
-/** What a profit is made of, as bars on both sides of zero. @param {{ rows: readonly string[][] }} props */
+/** Components of a profit as bars on both sides of zero. @param {{ rows: readonly string[][] }} props */
 function Parts({ rows }) {
   const widest = Math.max(...rows.map(([, value = '0']) => Math.abs(Number(value))), 1e-6)
   return html`<dl class="bars">

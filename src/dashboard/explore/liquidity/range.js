@@ -8,8 +8,8 @@ const BASE = 84
 const TOP = 30
 
 /**
- * A position as a picture: its range on a line of prices (in logarithms), the current price in it, and which token each
- * part of the range is held in: below the current price the second of the pair, above it the first.
+ * Picture of a position: its range on a logarithmic price axis, the current price, and the token of each part of the range:
+ * the second of the pair below the current price, the first above it.
  * @param {{ position: import('../../lib/shapes.d.ts').FullPosition, inverse: boolean }} props
  */
 export function RangePicture({ position, inverse }) {
@@ -43,7 +43,7 @@ export function RangePicture({ position, inverse }) {
 
 const CHARACTER = 7.4
 
-/** Both bounds' labels; when they would touch, they lean away from each other. */
+/** Labels of both bounds, anchored away from each other if they would overlap. */
 function Bounds({ at, width, lower, upper }) {
   const apart = at.upper - at.lower > ((lower.length + upper.length) * CHARACTER) / 2 + 12
   return html`
@@ -52,7 +52,7 @@ function Bounds({ at, width, lower, upper }) {
   `
 }
 
-/** Text at `x` that stays within the picture; strong and beside `x`, or with its `anchor` there. */
+/** Text at `x`, kept within the picture; `beside`: strong and next to `x`. */
 function Label({ x, y, width, text, beside = false, anchor = 'middle' }) {
   const length = text.length * CHARACTER
   if (beside) {
@@ -60,6 +60,6 @@ function Label({ x, y, width, text, beside = false, anchor = 'middle' }) {
     return html`<text class="strong" x=${left ? x - 10 : x + 10} y=${y + 10} text-anchor=${left ? 'end' : 'start'}>${text}</text>`
   }
   const before = length * ({ start: 0, middle: 0.5, end: 1 }[anchor] ?? 0)
-  const held = Math.min(Math.max(x, before), width - (length - before))
-  return html`<text x=${held} y=${y} text-anchor=${anchor}>${text}</text>`
+  const clamped = Math.min(Math.max(x, before), width - (length - before))
+  return html`<text x=${clamped} y=${y} text-anchor=${anchor}>${text}</text>`
 }

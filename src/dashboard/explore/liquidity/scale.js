@@ -1,18 +1,19 @@
 import { SOLANA_CHAIN_ID } from '../../lib/catalog.js'
 
 /**
- * Positions in pictures. Only here figures become floating point: a pixel needs no more.
+ * Geometry of position pictures, in floating point: pixels need no exact figures.
  */
 
-/** Ticks of Uniswap V3 are logarithms of the price to this base. */
+/** Base of Uniswap V3's ticks, which are logarithms of the price. */
 const TICK_BASE = 1.0001
-/** Ticks beyond which a bound is as good as none: no pool gets there. */
+/** Bounds beyond this tick count as unbounded: no pool reaches them. */
 const TICK_FAR = 880_000
-/** The same of Orca, whose ticks end at 443,636; its pools of full ranges alone have 32,896 between two. */
+/** The same for Orca: ticks end at 443,636, and pools for full ranges only have a tick spacing of 32,896. */
 const SOLANA_TICK_FAR = 427_648
 
 /**
- * Ticks of a position's range and of the current price, as prices of the first token or, if `inverse`, of the second.
+ * Returns the ticks of a position's range and of the current price, for prices of the first token or, if `inverse`, of the
+ * second.
  * @param {{ position: import('../../lib/shapes.d.ts').Position, inverse: boolean }} shown
  */
 export function getTicks({ position: { position_state: state }, inverse }) {
@@ -28,8 +29,8 @@ export function isFullRange({ tickLower, tickUpper, chain }) {
 }
 
 /**
- * Where the bounds of a range and the current price stand on a line of `width`, in logarithms of the price, the range
- * in the middle of it and the current price always on it.
+ * Returns a function from a tick to its x on an axis of `width`, logarithmic in the price: the range is in the middle, and
+ * the current price is always on the axis.
  * @param {{ lower: number, upper: number, current: number, width: number }} ticks
  */
 export function rangeScale({ lower, upper, current, width }) {
@@ -40,7 +41,7 @@ export function rangeScale({ lower, upper, current, width }) {
 }
 
 /**
- * How far the price may move until it leaves the range, as a ratio of itself: below and above.
+ * Computes how far the price may fall and rise within the range, as ratios of the current price.
  * @param {{ lower: number, upper: number, current: number }} ticks
  */
 export function computePriceRoom({ lower, upper, current }) {
@@ -48,7 +49,8 @@ export function computePriceRoom({ lower, upper, current }) {
 }
 
 /**
- * Which part of the weighted collateral may be lost before liquidation: 0 at a health factor of 1, 1 without debt.
+ * Computes the share of the weighted collateral that may be lost before liquidation: 0 at a health factor of 1, 1 without
+ * debt.
  * @param {string} healthFactor
  */
 export function computeCushion(healthFactor) {

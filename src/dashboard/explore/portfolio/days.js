@@ -11,7 +11,7 @@ import { Table } from '../../part/table.js'
 import { formatQuery } from '../requests/plan.js'
 import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 
-/** Days of the line, up to yesterday or the moment of the view; and the most that the service gives. */
+/** Days of the chart, up to yesterday or the moment of the view, and the limit of the service. */
 const DAYS = 90
 const DAYS_MAX = 366
 const DAY_SEC = 86_400
@@ -19,7 +19,7 @@ const DAY_SEC = 86_400
 /** @typedef {import('../../lib/shapes.d.ts').PortfolioSnapshots} Snapshots */
 
 /**
- * What the wallet was worth on one chain at each midnight up to the moment of the view, read when it is scrolled to.
+ * Net worth of the wallet on one chain at each midnight up to the moment of the view. Read when scrolled to.
  * @param {{ chainId: number, context: import('../page.js').Context }} props
  */
 export function Days({ chainId, context }) {
@@ -29,11 +29,11 @@ export function Days({ chainId, context }) {
   const daysAgo = Math.max(0, Math.ceil((Date.now() / 1000 - until) / DAY_SEC))
   const max_snapshots = Math.min(DAYS + daysAgo, DAYS_MAX)
   const query = formatQuery({ wallet: view.wallet, chain_id: chainId, max_snapshots })
-  const asked = usePolledAnswer(near ? `v1/portfolio/snapshots?${query}` : undefined, key)
+  const request = usePolledAnswer(near ? `v1/portfolio/snapshots?${query}` : undefined, key)
   const name = chainName(catalog, chainId)
   return html`<article class="card history" ref=${ref} aria-label=${`Day by day on ${name}`}>
     <h3>Day by day on ${name}</h3>
-    <${PolledAnswer} asked=${asked} what="The daily series" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
+    <${PolledAnswer} request=${request} what="The daily series" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
   </article>`
 }
 
@@ -42,15 +42,15 @@ function Series({ rows, since, name }) {
   if (rows.length === 0) {
     return html`<${EmptyState} title="No day to show">The series has one entry for each UTC midnight since the wallet first had anything, and goes back ${DAYS_MAX} days at most.<//>`
   }
-  const of = (/** @type {'net_worth_usd' | 'assets_usd' | 'debt_usd' | 'liquidity_usd'} */ figure) =>
+  const getValues = (/** @type {'net_worth_usd' | 'assets_usd' | 'debt_usd' | 'liquidity_usd'} */ figure) =>
     rows.map((row) => row[figure])
   return html`
     <${Chart} title=${`Net worth, assets and debt on ${name}`} times=${rows.map(({ timestamp }) => timestamp)} format=${formatDollars} axis=${axisDollars} series=${[
-      { name: 'Net worth', kind: 'net', values: of('net_worth_usd') },
-      { name: 'Assets', kind: 'supply', values: of('assets_usd') },
-      { name: 'Debt', kind: 'debt', values: of('debt_usd') },
+      { name: 'Net worth', kind: 'net', values: getValues('net_worth_usd') },
+      { name: 'Assets', kind: 'supply', values: getValues('assets_usd') },
+      { name: 'Debt', kind: 'debt', values: getValues('debt_usd') },
       ...(rows.some(({ liquidity_usd: usd }) => isPositive(usd))
-        ? [{ name: 'Liquidity', kind: 'liquidity', values: of('liquidity_usd') }]
+        ? [{ name: 'Liquidity', kind: 'liquidity', values: getValues('liquidity_usd') }]
         : []),
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}

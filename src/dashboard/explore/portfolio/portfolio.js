@@ -10,17 +10,17 @@ import { formatQuery } from '../requests/plan.js'
 import { isPending, PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 import { Days } from './days.js'
 
-/** Rows that are not counted and are listed here: the first page that the service gives. */
+/** Uncounted rows shown at most: the first page of the service. */
 const ROWS_MAX = 25
 
 /** @typedef {import('../../lib/shapes.d.ts').PortfolioBalance} Balance */
 /** @typedef {import('../../lib/shapes.d.ts').PortfolioRow} Row */
 
 /**
- * What the wallet is worth on all chains of its kind, and what of it is not counted.
- * @param {{ context: import('../page.js').Context, round: number, isSaid: (failure: import('../../lib/api.js').Failure) => boolean }} props `round`: how often what failed was tried again; `isSaid`: whether a notice says already why it failed
+ * Net worth of the wallet on all chains of its kind, and the rows that are not counted.
+ * @param {{ context: import('../page.js').Context, round: number, isReported: (failure: import('../../lib/api.js').Failure) => boolean }} props `round`: number of retries; `isReported`: whether a notice shows this failure already
  */
-export function Portfolio({ context, round, isSaid }) {
+export function Portfolio({ context, round, isReported }) {
   const { view, key } = context
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
@@ -31,18 +31,18 @@ export function Portfolio({ context, round, isSaid }) {
     const isWhole = answer?.ok && /** @type {Balance} */ (answer.body).data.unread.length === 0
     if (round > 0 && answer !== undefined && !isWhole) again()
   }, [round])
-  if (answer?.ok === false && !isPending(answer) && isSaid(answer)) return null
+  if (answer?.ok === false && !isPending(answer) && isReported(answer)) return null
   return html`<section class="family" aria-label=${view.label('Portfolio')}>
     <div class="family-head"><h2>Portfolio</h2></div>
-    <div class="stack"><${PolledAnswer} asked=${balance} what="The portfolio" context=${context} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
+    <div class="stack"><${PolledAnswer} request=${balance} what="The portfolio" context=${context} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
   </section>`
 }
 
 /** @param {{ balance: Balance['data'], context: import('../page.js').Context, query: string }} props */
 function Worth({ balance, context, query }) {
   const { by_kind: kinds, by_confidence: confidences, by_chain: chains, rows, unread, coverage } = balance
-  const others = rows.unpriced + rows.spam + rows.other_reasons
-  if (rows.counted + others === 0 && unread.length === 0) return html`<${EmptyState} title="Nothing found" />`
+  const uncounted = rows.unpriced + rows.spam + rows.other_reasons
+  if (rows.counted + uncounted === 0 && unread.length === 0) return html`<${EmptyState} title="Nothing found" />`
   return html`<article class="card" aria-label="Net worth">
     <header>
       <h3>Net worth</h3>
@@ -63,19 +63,19 @@ function Worth({ balance, context, query }) {
         ['Priced by an oracle', html`<${Usd} value=${confidences.oracle_usd} />`],
         ['Derived by a known rate', html`<${Usd} value=${confidences.derived_usd} />`],
         ['Assumed, a stablecoin', html`<${Usd} value=${confidences.assumed_usd} />`],
-        ['Made by a market', html`<${Usd} value=${confidences.market_usd} />`],
+        ['Priced by a pool', html`<${Usd} value=${confidences.market_usd} />`],
       ]} />
     </div>
-    ${others > 0 && html`<${NotCounted} number=${others} context=${context} query=${query} />`}
-    <${Disclosure} class="as-table" title="What was asked, and what was not">
-      <p class="soft">${whatWasAsked(coverage)}.</p>
+    ${uncounted > 0 && html`<${NotCounted} number=${uncounted} context=${context} query=${query} />`}
+    <${Disclosure} class="as-table" title="Coverage">
+      <p class="soft">${formatCoverage(coverage)}.</p>
       <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
     <//>
   </article>
   ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}`
 }
 
-/** Chains that are not in the sum. @param {{ unread: Balance['data']['unread'], catalog: import('../../lib/catalog.js').Catalog }} props */
+/** Chains missing from the sum. @param {{ unread: Balance['data']['unread'], catalog: import('../../lib/catalog.js').Catalog }} props */
 function Unread({ unread, catalog }) {
   const names = unread.map(({ chain_id }) => chainName(catalog, chain_id))
   if (names.length === 0) return null
@@ -85,8 +85,8 @@ function Unread({ unread, catalog }) {
   <//>`
 }
 
-/** What was asked, in words. @param {Balance['data']['coverage']} coverage */
-function whatWasAsked({ tokens_asked, token_lists, families, nfts = 0, found_by = [] }) {
+/** Formats the coverage as text. @param {Balance['data']['coverage']} coverage */
+function formatCoverage({ tokens_asked, token_lists, families, nfts = 0, found_by = [] }) {
   const lists = token_lists.length === 0 ? '' : ` of ${token_lists.join(', ')}`
   const pictures = nfts === 0 ? [] : [`${pluralize(nfts, 'NFT')}, which have no row`]
   const partial = found_by
@@ -99,9 +99,9 @@ function whatWasAsked({ tokens_asked, token_lists, families, nfts = 0, found_by 
 function NotCounted({ number, context, query }) {
   const { key, catalog } = context
   const path = `v1/portfolio/assets?${query}&${formatQuery({ counted: 'false', limit: ROWS_MAX })}`
-  const asked = usePolledAnswer(path, key)
+  const request = usePolledAnswer(path, key)
   return html`<h4>Not counted: ${pluralize(number, 'row')}</h4>
-    <${PolledAnswer} asked=${asked} what="What is not counted" context=${context} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
+    <${PolledAnswer} request=${request} what="What is not counted" context=${context} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
 }
 
 /** @param {{ rows: readonly Row[], catalog: import('../../lib/catalog.js').Catalog }} props */

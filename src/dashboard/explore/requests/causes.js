@@ -2,63 +2,63 @@ import { chainName } from '../../lib/catalog.js'
 import { pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { ErrorNotice } from '../../part/notice.js'
-import { FAMILY_NAMES, partName } from './plan.js'
+import { FAMILY_NAMES, formatPartName } from './plan.js'
 import { isPending } from './polling.js'
 
 /**
- * @typedef {import('./answers.js').AskedPart} AskedPart
- * @typedef {AskedPart & { answer: import('../../lib/api.js').Failure }} FailedPart
+ * @typedef {import('./answers.js').RequestedPart} RequestedPart
+ * @typedef {RequestedPart & { answer: import('../../lib/api.js').Failure }} FailedPart
  */
 
 /**
- * Why parts failed, each cause once.
+ * Failed parts, grouped by cause.
  * @typedef {object} Causes
- * @property {readonly (readonly FailedPart[])[]} asking what is wrong with the question or with who asks, whatever the chain
- * @property {readonly FailedPart[]} chains what chains that are away could not answer
+ * @property {readonly (readonly FailedPart[])[]} refusals refused requests (4xx), one group per cause
+ * @property {readonly FailedPart[]} outages parts whose chain or endpoint is unavailable (5xx)
  */
 
-/** @param {readonly AskedPart[]} parts @returns {Causes} */
+/** @param {readonly RequestedPart[]} parts @returns {Causes} */
 export function groupCauses(parts) {
   const failed = parts.flatMap((part) => {
     const { answer } = part
     return answer?.ok === false && answer.code !== 'NOT_FOUND' && !isPending(answer) ? [{ ...part, answer }] : []
   })
   /** @type {Map<string, FailedPart[]>} */
-  const asking = new Map()
+  const refusals = new Map()
   for (const part of failed) {
     const { status, code, message } = part.answer
     if (status >= 500) continue
     const cause = status === 400 ? message : code
-    asking.set(cause, [...(asking.get(cause) ?? []), part])
+    refusals.set(cause, [...(refusals.get(cause) ?? []), part])
   }
-  return { asking: [...asking.values()], chains: failed.filter(({ answer }) => answer.status >= 500) }
+  return { refusals: [...refusals.values()], outages: failed.filter(({ answer }) => answer.status >= 500) }
 }
 
 /**
- * A notice for each cause.
- * @param {{ causes: Causes, parts: readonly AskedPart[], catalog: import('../../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
+ * One notice per cause.
+ * @param {{ causes: Causes, parts: readonly RequestedPart[], catalog: import('../../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
  */
-export function Notices({ causes: { asking, chains }, parts, catalog, again }) {
+export function Notices({ causes: { refusals, outages }, parts, catalog, again }) {
   return html`
-    ${asking.map((failed) => {
+    ${refusals.map((failed) => {
       const retry = () => again(failed.map(({ path }) => path))
       const title = failed.length === parts.length ? 'The wallet' : pluralize(failed.length, 'part')
       return html`<${ErrorNotice} failure=${failed[0]?.answer} title=${`${title} could not be read`} onRetry=${retry} />`
     })}
-    ${chains.length > 0 && html`<${Away} failed=${chains} parts=${parts} catalog=${catalog} again=${again} />`}
+    ${outages.length > 0 && html`<${Outages} failed=${outages} parts=${parts} catalog=${catalog} again=${again} />`}
   `
 }
 
 /**
- * All chains that are away in one line.
- * @param {{ failed: readonly FailedPart[], parts: readonly AskedPart[], catalog: import('../../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
+ * All unavailable chains in one notice.
+ * @param {{ failed: readonly FailedPart[], parts: readonly RequestedPart[], catalog: import('../../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
  */
-function Away({ failed, parts, catalog, again }) {
+function Outages({ failed, parts, catalog, again }) {
   const ids = [...new Set(failed.map(({ chainId }) => chainId))]
   const names = ids.map((id) => {
-    const mine = failed.filter(({ chainId }) => chainId === id)
-    if (mine.length === parts.filter(({ chainId }) => chainId === id).length) return chainName(catalog, id)
-    const families = [...new Set(mine.map(({ family }) => FAMILY_NAMES[family]))]
+    const ownFailures = failed.filter(({ chainId }) => chainId === id)
+    if (ownFailures.length === parts.filter(({ chainId }) => chainId === id).length) return chainName(catalog, id)
+    const families = [...new Set(ownFailures.map(({ family }) => FAMILY_NAMES[family]))]
     return `${chainName(catalog, id)} (${families.join(', ')})`
   })
   const what = ids.length === 1 ? `${names[0]} could not be read` : `${ids.length} chains could not be read`
@@ -68,7 +68,7 @@ function Away({ failed, parts, catalog, again }) {
     <details><summary>Why, and what helps</summary>
       <ul>
         ${failed.map(
-          (part) => html`<li>${partName(catalog, part)}, ${FAMILY_NAMES[part.family]}: ${part.answer.message}
+          (part) => html`<li>${formatPartName(catalog, part)}, ${FAMILY_NAMES[part.family]}: ${part.answer.message}
             <code>${part.answer.status} ${part.answer.code}</code> <code>${part.answer.requestId}</code></li>`,
         )}
       </ul>

@@ -3,7 +3,7 @@ import { requestApi } from '../../lib/api.js'
 import { rememberName } from '../../lib/session.js'
 
 /**
- * The wallet that is meant by an address, which is not looked up, or by an ENS name, which is remembered with it.
+ * Resolves an ENS name to a wallet and stores the name for the tab. An address is returned as it is.
  * @param {string} text
  * @param {string} key
  * @returns {Promise<{ wallet: string } | { wallet?: never, fault: string }>}

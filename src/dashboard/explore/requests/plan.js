@@ -11,54 +11,54 @@ import { chainName, SOLANA_CHAIN_ID } from '../../lib/catalog.js'
  * @property {string} [id] obligation
  */
 
-/** Each full position costs credits: no more than these are asked for at once. */
+/** Positions per request: each full position costs credits. */
 export const PAGE_SIZE = 10
 
 /**
- * Positions of one family of liquidity on one chain, open or closed.
- * @typedef {{ family: 'liquidity' | 'closed', protocol: import('../../lib/catalog.js').Protocol, chainId: number }} Place
+ * Key of a list: positions of one liquidity family on one chain, open or closed.
+ * @typedef {{ family: 'liquidity' | 'closed', protocol: import('../../lib/catalog.js').Protocol, chainId: number }} ListKey
  */
 
 /**
- * Requests of a view: one for each family and chain, and one for each page and obligation that was asked for.
+ * Creates the requests of a view: one per family and chain, plus one per additional page and added obligation.
  * @param {import('../../lib/link.js').WalletView} view
  * @param {import('../../lib/catalog.js').Catalog} catalog
- * @param {(place: Place) => number} pages how many of them
+ * @param {(list: ListKey) => number} pages number of pages to request
  * @returns {Part[]}
  */
 export function createPlan(view, catalog, pages) {
   const kind = walletKind(view.wallet)
   const solana = catalog.liquidity.filter(({ chains }) => chains.includes(SOLANA_CHAIN_ID))
   const evm = catalog.liquidity.filter((served) => !solana.includes(served))
-  // Solana keeps no past: nothing there is asked about one.
+  // Endpoints of Solana keep no past state: a view of the past has no requests to it.
   if (kind === 'solana')
     return view.asOf === ''
-      ? [...liquidityParts({ wallet: view.wallet }, solana, pages), ...kaminoParts(view, catalog)]
+      ? [...createLiquidityParts({ wallet: view.wallet }, solana, pages), ...createKaminoParts(view, catalog)]
       : []
   if (kind !== 'evm') return []
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
-  const asked = { wallet: view.wallet, ...past }
+  const baseQuery = { wallet: view.wallet, ...past }
   /** @param {'aave' | 'morpho'} family @param {readonly number[]} chains @param {string} route @param {Record<string, string>} [further] */
   const lending = (family, chains, route, further = {}) =>
     chains.map((chainId) => {
-      const query = { ...asked, chain_id: chainId, target_health_factor: view.target, ...further }
-      return part(family, chainId, `${route}?${formatQuery(query)}`)
+      const query = { ...baseQuery, chain_id: chainId, target_health_factor: view.target, ...further }
+      return createPart(family, chainId, `${route}?${formatQuery(query)}`)
     })
   return [
-    ...liquidityParts(asked, evm, pages),
+    ...createLiquidityParts(baseQuery, evm, pages),
     ...lending('aave', catalog.aaveChains, 'v1/lending/aave-v3', { full: 'true' }),
     ...lending('morpho', catalog.morphoChains, 'v1/lending/morpho-blue'),
   ]
 }
 
 /**
- * @param {Record<string, string>} asked wallet and moment
+ * @param {Record<string, string>} baseQuery wallet and moment
  * @param {readonly import('../../lib/catalog.js').Liquidity[]} families
- * @param {(place: Place) => number} pages
+ * @param {(list: ListKey) => number} pages
  * @returns {Part[]}
  */
-function liquidityParts(asked, families, pages) {
+function createLiquidityParts(baseQuery, families, pages) {
   /** @param {'liquidity' | 'closed'} family @param {Record<string, string>} which */
   const positions = (family, which) =>
     families.flatMap(({ protocol, chains }) =>
@@ -67,16 +67,16 @@ function liquidityParts(asked, families, pages) {
           /** @type {Record<string, number>} */
           const chain = chainId === SOLANA_CHAIN_ID ? {} : { chain_id: chainId }
           const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
-          const query = formatQuery({ ...asked, ...chain, ...which, ...page })
-          return { ...part(family, chainId, `v1/positions/${protocol}?${query}`), protocol }
+          const query = formatQuery({ ...baseQuery, ...chain, ...which, ...page })
+          return { ...createPart(family, chainId, `v1/positions/${protocol}?${query}`), protocol }
         }),
       ),
     )
   return [...positions('liquidity', { full: 'true' }), ...positions('closed', { status: 'inactive' })]
 }
 
-/** Chain of a part, and its family if the chain has several of a kind. @param {import('../../lib/catalog.js').Catalog} catalog @param {Part} part */
-export function partName(catalog, { chainId, protocol }) {
+/** Formats the chain of a part, with its family if the chain has several of the kind. @param {import('../../lib/catalog.js').Catalog} catalog @param {Part} part */
+export function formatPartName(catalog, { chainId, protocol }) {
   return `${chainName(catalog, chainId)}${protocol === 'uniswap-v4' ? ' (Uniswap V4)' : ''}`
 }
 
@@ -90,10 +90,10 @@ export const FAMILY_NAMES = {
   obligation: 'Kamino, added',
 }
 
-/** The list, and each obligation that was added. @param {import('../../lib/link.js').WalletView} view @param {import('../../lib/catalog.js').Catalog} catalog @returns {Part[]} */
-function kaminoParts({ wallet, kamino, target }, catalog) {
+/** Creates the parts of Kamino: the list, and risk and yield of each added obligation. @param {import('../../lib/link.js').WalletView} view @param {import('../../lib/catalog.js').Catalog} catalog @returns {Part[]} */
+function createKaminoParts({ wallet, kamino, target }, catalog) {
   if (!catalog.kamino) return []
-  const list = part(
+  const list = createPart(
     'kamino',
     SOLANA_CHAIN_ID,
     `v1/lending/kamino?${formatQuery({ wallet, target_health_factor: target })}`,
@@ -103,7 +103,7 @@ function kaminoParts({ wallet, kamino, target }, catalog) {
     const query = formatQuery({ wallet, market_address: market, target_health_factor: target })
     const base = `v1/lending/kamino/position/${encodeURIComponent(obligation)}`
     return ['risk', 'yield'].map((name) => ({
-      ...part('obligation', SOLANA_CHAIN_ID, `${base}/${name}?${query}`),
+      ...createPart('obligation', SOLANA_CHAIN_ID, `${base}/${name}?${query}`),
       id: obligation,
     }))
   })
@@ -115,7 +115,7 @@ function kaminoParts({ wallet, kamino, target }, catalog) {
  * @param {number} chainId
  * @param {string} path
  */
-function part(family, chainId, path) {
+function createPart(family, chainId, path) {
   return { family, chainId, path }
 }
 

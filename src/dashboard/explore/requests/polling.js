@@ -5,66 +5,66 @@ import { html, useState } from '../../lib/view.js'
 import { ErrorNotice, ProgressNotice, Skeleton } from '../../part/notice.js'
 import { AnswerSource } from '../receipt.js'
 
-/** How often an answer that is being prepared is asked for again. */
-const TRIES_MAX = 40
+/** Requests for a pending answer at most. */
+const ATTEMPTS_MAX = 40
 const WAIT_MAX_SEC = 15
-/** How often one is asked for again that could not be given for another reason: most pass. */
-const FAULTS_MAX = 3
+/** Retries of a 503 that is not pending: most are temporary. */
+const RETRIES_MAX = 3
 
 /**
  * @template [Body=unknown]
  * @typedef {import('../../lib/api.js').Answer<Body> | import('../../lib/api.js').Failure | undefined} Outcome
  */
 
-/** True if the answer is being prepared, and is asked for again. @param {Outcome} answer */
+/** Returns true if the service is preparing the answer, so that the page polls it. @param {Outcome} answer */
 export function isPending(answer) {
   return answer?.ok === false && answer.progress !== undefined
 }
 
 /**
- * Asks, and asks again while the answer is being prepared.
+ * Requests `path`, and repeats the request while the answer is pending.
  * @template [Body=unknown]
- * @param {string | undefined} path nothing is asked without
+ * @param {string | undefined} path undefined: no request
  * @param {string} key
- * @param {number} [triesMax]
+ * @param {number} [attemptsMax]
  * @returns {{ answer: Outcome<Body>, again: () => void }}
  */
-export function usePolledAnswer(path, key, triesMax = TRIES_MAX) {
+export function usePolledAnswer(path, key, attemptsMax = ATTEMPTS_MAX) {
   const [answer, setAnswer] = useState(/** @type {Outcome<Body>} */ (undefined))
-  const asking = (/** @type {AbortSignal} */ signal) =>
-    pollAnswer(path ?? '', { key, signal, triesMax, onAnswer: setAnswer })
-  const askAgain = useTask(path === undefined ? undefined : asking, [path, key])
+  const poll = (/** @type {AbortSignal} */ signal) =>
+    pollAnswer(path ?? '', { key, signal, attemptsMax, onAnswer: setAnswer })
+  const pollAgain = useTask(path === undefined ? undefined : poll, [path, key])
   const again = () => {
-    // What was read stays until more comes.
+    // Keep the last success until the next answer.
     setAnswer((before) => (before?.ok ? before : undefined))
-    askAgain()
+    pollAgain()
   }
   return { answer, again }
 }
 
 /**
- * Gives every answer, the last one without progress. Rejects only when `signal` fires.
+ * Calls `onAnswer` with every answer, the last one without progress. Rejects only when `signal` fires.
  * @template [Body=unknown]
  * @param {string} path
- * @param {{ key: string, signal: AbortSignal, triesMax?: number, onAnswer: (answer: NonNullable<Outcome<Body>>) => void }} options
+ * @param {{ key: string, signal: AbortSignal, attemptsMax?: number, onAnswer: (answer: NonNullable<Outcome<Body>>) => void }} options
  */
-export async function pollAnswer(path, { key, signal, triesMax = TRIES_MAX, onAnswer }) {
-  for (let tries = 1, faults = 0; ; tries++) {
+export async function pollAnswer(path, { key, signal, attemptsMax = ATTEMPTS_MAX, onAnswer }) {
+  for (let attempts = 1, retries = 0; ; attempts++) {
     /** @type {import('../../lib/api.js').Answer<Body> | import('../../lib/api.js').Failure} */
-    const found = await requestApi(path, { key, signal })
-    const isLast = tries === triesMax
-    onAnswer(found.ok || !isLast ? found : { ...found, progress: undefined })
-    if (found.ok || found.status !== 503 || isLast) return
-    if (!isPending(found) && ++faults > FAULTS_MAX) return
-    await delay(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
+    const answer = await requestApi(path, { key, signal })
+    const isLast = attempts === attemptsMax
+    onAnswer(answer.ok || !isLast ? answer : { ...answer, progress: undefined })
+    if (answer.ok || answer.status !== 503 || isLast) return
+    if (!isPending(answer) && ++retries > RETRIES_MAX) return
+    await delay(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }
 }
 
 /**
- * What was asked patiently, once it is there.
- * @param {{ asked: { answer: Outcome, again: () => void }, what: string, render: (answer: import('../../lib/api.js').Answer) => unknown, context: import('../receipt.js').Asking }} props
+ * Renders a polled answer, its progress, or its failure.
+ * @param {{ request: { answer: Outcome, again: () => void }, what: string, render: (answer: import('../../lib/api.js').Answer) => unknown, context: import('../receipt.js').RequestContext }} props
  */
-export function PolledAnswer({ asked: { answer, again }, what, render, context }) {
+export function PolledAnswer({ request: { answer, again }, what, render, context }) {
   if (answer === undefined) return html`<${Skeleton}>${what}<//>`
   if (!answer.ok && answer.progress) return html`<${ProgressNotice} what=${what} progress=${answer.progress} />`
   if (!answer.ok)

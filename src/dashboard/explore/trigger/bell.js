@@ -3,30 +3,30 @@ import { Dialog } from '../../part/confirm.js'
 import { TriggerPanel } from './list.js'
 
 /**
- * What a bell is about.
+ * Figure that a bell watches.
  * @typedef {object} Watched
  * @property {number} chainId
- * @property {string} family as routes name it
+ * @property {string} family name in the routes
  * @property {Readonly<Record<string, string>>} subject
- * @property {string} name for people
+ * @property {string} name display name
  * @property {'health_factor' | 'in_range'} figure
- * @property {string | boolean} value as it is now
+ * @property {string | boolean} value current value
  */
 
 /** @type {Record<Watched['figure'], string>} */
 const FIGURES = { health_factor: 'the health factor', in_range: 'the range' }
 
 /**
- * A bell beside a figure: whoever rings it sees which triggers watch it, and makes others. There is none if the service
- * has no triggers for the family, or the view is of the past.
+ * Bell button beside a figure: opens the triggers on it and a form for a new one. Renders nothing if the service has no
+ * triggers for the family, or if the view shows the past.
  * @param {{ watched: Watched, context: import('../page.js').Context }} props
  */
 export function TriggerBell({ watched, context }) {
   const [open, setOpen] = useState(false)
   if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
-  const title = `Tell me about ${FIGURES[watched.figure]}`
+  const title = `Notify me about ${FIGURES[watched.figure]}`
   return html`<button type="button" class="bell small" aria-haspopup="dialog" aria-label=${`${title}, ${watched.name}`} onClick=${() => setOpen(true)}>
-      <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" /></svg>Tell me
+      <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" /></svg>Notify me
     </button>
     ${
       open &&

@@ -9,21 +9,21 @@ import { TriggerForm } from './form.js'
 /** @typedef {import('../../lib/shapes.d.ts').Trigger} Trigger */
 
 const PAGE_SIZE = 25
-/** What the list can be asked for of a subject. */
+/** Fields of a subject by which the service can filter the list. */
 const FILTERS = ['wallet', 'token_id', 'obligation_address']
 
 /**
- * The triggers that watch something, and a form for another.
+ * Triggers on a figure, and a form for another.
  * @param {{ watched: import('./bell.js').Watched, context: import('../page.js').Context }} props
  */
 export function TriggerPanel({ watched, context }) {
   const { key } = context
   const { failure, wait } = useSubmission()
-  const { value: found, again } = useLoaded((signal) => readAll(watched, { key, signal }), [])
-  if (found === undefined) return html`<${LoadingNotice}>Looking what is watched already<//>`
-  if ('ok' in found) return html`<${ErrorNotice} failure=${found} onRetry=${again} />`
-  const { triggers, webhooks } = found
-  const places = listDestinations(webhooks)
+  const { value: loaded, again } = useLoaded((signal) => readAll(watched, { key, signal }), [])
+  if (loaded === undefined) return html`<${LoadingNotice}>Loading triggers<//>`
+  if ('ok' in loaded) return html`<${ErrorNotice} failure=${loaded} onRetry=${again} />`
+  const { triggers, webhooks } = loaded
+  const destinations = listDestinations(webhooks)
   const remove = (/** @type {Trigger} */ { id }) =>
     wait(requestApi(`v1/triggers/${id}`, { key, method: 'DELETE' }), again)
   return html`<p class="soft">${watched.name}</p>
@@ -32,7 +32,7 @@ export function TriggerPanel({ watched, context }) {
       html`<ul class="watching" aria-label="Triggers">
         ${triggers.map(
           (each) => html`<li key=${each.id}>
-            <span>${formatClause(each.when)} <span class="soft">to ${places.find(([id]) => id === (each.webhook_id ?? ''))?.[1]}</span></span>
+            <span>${formatClause(each.when)} <span class="soft">to ${destinations.find(([id]) => id === (each.webhook_id ?? ''))?.[1]}</span></span>
             <span class=${classes('badge', STATE_KINDS[each.state])}>${each.state}</span>
             <button type="button" class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${formatClause(each.when)}`}>Delete</button>
           </li>`,
@@ -40,15 +40,15 @@ export function TriggerPanel({ watched, context }) {
       </ul>`
     }
     ${failure && html`<${ErrorNotice} failure=${failure} title="It was not deleted" />`}
-    <${TriggerForm} watched=${watched} places=${places} apiKey=${key} credits=${context.catalog.credits.trigger} onMade=${again} />`
+    <${TriggerForm} watched=${watched} destinations=${destinations} apiKey=${key} credits=${context.catalog.credits.trigger} onCreated=${again} />`
 }
 
 /**
- * The organization's webhooks, and its triggers that watch this.
+ * Reads the organization's webhooks and its triggers on the subject.
  * @param {import('./bell.js').Watched} watched
- * @param {{ key: string, signal: AbortSignal }} asking
+ * @param {{ key: string, signal: AbortSignal }} options
  */
-async function readAll({ chainId, family, subject }, asking) {
+async function readAll({ chainId, family, subject }, options) {
   /** @type {Trigger[]} */
   const triggers = []
   /** @type {Record<string, string | number>} */
@@ -56,18 +56,18 @@ async function readAll({ chainId, family, subject }, asking) {
   for (const name of FILTERS) if (subject[name]) query[name] = subject[name]
   for (let page = 1; ; page++) {
     /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').TriggerList> | import('../../lib/api.js').Failure} */
-    const answer = await requestApi(`v1/triggers?${formatQuery({ ...query, page })}`, asking)
+    const answer = await requestApi(`v1/triggers?${formatQuery({ ...query, page })}`, options)
     if (!answer.ok) return answer
-    triggers.push(...answer.body.data.filter((each) => isAbout(each, subject)))
+    triggers.push(...answer.body.data.filter((each) => matchesSubject(each, subject)))
     if (answer.body.pagination.next_page === null) break
   }
   /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').WebhookList> | import('../../lib/api.js').Failure} */
-  const answer = await requestApi('v1/webhooks', asking)
+  const answer = await requestApi('v1/webhooks', options)
   return answer.ok ? { triggers, webhooks: answer.body.data } : answer
 }
 
-/** Addresses have letters of either case. @param {Trigger} trigger @param {Readonly<Record<string, string>>} subject */
-function isAbout(trigger, subject) {
+/** Compares subjects without regard to the case of addresses. @param {Trigger} trigger @param {Readonly<Record<string, string>>} subject */
+function matchesSubject(trigger, subject) {
   return Object.entries(subject).every(
     ([name, value]) =>
       trigger.subject[name] === undefined || trigger.subject[name].toLowerCase() === value.toLowerCase(),

@@ -9,7 +9,7 @@ const BOTTOM = 22
 const GAP = 0.22
 
 /**
- * Counts over time as bars, one upon another. Arrow keys and the pointer walk from bar to bar.
+ * Stacked bar chart of counts over time. Arrow keys and the pointer select a bar.
  * @param {object} props
  * @param {string} props.title
  * @param {readonly string[]} props.slots names of the hours or days, in order
@@ -22,31 +22,32 @@ export function Bars({ title, slots, series, unit, height = 170 }) {
   const id = useId()
   const inner = Math.max(1, width - LEFT - RIGHT)
   const slot = inner / slots.length
-  const held = (/** @type {number} */ left) => Math.min(Math.max(Math.floor((left - LEFT) / slot), 0), slots.length - 1)
-  const { index, walking } = usePointSelection(slots.length, held)
+  const toIndex = (/** @type {number} */ left) =>
+    Math.min(Math.max(Math.floor((left - LEFT) / slot), 0), slots.length - 1)
+  const { index, handlers } = usePointSelection(slots.length, toIndex)
   const sums = slots.map((_, each) => series.reduce((sum, { values }) => sum + (values[each] ?? 0), 0))
-  const most = Math.max(...sums, 1)
-  const y = linear([0, most * 1.05], [height - BOTTOM, TOP])
-  const here = series.filter(({ values }) => (values[index] ?? 0) > 0)
+  const max = Math.max(...sums, 1)
+  const y = linear([0, max * 1.05], [height - BOTTOM, TOP])
+  const visible = series.filter(({ values }) => (values[index] ?? 0) > 0)
   return html`<figure class="chart" aria-labelledby=${id}>
     <figcaption id=${id}>${title}</figcaption>
     <p class="readout" role="status">
       <b>${slots[index]}</b>
       <span>${(sums[index] ?? 0).toLocaleString('en')} ${unit}</span>
-      ${series.length > 1 && here.map(({ name, kind, values }) => html`<span><i class=${classes('key', kind)} aria-hidden="true"></i>${name} <b>${(values[index] ?? 0).toLocaleString('en')}</b></span>`)}
+      ${series.length > 1 && visible.map(({ name, kind, values }) => html`<span><i class=${classes('key', kind)} aria-hidden="true"></i>${name} <b>${(values[index] ?? 0).toLocaleString('en')}</b></span>`)}
     </p>
-    <div class="canvas" ref=${ref} tabindex="0" role="group" aria-label=${`${title}: arrow keys walk from bar to bar`} ...${walking}>
+    <div class="canvas" ref=${ref} tabindex="0" role="group" aria-label=${`${title}: arrow keys walk from bar to bar`} ...${handlers}>
       ${
         width > 0 &&
         html`<svg width=${width} height=${height} aria-hidden="true">
-          ${computeTicks(0, most)
+          ${computeTicks(0, max)
             .filter(Number.isInteger)
             .map(
               (value) =>
                 html`<line class=${value === 0 ? 'zero' : 'grid'} x1=${LEFT} x2=${width - RIGHT} y1=${y(value)} y2=${y(value)} /><text class="tick" x=${LEFT - 8} y=${y(value) + 4} text-anchor="end">${axisNumber(value)}</text>`,
             )}
           <rect class="slot-now" x=${LEFT + index * slot} y=${TOP} width=${slot} height=${height - BOTTOM - TOP} />
-          ${slots.map((_, each) => stack({ series, each, x: LEFT + each * slot, slot, y }))}
+          ${slots.map((_, each) => drawStack({ series, each, x: LEFT + each * slot, slot, y }))}
           <text class="tick" x=${LEFT} y=${height - 6}>${slots[0]}</text>
           <text class="tick" x=${width - RIGHT} y=${height - 6} text-anchor="end">${slots.at(-1)}</text>
         </svg>`
@@ -55,8 +56,8 @@ export function Bars({ title, slots, series, unit, height = 170 }) {
   </figure>`
 }
 
-/** The bars of one slot. */
-function stack({ series, each, x, slot, y }) {
+/** Draws the stacked bars of one slot. */
+function drawStack({ series, each, x, slot, y }) {
   let sum = 0
   return series.map(({ kind, values }) => {
     const value = values[each] ?? 0

@@ -1,15 +1,15 @@
 /**
- * Round values at which a scale from 0 or below to `most` has lines.
- * @param {number} least
- * @param {number} most
+ * Computes round values for the grid lines of a scale from `min`, 0 or below, to `max`.
+ * @param {number} min
+ * @param {number} max
  */
-export function computeTicks(least, most) {
-  const span = Math.max(most - least, Number.MIN_VALUE)
+export function computeTicks(min, max) {
+  const span = Math.max(max - min, Number.MIN_VALUE)
   const rough = span / 4
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = ([1, 2, 2.5, 5, 10].find((each) => each * power >= rough) ?? 10) * power
-  const first = Math.ceil(least / step - 1e-9)
-  const last = Math.floor(most / step + 1e-9)
+  const first = Math.ceil(min / step - 1e-9)
+  const last = Math.floor(max / step + 1e-9)
   return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step)
 }
 
@@ -23,7 +23,7 @@ export function linear([from, until], [start, end]) {
 }
 
 /**
- * A path through points; a null breaks it.
+ * Formats points as the path of an SVG; a null interrupts the line.
  * @param {readonly (readonly [number, number] | null)[]} points
  */
 export function toSvgPath(points) {
@@ -37,7 +37,7 @@ export function toSvgPath(points) {
 }
 
 /**
- * Dollars on an axis: `$1.2M`.
+ * Formats dollars for an axis: `$1.2M`.
  * @param {number} value
  */
 export function axisDollars(value) {

@@ -40,7 +40,7 @@ export function createLendingReader(options: {
 }) {
   const { clients, clock } = options
   const targets = createTargets(clients, options.deployments)
-  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf: getReadBytes }
+  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, getSize: getReadBytes }
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
 
   /** Creates the read of a target from one endpoint. */

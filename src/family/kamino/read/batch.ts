@@ -1,7 +1,6 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { AllRateLimitedError } from '../../../chain/solana/error.ts'
 import { computeAnswerSlot } from '../../../chain/solana/slot_cache.ts'
-import { delay } from '../../../lib/async/abort.ts'
 import { chunk } from '../../../lib/async/chunk.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
@@ -70,7 +69,7 @@ export function createBatchReader(options: {
         return await work()
       } catch (error) {
         if (!(error instanceof AllRateLimitedError) || clock.monotonicMs() + RATE_LIMIT_DELAY_MS >= untilMs) throw error
-        await delay(RATE_LIMIT_DELAY_MS, signal)
+        await clock.sleep(RATE_LIMIT_DELAY_MS, signal)
       }
     }
   }

@@ -58,7 +58,7 @@ export function createPositionReader(options: {
 }) {
   const { clients, deployments, clock } = options
   const targets = createTargets(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
-  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf: getReadBytes }
+  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, getSize: getReadBytes }
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
 
   /** Creates the read of one endpoint. If `read`, which interprets the answer, throws, the endpoint has failed. */

@@ -22,7 +22,7 @@ export function createMovementCheck() {
 
   function startGroup(key: string, market: SnapshotMarket, block: PinnedBlock | undefined): Group {
     const wallets: Address[] = []
-    const sent = new Promise<void>((resolve) => setTimeout(resolve, 0))
+    const sent = new Promise<void>((resolve) => setImmediate(resolve))
     const answer = sent.then(() => {
       if (groups.get(key) === group) groups.delete(key)
       // A signal of its own: one caller's abort must not end the call of the others.

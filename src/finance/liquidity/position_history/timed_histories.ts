@@ -1,4 +1,4 @@
-import { timeoutSignal, untilAborted } from '../../../lib/async/abort.ts'
+import { untilAborted } from '../../../lib/async/abort.ts'
 import { createFairQueue } from '../../../lib/async/fair_queue.ts'
 import { getRequesters, type Requesters, withRequesters } from '../../../lib/async/requesters.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -59,7 +59,7 @@ export function createTimedHistories<Query extends PositionHistoryQuery>(options
     workers++
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
       queued.delete(next.key)
-      await readWithin(next.query, withRequesters(next.requesters, timeoutSignal(BACKGROUND_MS)))
+      await readWithin(next.query, withRequesters(next.requesters, clock.timeout(BACKGROUND_MS)))
     }
     workers--
   }
@@ -89,7 +89,7 @@ export function createTimedHistories<Query extends PositionHistoryQuery>(options
     async read(queries, { signal, untilMs }) {
       const waitMs = Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs())
       const requesters = getRequesters(signal)
-      const waitSignal = withRequesters(requesters, AbortSignal.any([signal, timeoutSignal(waitMs)]))
+      const waitSignal = withRequesters(requesters, AbortSignal.any([signal, clock.timeout(waitMs)]))
       const outcomes: TimedHistory[] = []
       const remaining = queries.entries()
       async function readRemaining(): Promise<void> {

@@ -13,7 +13,7 @@ type WrapperRow = readonly [symbol: string, token: Address, of: Address, kind?: 
 
 /**
  * Tokens by chain id that are worth an amount of another token, at a rate that their contract returns. Only contracts
- * listed here count: anyone could deploy a vault that returns any rate, or borrow its assets from it.
+ * listed here count: any account can deploy a vault that returns an arbitrary rate, or borrow its assets from it.
  *
  * Sources. Aave's wrapped aTokens (stata): `@aave-dao/aave-address-book` 4.68.1 and Balancer's registry of ERC-4626
  * vaults (balancer/code-review, July 2026), both with what is inside. The others: `test/finance/price/table_test.ts` has

@@ -132,7 +132,7 @@ export function createClient(options: ClientOptions): Client {
         if (response.ok) return { data: JSON.parse(text), response }
         seconds = retryAfter(response, waitMs, init)
         if (left <= 0 || seconds === undefined || seconds > (options.retryAfterMax ?? RETRY_AFTER_MAX)) {
-          return { error: failureOf(text, response), response }
+          return { error: toFailure(text, response), response }
         }
       } catch (error) {
         // Without an idempotency key a retry could be charged again.
@@ -190,7 +190,7 @@ function wait(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** The service's own error, or one in its form if a proxy has answered. */
-function failureOf(text: string, response: Response): unknown {
+function toFailure(text: string, response: Response): unknown {
   try {
     const body = JSON.parse(text)
     if (typeof body === 'object' && body !== null && 'error' in body) return body

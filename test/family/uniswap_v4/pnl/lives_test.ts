@@ -149,13 +149,13 @@ describe('histories of V4 positions', () => {
     const alone = (id: bigint) => callRoute(pnl, { params: { id: String(id) }, query: '' })
     await expect(alone(burned.tokenId)).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: expect.stringContaining('needs parameter "chain_id"'),
+      message: expect.stringContaining('a burned one needs "chain_id"'),
     })
     expect((await askAbout(pnl, closed.tokenId, 'status=inactive')).credits).toBe(4)
     await expect(askAbout(pnl, open.tokenId, 'status=inactive')).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(askAbout(pnl, 999_999n)).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: expect.stringContaining('There never was'),
+      message: expect.stringContaining('never existed'),
     })
     for (const route of [pnl, events]) {
       await expect(askAbout(route, taken.tokenId)).rejects.toMatchObject({

@@ -119,7 +119,7 @@ describe('profit and loss', () => {
     const again = flow('collect', 9)
     const life = createHistory([MINT, close, paid, again])
     const then = await computePnl(life, state())
-    expect(then).toMatchObject({ profit: { isClosed: true }, withdrawn: [0n, 0n] })
+    expect(then).toMatchObject({ pnl: { isClosed: true }, withdrawn: [0n, 0n] })
     // Later prices and times change nothing.
     const own: Pair<OwnPrice> = [{ ...DOLLAR, units: 9n }, THREE_THOUSAND]
     expect(await computePnl(life, state({ own, timestampSec: 9_999n }))).toEqual(then)
@@ -160,7 +160,7 @@ describe('profit and loss', () => {
     for (const block of [1, 3]) {
       expect(await computePnl(createHistory(rows, without(block)), now)).toEqual(unpriced)
     }
-    expect(await computePnl(createHistory(rows, without(2)), now)).toMatchObject({ profit: { isClosed: false } })
+    expect(await computePnl(createHistory(rows, without(2)), now)).toMatchObject({ pnl: { isClosed: false } })
     expect(await computePnl(createHistory(rows), { ...now, own: [NO_PRICE, NO_PRICE] })).toEqual(unpriced)
   })
 
@@ -236,7 +236,7 @@ describe('the last flow', () => {
     expect(priceIn(createHistory([dust], facts).flows[0]?.prices, 1).usd / 1e12).toBeCloseTo(0.25, 9)
     expect(createHistory([dust], () => ({ own })).flows[0]?.prices).toMatchObject({ token: TOKENS.weth.address })
     const unknown = () => atOnce(valueFlowsInSteps([mint], { subject: SUBJECT, facts: new Map() }))
-    expect(unknown).toThrow('nothing is known about block 1')
+    expect(unknown).toThrow('no facts about block 1')
   })
 })
 

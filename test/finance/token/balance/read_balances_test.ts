@@ -99,7 +99,7 @@ describe('readBalances()', () => {
     expect(await read(client, { wallet: NOBODY, others: [walletAt(8)] })).toMatchObject({
       rows: [],
       silent: [],
-      asked: 4,
+      tokensAsked: 4,
     })
   })
 

@@ -5,7 +5,7 @@ import type { Database } from '../../../../db/database.ts'
 import { positionSubject } from '../../../../finance/liquidity/position_history/position_flow.ts'
 import { readWalletEntries, WALLET_ENTRIES } from '../../../../finance/wallet_entry.ts'
 import type { History, StreamTarget } from '../../../../history/stream.ts'
-import { timeoutSignal, untilAborted } from '../../../../lib/async/abort.ts'
+import { untilAborted } from '../../../../lib/async/abort.ts'
 import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../lib/error.ts'
@@ -111,7 +111,7 @@ export function createOwnedFinder(options: {
 
   /** Continues a scan in the background until it ends; callers that wait for it meanwhile share its result. */
   function continueInBackground(key: string, query: WalletTarget, scan: ScanWithClient, first: ScanState): Running {
-    const limit = timeoutSignal(SCAN_LIMIT_MS)
+    const limit = clock.timeout(SCAN_LIMIT_MS)
     const run = async () => {
       while (!isComplete(work.state)) {
         work.state = await scanStep(scan, { state: work.state, priority: 'background' }, limit)
@@ -133,7 +133,7 @@ export function createOwnedFinder(options: {
   function storeScan(key: string, query: WalletTarget, owned: readonly bigint[]): void {
     if (storing.has(key) || storing.size >= RUNNING_MAX || owned.length === 0) return
     storing.add(key)
-    const limit = timeoutSignal(SCAN_LIMIT_MS)
+    const limit = clock.timeout(SCAN_LIMIT_MS)
     const { client, wallet } = query
     const chainId = client.chain.id
     const run = async () => {
@@ -198,7 +198,7 @@ export function createOwnedFinder(options: {
   async function waitForScan(query: WalletTarget, work: Running, signal: AbortSignal): Promise<void> {
     registerTimeoutError(signal, () => pendingError(query, work))
     try {
-      await untilAborted(work.done, AbortSignal.any([signal, timeoutSignal(waitMs)]))
+      await untilAborted(work.done, AbortSignal.any([signal, clock.timeout(waitMs)]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
       throw pendingError(query, work)

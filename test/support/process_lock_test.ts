@@ -4,8 +4,8 @@ import { waitFor } from './wait_for.ts'
 
 /** Records when it gets and releases the lock. */
 const child = (stayMs: number) => `
-  const { alone } = await import(${JSON.stringify(`${import.meta.dir}/alone.ts`)})
-  await alone('alone_test', async () => { console.log('in'); await Bun.sleep(${stayMs}); console.log('out') })`
+  const { withProcessLock } = await import(${JSON.stringify(`${import.meta.dir}/process_lock.ts`)})
+  await withProcessLock('alone_test', async () => { console.log('in'); await Bun.sleep(${stayMs}); console.log('out') })`
 
 test('withProcessLock() runs one process after another, also after one that was killed', async () => {
   const seen: string[] = []

@@ -1,0 +1,119 @@
+import type { Clock } from '../../src/lib/clock.ts'
+import { AbortedError } from '../../src/lib/error.ts'
+
+/** A clock that moves only when a test says so. */
+export interface TestClock extends Clock {
+  /** Moves the time by `ms`. Runs what becomes due, in order, and lets the work that follows settle each time. */
+  advance(ms: number): Promise<void>
+  /** Moves to the moment of the next timer and runs it; false if none waits. */
+  advanceToNext(): Promise<boolean>
+  /** Number of timers that wait. */
+  readonly pending: number
+}
+
+interface Timer {
+  readonly atMs: number
+  readonly run: () => void
+}
+
+/** Turns of the event loop in which promises, batches and bodies of answers in this process settle. */
+const SETTLE_TURNS = 10
+
+/** Creates a clock at `nowMs` since the epoch; its monotonic time starts at 0. */
+export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {}): TestClock {
+  const timers = new Set<Timer>()
+  let elapsedMs = 0
+
+  function after(ms: number, run: () => void): () => void {
+    const timer = { atMs: elapsedMs + Math.max(0, ms), run }
+    timers.add(timer)
+    return () => timers.delete(timer)
+  }
+
+  /** Finds the timer that is due first; of several, the one that was set first. */
+  function findNext(): Timer | undefined {
+    let next: Timer | undefined
+    for (const timer of timers) if (next === undefined || timer.atMs < next.atMs) next = timer
+    return next
+  }
+
+  async function runTimer(timer: Timer): Promise<void> {
+    timers.delete(timer)
+    elapsedMs = Math.max(elapsedMs, timer.atMs)
+    timer.run()
+    await settle()
+  }
+
+  return {
+    now: () => nowMs + elapsedMs,
+    monotonicMs: () => elapsedMs,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const leave = () => {
+          cancel()
+          reject(new AbortedError('The caller left'))
+        }
+        const cancel = after(ms, () => {
+          signal?.removeEventListener('abort', leave)
+          resolve()
+        })
+        if (signal?.aborted) leave()
+        else signal?.addEventListener('abort', leave, { once: true })
+      }),
+    after,
+    timeout(ms) {
+      const controller = new AbortController()
+      after(ms, () => controller.abort(new DOMException('The operation timed out.', 'TimeoutError')))
+      return controller.signal
+    },
+    async advance(ms) {
+      const untilMs = elapsedMs + ms
+      await settle()
+      for (let next = findNext(); next !== undefined && next.atMs <= untilMs; next = findNext()) await runTimer(next)
+      elapsedMs = untilMs
+    },
+    async advanceToNext() {
+      await settle()
+      const next = findNext()
+      if (next !== undefined) await runTimer(next)
+      return next !== undefined
+    },
+    get pending() {
+      return timers.size
+    },
+  }
+}
+
+/** Lets promises settle, and what waits for a turn of the event loop. */
+export async function settle(): Promise<void> {
+  for (let turns = 0; turns < SETTLE_TURNS; turns++) await new Promise<void>((resolve) => setImmediate(resolve))
+}
+
+/** Creates a clock for what only reads the time: its timers never fire. */
+export function createFixedClock(now: number | (() => number) = 0, monotonicMs: number | (() => number) = now): Clock {
+  const { sleep, after, timeout } = createTestClock()
+  return { now: toReader(now), monotonicMs: toReader(monotonicMs), sleep, after, timeout }
+}
+
+/**
+ * Creates a clock whose sleeps end at once, each after moving the time by its length; its other timers never fire.
+ * `time` may be moved by the test, too.
+ */
+export function createSkippingClock(): Clock & { readonly time: { nowMs: number }; readonly sleeps: number[] } {
+  const time = { nowMs: 0 }
+  const sleeps: number[] = []
+  return {
+    ...createFixedClock(() => time.nowMs),
+    time,
+    sleeps,
+    async sleep(ms) {
+      sleeps.push(ms)
+      time.nowMs += ms
+      await new Promise<void>((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+function toReader(time: number | (() => number)): () => number {
+  return typeof time === 'number' ? () => time : time
+}
