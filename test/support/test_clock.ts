@@ -19,8 +19,17 @@ interface Timer {
 /** Turns of the event loop in which promises, batches and bodies of answers in this process settle. */
 const SETTLE_TURNS = 10
 
-/** Creates a clock at `nowMs` since the epoch; its monotonic time starts at 0. */
-export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {}): TestClock {
+/**
+ * Creates a clock at `nowMs` since the epoch; its monotonic time starts at 0. With fewer `settleTurns`, work that takes
+ * more turns goes on while time moves.
+ */
+export function createTestClock({
+  nowMs = 0,
+  settleTurns = SETTLE_TURNS,
+}: {
+  readonly nowMs?: number
+  readonly settleTurns?: number
+} = {}): TestClock {
   const timers = new Set<Timer>()
   let elapsedMs = 0
 
@@ -41,7 +50,7 @@ export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {})
     timers.delete(timer)
     elapsedMs = Math.max(elapsedMs, timer.atMs)
     timer.run()
-    await settle()
+    await settle(settleTurns)
   }
 
   return {
@@ -68,12 +77,12 @@ export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {})
     },
     async advance(ms) {
       const untilMs = elapsedMs + ms
-      await settle()
+      await settle(settleTurns)
       for (let next = findNext(); next !== undefined && next.atMs <= untilMs; next = findNext()) await runTimer(next)
       elapsedMs = untilMs
     },
     async advanceToNext() {
-      await settle()
+      await settle(settleTurns)
       const next = findNext()
       if (next !== undefined) await runTimer(next)
       return next !== undefined
@@ -85,8 +94,8 @@ export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {})
 }
 
 /** Lets promises settle, and what waits for a turn of the event loop. */
-export async function settle(): Promise<void> {
-  for (let turns = 0; turns < SETTLE_TURNS; turns++) await new Promise<void>((resolve) => setImmediate(resolve))
+export async function settle(count = SETTLE_TURNS): Promise<void> {
+  for (let turns = 0; turns < count; turns++) await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
 /** Creates a clock for what only reads the time: its timers never fire. */
