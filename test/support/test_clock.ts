@@ -19,8 +19,17 @@ interface Timer {
 /** Turns of the event loop in which promises, batches and bodies of answers in this process settle. */
 const SETTLE_TURNS = 10
 
-/** Creates a clock at `nowMs` since the epoch; its monotonic time starts at 0. */
-export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {}): TestClock {
+/**
+ * Creates a clock at `nowMs` since the epoch; its monotonic time starts at 0. With fewer `settleTurns`, work that takes
+ * more turns goes on while time moves.
+ */
+export function createTestClock({
+  nowMs = 0,
+  settleTurns = SETTLE_TURNS,
+}: {
+  readonly nowMs?: number
+  readonly settleTurns?: number
+} = {}): TestClock {
   const timers = new Set<Timer>()
   let elapsedMs = 0
 
@@ -41,7 +50,7 @@ export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {})
     timers.delete(timer)
     elapsedMs = Math.max(elapsedMs, timer.atMs)
     timer.run()
-    await settle()
+    await settle(settleTurns)
   }
 
   return {
@@ -68,12 +77,12 @@ export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {})
     },
     async advance(ms) {
       const untilMs = elapsedMs + ms
-      await settle()
+      await settle(settleTurns)
       for (let next = findNext(); next !== undefined && next.atMs <= untilMs; next = findNext()) await runTimer(next)
       elapsedMs = untilMs
     },
     async advanceToNext() {
-      await settle()
+      await settle(settleTurns)
       const next = findNext()
       if (next !== undefined) await runTimer(next)
       return next !== undefined

@@ -17,6 +17,7 @@ import { createLogIdCache } from '../log_ids.ts'
 import { admitBatch } from './admit.ts'
 import { claimKey } from './idempotency.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
+import { type JournalDisk, systemDisk } from './journal_disk.ts'
 import { createKeyCache } from './key_cache.ts'
 import { createGateMetrics } from './metrics.ts'
 import { createRefusalLogLimiter } from './refusal_log_limiter.ts'
@@ -47,6 +48,8 @@ interface GateOptions {
   readonly log: Log
   /** Directory of the journal of unknown outcomes. */
   readonly journalDir: string
+  /** @default the machine's */
+  readonly journalDisk?: JournalDisk
   /** How long an admission or a settlement may take. @default 1,500 */
   readonly deadlineMs?: number
   /** How long a journal must be unchanged before it is adopted. @default 10,000 */
@@ -78,6 +81,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     clock,
     log,
     journalDir,
+    journalDisk: disk = systemDisk,
     deadlineMs = DEADLINE_MS,
     leaseMs = LEASE_MS,
     metrics = createMetrics(),
@@ -93,7 +97,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     clock,
     log,
     trouble,
-    open: async () => openJournal({ directory: journalDir, ledger: await readLedgerId(db), clock, log, leaseMs }),
+    open: async () => openJournal({ directory: journalDir, ledger: await readLedgerId(db), clock, log, disk, leaseMs }),
     tendMs: leaseMs / BEATS_PER_LEASE,
     jobs,
   })

@@ -1,9 +1,9 @@
-import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settlement } from '../../http/exchange/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
+import { type JournalDisk, systemDisk } from './journal_disk.ts'
 import {
   claimJournalFile,
   createJournalFile,
@@ -23,6 +23,8 @@ interface JournalOptions {
   readonly ledger: string
   readonly clock: Clock
   readonly log: Log
+  /** @default the machine's */
+  readonly disk?: JournalDisk
   /** How long a file must be unchanged to be adopted. @default 10,000 */
   readonly leaseMs?: number
   readonly entriesMax?: number
@@ -41,8 +43,8 @@ const RETRY_MS = 1_000
  * crash. If the directory is not writable, the journal warns once and keeps settlements in memory until it is.
  */
 export async function openJournal(options: JournalOptions) {
-  const { directory, ledger, clock, log, leaseMs = LEASE_MS, entriesMax = ENTRIES_MAX } = options
-  const findAbandoned = createJournalWatch({ directory, ledger, clock, leaseMs })
+  const { directory, ledger, clock, log, disk = systemDisk, leaseMs = LEASE_MS, entriesMax = ENTRIES_MAX } = options
+  const findAbandoned = createJournalWatch({ directory, ledger, clock, disk, leaseMs })
   let entries: Settlement[] = []
   /** Holds all entries; undefined while the disk rejects writes. */
   let file: JournalFile | undefined
@@ -83,9 +85,9 @@ export async function openJournal(options: JournalOptions) {
   async function reopen(): Promise<void> {
     if (file !== undefined || isClosed || clock.monotonicMs() < retryMs) return
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await disk.makeDirectory(directory)
       lines = entries.length
-      file = await createJournalFile(join(directory, createJournalName(ledger)), entries)
+      file = await createJournalFile(disk, join(directory, createJournalName(ledger)), entries)
       await removeStale()
       if (hasWarned) log.info({ msg: 'The journal is written to disk again', settlements: entries.length })
       hasWarned = false
@@ -103,15 +105,15 @@ export async function openJournal(options: JournalOptions) {
   async function removeStale(): Promise<void> {
     const paths = stale
     stale = []
-    for (const path of paths) await rm(path, { force: true }).catch(ignore)
+    for (const path of paths) await disk.remove(path).catch(ignore)
   }
 
   async function adopt(path: string): Promise<void> {
     // Adopt only when our own journal file has room; keeping entries in memory would be less durable.
     if (file === undefined || entries.length >= entriesMax) return
-    const claimedPath = await claimJournalFile(path, ledger)
+    const claimedPath = await claimJournalFile(disk, path, ledger)
     if (claimedPath === undefined) return
-    const { settlements, broken } = await readJournalFile(claimedPath)
+    const { settlements, broken } = await readJournalFile(disk, claimedPath)
     if (broken > 0) log.error({ msg: 'Skipped unreadable lines of a recovered journal', lines: broken })
     try {
       await file.append(settlements)
@@ -121,7 +123,7 @@ export async function openJournal(options: JournalOptions) {
     }
     lines += settlements.length
     entries.push(...settlements)
-    await rm(claimedPath, { force: true })
+    await disk.remove(claimedPath)
     if (settlements.length > 0)
       log.info({ msg: 'Recovered the journal of a dead process', entries: settlements.length })
   }
@@ -135,7 +137,7 @@ export async function openJournal(options: JournalOptions) {
   }
 
   await runSerially(reopen)
-  await warnAboutForeign(directory, { ledger, log })
+  await warnAboutForeign(directory, { ledger, log, disk })
 
   return {
     /** True if the journal is full: then no settlement may be sent to the database. */
@@ -192,7 +194,7 @@ export async function openJournal(options: JournalOptions) {
           const settlementIds = entries.map(({ settlementId }) => settlementId)
           log.error({ msg: 'Lost unknown outcomes, which may stay charged', settlementIds })
         }
-        if (entries.length === 0 && open !== undefined) await rm(open.path, { force: true }).catch(ignore)
+        if (entries.length === 0 && open !== undefined) await disk.remove(open.path).catch(ignore)
       })
     },
   }
@@ -200,9 +202,9 @@ export async function openJournal(options: JournalOptions) {
 
 async function warnAboutForeign(
   directory: string,
-  { ledger, log }: { readonly ledger: string; readonly log: Log },
+  { ledger, log, disk }: { readonly ledger: string; readonly log: Log; readonly disk: JournalDisk },
 ): Promise<void> {
-  const names = await readdir(directory).catch(() => [])
+  const names = await disk.list(directory).catch(() => [])
   const foreign = names.filter((name) => isJournalName(name) && !isJournalName(name, `${ledger}-`))
   if (foreign.length > 0) log.warn({ msg: 'Ignored journals of another database', files: foreign.length })
 }

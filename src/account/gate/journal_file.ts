@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Settlement } from '../../http/exchange/gate.ts'
 import { getErrnoCode } from '../../lib/error.ts'
+import type { JournalDisk } from './journal_disk.ts'
 
 export type JournalFile = Awaited<ReturnType<typeof createJournalFile>>
 
@@ -23,31 +23,47 @@ export function isJournalName(name: string, ledger = ''): boolean {
  * Creates a file with these settlements, one JSON object a line, that only this process writes. The file and its name
  * are durable. Leaves no file behind if it throws.
  */
-export async function createJournalFile(path: string, settlements: readonly Settlement[]) {
-  const handle = await open(path, 'ax', 0o600)
-  const file = {
+export async function createJournalFile(disk: JournalDisk, path: string, settlements: readonly Settlement[]) {
+  const file = await disk.create(path)
+
+  async function write(added: readonly Settlement[]): Promise<void> {
+    if (added.length === 0) return
+    await file.append(added.map((each) => `${JSON.stringify(each, serializeBigint)}\n`).join(''))
+    await file.sync()
+  }
+
+  /**
+   * Throws ENOENT if another process has claimed the file. The check follows each write: a process that claims the file
+   * later reads the write, and a claim before the write is detected here.
+   */
+  async function requireOwn(): Promise<void> {
+    const [own, current] = await Promise.all([file.identify(), disk.identify(path)])
+    if (own === current) return
+    throw Object.assign(new Error(`Cannot write ${basename(path)}: it is another file now`), { code: 'ENOENT' })
+  }
+
+  try {
+    await write(settlements)
+    await disk.syncDirectory(dirname(path))
+  } catch (error) {
+    await file.close()
+    await disk.remove(path)
+    throw error
+  }
+  return {
     path,
     /** Resolves once the settlements are on the disk in a file that this process owns. Throws the system's errors. */
     async append(added: readonly Settlement[]): Promise<void> {
-      await write(handle, added)
-      await requireOwn(handle, path)
+      await write(added)
+      await requireOwn()
     },
     /** Updates the modification time as a sign of life; `nowMs` is since the epoch. Throws if the file was claimed. */
     async beat(nowMs: number): Promise<void> {
-      await handle.utimes(nowMs / 1_000, nowMs / 1_000)
-      await requireOwn(handle, path)
+      await file.touch(nowMs)
+      await requireOwn()
     },
-    clear: () => handle.truncate(0),
-    close: () => handle.close(),
-  }
-  try {
-    await write(handle, settlements)
-    await syncDirectory(dirname(path))
-    return file
-  } catch (error) {
-    await handle.close()
-    await rm(path, { force: true })
-    throw error
+    clear: () => file.truncate(),
+    close: () => file.close(),
   }
 }
 
@@ -55,8 +71,8 @@ export async function createJournalFile(path: string, settlements: readonly Sett
  * Reads a file that another process left; `broken` counts unreadable lines. It does not count a last line without a
  * line break: a crash cut the line short, and its answer was never sent.
  */
-export async function readJournalFile(path: string) {
-  const lines = (await readFile(path, 'utf8')).split('\n')
+export async function readJournalFile(disk: JournalDisk, path: string) {
+  const lines = (await disk.read(path)).split('\n')
   const partialLine = lines.pop()
   const parsed = lines.map(parseLine)
   const last = partialLine === undefined || partialLine === '' ? undefined : parseLine(partialLine)
@@ -68,39 +84,14 @@ export async function readJournalFile(path: string) {
  * Claims a file from its owner by renaming it, which only one of several processes can do. Returns the new path;
  * undefined if another process was first.
  */
-export async function claimJournalFile(path: string, ledger: string): Promise<string | undefined> {
+export async function claimJournalFile(disk: JournalDisk, path: string, ledger: string): Promise<string | undefined> {
   const claimedPath = join(dirname(path), createJournalName(ledger))
   try {
-    await rename(path, claimedPath)
+    await disk.rename(path, claimedPath)
     return claimedPath
   } catch (error) {
     if (getErrnoCode(error) === 'ENOENT') return undefined
     throw error
-  }
-}
-
-async function write(handle: FileHandle, settlements: readonly Settlement[]): Promise<void> {
-  if (settlements.length === 0) return
-  await handle.appendFile(settlements.map((each) => `${JSON.stringify(each, serializeBigint)}\n`).join(''))
-  await handle.datasync()
-}
-
-/**
- * Throws ENOENT if another process has claimed the file. The check follows each write: a process that claims the file
- * later reads the write, and a claim before the write is detected here.
- */
-async function requireOwn(handle: FileHandle, path: string): Promise<void> {
-  const [own, current] = await Promise.all([handle.stat(), stat(path)])
-  if (own.ino === current.ino && own.dev === current.dev) return
-  throw Object.assign(new Error(`Cannot write ${basename(path)}: it is another file now`), { code: 'ENOENT' })
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }
 

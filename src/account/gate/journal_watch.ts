@@ -1,6 +1,6 @@
-import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
+import type { JournalDisk } from './journal_disk.ts'
 import { isJournalName } from './journal_file.ts'
 
 interface FileState {
@@ -19,18 +19,19 @@ export function createJournalWatch(options: {
   readonly directory: string
   readonly ledger: string
   readonly clock: Clock
+  readonly disk: JournalDisk
   readonly leaseMs: number
 }) {
-  const { directory, ledger, clock, leaseMs } = options
+  const { directory, ledger, clock, disk, leaseMs } = options
   let statesByPath = new Map<string, FileState>()
 
   return async (ownPath: string | undefined): Promise<readonly string[]> => {
     const nextStates = new Map<string, FileState>()
     const abandoned: string[] = []
-    for (const name of await readdir(directory)) {
+    for (const name of await disk.list(directory)) {
       const path = join(directory, name)
       if (!isJournalName(name, `${ledger}-`) || path === ownPath) continue
-      const mark = await readMark(path)
+      const mark = await disk.readMark(path)
       if (mark === undefined) continue
       const nowMs = clock.monotonicMs()
       const previous = statesByPath.get(path)
@@ -40,16 +41,5 @@ export function createJournalWatch(options: {
     }
     statesByPath = nextStates
     return abandoned
-  }
-}
-
-async function readMark(path: string): Promise<string | undefined> {
-  try {
-    const stats = await lstat(path, { bigint: true })
-    // Skips what is not a plain file: reading a pipe would never end.
-    return stats.isFile() ? `${stats.ino} ${stats.size} ${stats.mtimeNs}` : undefined
-  } catch {
-    // Another process has claimed or removed the file meanwhile.
-    return undefined
   }
 }

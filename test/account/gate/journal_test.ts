@@ -6,7 +6,7 @@ import type { Settlement } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory } from '../../support/database.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
+import { createFixedClock, createTestClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { settlement } from '../scene.ts'
 import { type Keeper, startKeeper } from './keeper.ts'
@@ -277,4 +277,26 @@ test('unreadable lines are reported and the others adopted; the last one may be 
   for (let times = 0; times < 3; times += 1) await tendLater()
   await journal.close()
   expect(readdirSync(directory).toSorted()).toEqual([`void-${LEDGER}-1.jsonl`, `void-${LEDGER}-2.jsonl`])
+})
+
+test('journals of another database are reported, and neither adopted nor removed', async () => {
+  const directory = temporaryDirectory()
+  const foreign = join(directory, 'void-00000000-0000-4000-8000-000000000000-0.jsonl')
+  writeFileSync(
+    foreign,
+    `${JSON.stringify(made(1)[0], (_, value) => (typeof value === 'bigint' ? String(value) : value))}\n`,
+  )
+  const before = readFileSync(foreign, 'utf8')
+  const warnings: object[] = []
+  const log = { ...silentLog, warn: (fields: object) => warnings.push(fields) }
+  const clock = createTestClock()
+  const journal = await openJournal({ directory, ledger: LEDGER, clock, log, leaseMs: 100 })
+  for (let times = 0; times < 5; times += 1) {
+    await clock.advance(100)
+    await journal.tend()
+  }
+  expect(journal.size).toBe(0)
+  expect(readFileSync(foreign, 'utf8')).toBe(before)
+  expect(warnings).toEqual([{ msg: 'Ignored journals of another database', files: 1 }])
+  await journal.close()
 })
