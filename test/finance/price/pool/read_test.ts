@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createRecorder } from '../../../../src/chain/receipt/recorder.ts'
 import { createReplayer } from '../../../../src/chain/receipt/replayer.ts'
-import { computeLookAges } from '../../../../src/finance/price/pool/past_blocks.ts'
+import { computeLookAges } from '../../../../src/finance/price/pool/read_past_blocks.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
 import { toChainRecord, toPayloadRead } from '../../../../src/service/receipt/payload.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'
 import { ask, askPrices, stageChain, stageClient } from './asked.ts'
@@ -101,7 +102,7 @@ describe('a receipt', () => {
     const stored = toChainRecord(JSON.parse(JSON.stringify(toPayloadRead(record))))
     expect(stored).toEqual(record)
     const replay = async (each: typeof record) => {
-      const replayer = createReplayer(stageChain(stage), each)
+      const replayer = createReplayer(each, { chain: stageChain(stage), clock: systemClock })
       return { replayer, outcomes: await askPrices(replayer.client, [token()]) }
     }
     const { replayer, outcomes } = await replay(stored)
