@@ -102,7 +102,7 @@ export function toHeldAssets(
   return { assets: [...walletAssets, ...positionAssets], notRead: listNotRead(answers, chain) }
 }
 
-/** Prices a debt at the greater of two prices: neither pools nor the oracle of a market that anybody can make lower it. */
+/** Prices a debt at the greater of two prices: neither pools nor the oracle of a permissionless market lower it. */
 function raiseDebtPrice(pricing: Pricing, marketPrice: UsdPrice | undefined): Pricing {
   if (marketPrice === undefined) return pricing
   if (pricing.kind === 'missing')
