@@ -21,12 +21,12 @@ import {
 import { createPagination, slicePage } from '../../src/http/route/page.ts'
 import { defineRoute, type Route } from '../../src/http/route/route.ts'
 import { type App, createApp } from '../../src/http/server/app.ts'
-import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
-import { createFixedClock } from '../support/test_clock.ts'
+import { createTestClock, type TestClock } from '../support/test_clock.ts'
 import { createMemoryGate, type MemoryGate } from './exchange/memory_gate.ts'
 
 /** Pages without styles and a picture. */
@@ -176,7 +176,10 @@ export interface Fixture {
   readonly metrics: Metrics
   readonly happenings: RecordedEvents
   readonly lines: string[]
+  /** The time of day; it does not move by itself. */
   readonly time: { ms: number }
+  /** Moves timers and durations, not the time of day. */
+  readonly clock: TestClock
   readonly ready: { database: boolean; chain: boolean }
 }
 
@@ -191,7 +194,8 @@ export function createFixture(
   } = {},
 ): Fixture {
   const time = { ms: Date.UTC(2026, 0, 2, 3, 4, 5) }
-  const clock: Clock = { ...systemClock, now: () => time.ms }
+  const timer = createTestClock()
+  const clock: Clock = { ...timer, now: () => time.ms }
   const lines: string[] = []
   const metrics = createMetrics()
   const happenings: RecordedEvents = {
@@ -224,7 +228,7 @@ export function createFixture(
     gate,
     ...(options.gateway === undefined ? {} : { gateway: options.gateway(routes) }),
     clock,
-    log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
+    log: createLog({ level: 'debug', write: (line) => lines.push(line), clock }),
     metrics,
     publicUrl: options.publicUrl,
     hostNames: options.hostNames ?? ['test.local', 'h', 'my_host.svc', 'api.test', 'me.example'],
@@ -254,5 +258,5 @@ export function createFixture(
     requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
-  return { app, gate, metrics, happenings, lines, time, ready }
+  return { app, gate, metrics, happenings, lines, time, clock: timer, ready }
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { systemClock } from '../../src/lib/clock.ts'
 import { createMcp } from '../../src/mcp/gateway.ts'
 import { createFixture, type Fixture, WALLET } from '../http/fixture.ts'
 import { createClient } from '../support/client.ts'
 import { callTool, connectMcp } from '../support/mcp.ts'
+import { createTestClock } from '../support/test_clock.ts'
 
 const ACCEPT = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const ITEM = 'uniswap_position'
@@ -18,7 +18,7 @@ function scene(options: Parameters<typeof createFixture>[0] = {}) {
         routes,
         origins: ['https://app.example'],
         sessionId: () => crypto.randomUUID(),
-        clock: systemClock,
+        clock: createTestClock(),
       }),
     ...options,
   })

@@ -84,9 +84,9 @@ export function createTestClock({ nowMs = 0 }: { readonly nowMs?: number } = {})
   }
 }
 
-/** Lets promises settle, and what waits for a turn of the event loop. */
-export async function settle(): Promise<void> {
-  for (let turns = 0; turns < SETTLE_TURNS; turns++) await new Promise<void>((resolve) => setImmediate(resolve))
+/** Lets promises settle, and what waits for so many turns of the event loop. */
+export async function settle(turns = SETTLE_TURNS): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
 /** Creates a clock for what only reads the time: its timers never fire. */

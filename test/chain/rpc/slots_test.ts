@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { createRequestLimiter, type Priority, QueueFullError } from '../../../src/chain/rpc/limiter/limiter.ts'
 import { withRequesters } from '../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
+import { settle } from '../../support/test_clock.ts'
 
 const never = new AbortController().signal
 
@@ -13,7 +14,7 @@ test('run() limits concurrent tasks, keeps their order, and frees the slot of a 
   const tasks = [0, 1, 2, 3, 4].map((index) =>
     slots.run(async () => {
       most = Math.max(most, ++running)
-      await Bun.sleep(2)
+      await settle()
       order.push(index)
       running--
       if (index === 1) throw new TypeError('No')
@@ -54,7 +55,7 @@ test('run() loses no slot if its owner leaves around the moment of getting it', 
     await first
     expect(['second', 'AbortedError']).toContain(await second)
     const third = slots.run(async () => 'third', never)
-    expect(await Promise.race([third, Bun.sleep(100)])).toBe('third')
+    expect(await Promise.race([third, settle()])).toBe('third')
   }
 })
 
@@ -78,20 +79,20 @@ function hold(
 test('background work has a quarter of the slots, and never one that a caller waits for', async () => {
   const slots = createRequestLimiter({ runningMax: 8, runningMin: 1, waitingMax: 100 })
   const background = hold(slots, { count: 10, priority: 'background' })
-  await Bun.sleep(1)
+  await settle()
   expect(background.running()).toBe(2)
   const callers = hold(slots, { count: 9 })
-  await Bun.sleep(1)
+  await settle()
   expect(callers.running()).toBe(8)
   background.endOne()
   background.endOne()
-  await Bun.sleep(1)
+  await settle()
   expect([background.running(), callers.running()]).toEqual([0, 8])
   callers.endOne()
-  await Bun.sleep(1)
+  await settle()
   expect([background.running(), callers.running()]).toEqual([0, 8])
   callers.endOne()
-  await Bun.sleep(1)
+  await settle()
   expect([background.running(), callers.running()]).toEqual([1, 7])
 })
 
@@ -102,7 +103,7 @@ test('slowDown() halves the slots once per burst, and successes raise them again
     let seen = 0
     const task = async () => {
       seen = Math.max(seen, ++running)
-      await Bun.sleep(1)
+      await settle()
       running--
     }
     await Promise.all(Array.from({ length: 16 }, () => slots.run(task, never)))
@@ -118,7 +119,7 @@ test('slowDown() halves the slots once per burst, and successes raise them again
     await Promise.allSettled(Array.from({ length: 8 }, () => slots.run(() => Promise.reject(new Error('busy')), never)))
   }
   const callers = hold(slots, { count: 8 })
-  await Bun.sleep(1)
+  await settle()
   expect(callers.running()).toBe(2)
 })
 
@@ -133,11 +134,11 @@ test('however many greedy requesters there are, a new one finds a free slot', as
     const held = Array.from({ length: 50 }, () =>
       Array.from({ length: greedy }, (_, index) => hold(slots, { count: 1, signal: asking(`greedy ${index}`) })),
     )
-    await Bun.sleep(1)
+    await settle()
     const running = (index: number) => held.reduce((sum, round) => sum + (round[index]?.running() ?? 0), 0)
     expect(Math.max(...Array.from({ length: greedy }, (_, index) => running(index)))).toBe(most)
     const next = hold(slots, { count: 1, signal: asking('next') })
-    await Bun.sleep(1)
+    await settle()
     expect(next.running()).toBe(1)
   }
 })
@@ -147,7 +148,7 @@ test('a freed slot goes to the requester with the fewest running tasks, not to t
   const [first, second, last] = [4, 8, 3].map((count, index) => hold(slots, { count, signal: asking(String(index)) }))
   if (first === undefined || second === undefined || last === undefined) throw new Error('Three hold')
   const running = () => [first, second, last].map((each) => each.running())
-  await Bun.sleep(1)
+  await settle()
   expect(running()).toEqual([4, 2, 0])
   for (const expected of [
     [3, 2, 1],
@@ -156,7 +157,7 @@ test('a freed slot goes to the requester with the fewest running tasks, not to t
     [0, 3, 2],
   ]) {
     first.endOne()
-    await Bun.sleep(1)
+    await settle()
     expect(running()).toEqual(expected)
   }
 })
@@ -166,11 +167,11 @@ test('a shared task counts for the requester with the fewest, also if that one j
   const greedy = hold(slots, { count: 10, signal: asking('greedy') })
   const askers = new Set(['greedy'])
   const shared = hold(slots, { count: 1, signal: withRequesters(askers, new AbortController().signal) })
-  await Bun.sleep(1)
+  await settle()
   expect([greedy.running(), shared.running()]).toEqual([4, 0])
   askers.add('other')
   greedy.endOne()
-  await Bun.sleep(1)
+  await settle()
   expect(shared.running()).toBe(1)
 })
 
@@ -179,12 +180,12 @@ test('a requester that fills the queue blocks only itself', async () => {
   const greedy = hold(slots, { count: 20, signal: asking('greedy') })
   const outcomes = Promise.allSettled(greedy.tasks)
   const other = hold(slots, { count: 3, signal: asking('other') })
-  await Bun.sleep(1)
+  await settle()
   expect([greedy.running(), other.running()]).toEqual([2, 1])
   for (let ended = 0; ended < 20; ended++) {
     greedy.endOne()
     other.endOne()
-    await Bun.sleep(1)
+    await settle()
   }
   await Promise.all(other.tasks)
   const refused = (await outcomes).flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []))

@@ -4,11 +4,12 @@ import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { RateLimitedError } from '../../../src/chain/rpc/error.ts'
 import { createTransport } from '../../../src/chain/rpc/transport.ts'
 import { parseBytes, parseQuantity } from '../../../src/chain/rpc/value.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
 import { type Fault, startTrap } from '../../support/rpc.ts'
-import { settlesBefore } from '../../support/wait_for.ts'
+import { createTestClock } from '../../support/test_clock.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 const TIMEOUT_MS = 250
 const SECRET = 'hunter2secret'
@@ -16,8 +17,8 @@ const never = new AbortController().signal
 
 const chain = useFaultyChain()
 
-function transport(url = `${chain.rpc.url}v2/${SECRET}`, timeoutMs = TIMEOUT_MS) {
-  return createTransport({ url, timeoutMs, clock: systemClock, fetch: globalThis.fetch })
+function transport(url = `${chain.rpc.url}v2/${SECRET}`, timeoutMs = TIMEOUT_MS, clock: Clock = systemClock) {
+  return createTransport({ url, timeoutMs, clock, fetch: globalThis.fetch })
 }
 
 function readBlockNumber(): Promise<bigint> {
@@ -120,9 +121,19 @@ test.each([
 
 test('send() gives up on an endpoint that hangs, and on one that drips, when its time is over', async () => {
   for (const fault of [{ kind: 'hang' }, { kind: 'drip', ms: 50 }] as const) {
-    const error = await faulty(fault)
+    chain.rpc.reset()
+    chain.rpc.rule(() => fault)
+    const clock = createTestClock()
+    const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity }
+    const sending = failure(transport(undefined, undefined, clock).send(request, never))
+    await waitFor('the request', () => chain.rpc.seen.length === 1)
+    await clock.advance(TIMEOUT_MS - 1)
+    expect(clock.pending).toBe(1)
+    await clock.advance(1)
+    const error = await sending
     expect(error).toBeInstanceOf(UpstreamError)
     expect(error.message).toBe(`No answer within ${TIMEOUT_MS} ms`)
+    expect(clock.pending).toBe(0)
   }
 })
 
@@ -130,9 +141,10 @@ test('send() leaves at once when the caller leaves', async () => {
   chain.rpc.rule(() => ({ kind: 'hang' }))
   const caller = new AbortController()
   const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity, timeoutMs: 10_000 }
-  const call = failure(transport().send(request, caller.signal))
-  setTimeout(() => caller.abort(), 30)
-  expect(await settlesBefore(5_000, call)).toBe(true)
+  // Its time does not pass, so that only the caller ends it.
+  const call = failure(transport(undefined, undefined, createTestClock()).send(request, caller.signal))
+  await waitFor('the request', () => chain.rpc.seen.length === 1)
+  caller.abort()
   expect(await call).toBeInstanceOf(AbortedError)
 })
 

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana/client.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { KLEND, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { CLOCK, type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
+import { createFixedClock, createTestClock } from '../../support/test_clock.ts'
 import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 const HELD = toFakeAddress('held')
@@ -38,9 +38,13 @@ afterAll(async () => {
 }, 60_000)
 
 function client(...doubles: readonly Pick<SolanaDouble, 'url'>[]): SolanaClient {
+  return openClient(doubles, systemClock)
+}
+
+function openClient(doubles: readonly Pick<SolanaDouble, 'url'>[], clock: Clock): SolanaClient {
   const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const rpcUrls = doubles.map(({ url }) => url)
-  return createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock: systemClock, log, random: () => 0 })
+  return createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock, log, random: () => 0 })
 }
 
 function readHeld(solana: SolanaClient, options: { readonly signal?: AbortSignal; readonly minSlot?: bigint } = {}) {
@@ -302,11 +306,15 @@ describe('read()', () => {
     for (const fault of [{ kind: 'hang' }, { kind: 'http', status: 429, headers: { 'retry-after': '2' } }] as const) {
       first.faults.push(fault)
       const controller = new AbortController()
-      setTimeout(() => controller.abort(), 50)
-      const failing = captureFailure(readHeld(client(first), { signal: controller.signal }))
-      // One call alone may take a second, and the endpoint asks for two.
-      expect(await settlesBefore(800, failing)).toBe(true)
+      // Its time does not pass, so that only the caller ends the call, or the pause of two seconds.
+      const clock = createTestClock({ nowMs: systemClock.now() })
+      const before = first.seen.length
+      const failing = captureFailure(readHeld(openClient([first], clock), { signal: controller.signal }))
+      // A deadline of the whole, and one of the call or a pause.
+      await waitFor('the call or the pause', () => first.seen.length > before && clock.pending === 2)
+      controller.abort()
       expect(await failing).toBeInstanceOf(AbortedError)
+      expect(clock.pending).toBe(0)
     }
   })
 
@@ -316,18 +324,23 @@ describe('read()', () => {
   })
 
   test('has one budget for all its steps', async () => {
-    const work = client(first).read(
-      async (session) => {
-        await session.accounts([HELD])
-        await new Promise((resolve) => setTimeout(resolve, 2_000))
-        first.always = { kind: 'hang' }
-        return await session.accounts([HELD])
-      },
-      { signal: NEVER },
+    const clock = createTestClock({ nowMs: systemClock.now() })
+    const failing = captureFailure(
+      openClient([first], clock).read(
+        async (session) => {
+          await session.accounts([HELD])
+          await clock.advance(2_000)
+          first.always = { kind: 'hang' }
+          return await session.accounts([HELD])
+        },
+        { signal: NEVER },
+      ),
     )
+    await waitFor('the second step', () => first.seen.length === 2)
+    await clock.advance(500)
+    expect(await failing).toBeInstanceOf(UpstreamError)
     // A budget of its own would let the second step last until 4,500 ms.
-    expect(await settlesBefore(3_500, work)).toBe(true)
-    expect(await captureFailure(work)).toBeInstanceOf(UpstreamError)
+    expect(clock.monotonicMs()).toBe(2_500)
   })
 
   test('sends user and password of a URL to its endpoint only', async () => {

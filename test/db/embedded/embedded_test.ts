@@ -308,7 +308,7 @@ test.each([
     name: 'cluster-17',
     says:
       'holds data of PostgreSQL 17, this version runs 18: run "walletscope backup --to FILE" with the version that ' +
-      'made it, move "HOME" away, then run "walletscope restore --from FILE" with this one',
+      'created it, move "HOME" away, then run "walletscope restore --from FILE" with this one',
   },
   { name: 'cluster-19', says: 'holds data of PostgreSQL 19, this version runs 18: ' },
   { name: 'cluster-18.old', says: 'is not data of this version; move it elsewhere' },

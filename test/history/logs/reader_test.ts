@@ -6,7 +6,7 @@ import type { LogSource } from '../../../src/history/logs/source.ts'
 import type { LogsOutcome } from '../../../src/history/metrics.ts'
 import { countBlocks, type Range } from '../../../src/history/range.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
-import { createSkippingClock } from '../../support/test_clock.ts'
+import { createSkippingClock, settle } from '../../support/test_clock.ts'
 
 const PATIENT = new AbortController().signal
 const MINUTE_MS = 60_000
@@ -26,7 +26,7 @@ function open(reactionTo: (range: Range) => RefusalReaction | undefined) {
     async logs(_, range) {
       if (!('fromBlock' in range)) throw new Error('Expected a range')
       asked.push({ fromBlock: range.fromBlock, toBlock: range.toBlock })
-      await Bun.sleep(0)
+      await settle(1)
       const reaction = reactionTo(range)
       if (reaction !== undefined) throw new LogsRefusedError(-32_000, reaction)
       return []
@@ -135,7 +135,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
       if (!('fromBlock' in range)) throw new Error('Expected a range')
       const blocks = range.toBlock - range.fromBlock + 1
       asked.push(blocks)
-      await Bun.sleep(1)
+      await settle(1)
       if (blocks > cap) throw new LogsRefusedError(-32_000, { kind: 'range', blocks: cap })
       return []
     },

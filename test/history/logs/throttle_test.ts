@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createThrottle } from '../../../src/history/logs/throttle.ts'
-import { createSkippingClock } from '../../support/test_clock.ts'
+import { createSkippingClock, settle } from '../../support/test_clock.ts'
 
 const PATIENT = new AbortController().signal
 
@@ -22,7 +22,7 @@ function open() {
     const task = async () => {
       running++
       most = Math.max(most, running)
-      await Bun.sleep(0)
+      await settle()
       running--
     }
     await Promise.all(Array.from({ length: 20 }, () => throttle.run(task, { signal: PATIENT })))
@@ -43,7 +43,7 @@ test('each rate limit halves what runs at once, down to one, and answers raise i
     for (let count = 0; count < limits; count++) limit()
     let running = 0
     const held = Array.from({ length: 20 }, () => throttle.run(() => new Promise(() => running++), { signal: PATIENT }))
-    await Bun.sleep(1)
+    await settle()
     expect([limits, running, held.length]).toEqual([limits, most, 20])
     if (limits !== 3) continue
     const again = open()

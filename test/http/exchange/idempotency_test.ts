@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createMcp } from '../../../src/mcp/gateway.ts'
 import { createClient } from '../../support/client.ts'
+import { createTestClock, settle } from '../../support/test_clock.ts'
 import { createFixture, WALLET } from '../fixture.ts'
 
 const LIST = `/v1/positions/uniswap-v3?wallet=${WALLET}`
@@ -75,7 +75,8 @@ describe('a request with an Idempotency-Key that is repeated', () => {
       finish = resolve
     })
     const first = call(ITEM, keyed('slow'))
-    while (happenings.reads === 0) await Bun.sleep(1)
+    await settle()
+    expect(happenings.reads).toBe(1)
     const early = await call(ITEM, keyed('slow'))
     expect([early.status, early.body.error.code]).toEqual([409, 'INVALID_REQUEST'])
     expect(early.headers.get('retry-after')).toBe('1')
@@ -129,7 +130,7 @@ const MCP_HEADERS = { 'content-type': 'application/json', accept: 'application/j
 
 test('tools take none: one request may hold several calls', async () => {
   const { app, happenings } = createFixture({
-    gateway: (routes) => createMcp({ routes, origins: [], sessionId: () => 'session', clock: systemClock }),
+    gateway: (routes) => createMcp({ routes, origins: [], sessionId: () => 'session', clock: createTestClock() }),
   })
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
   const request = { method: 'POST', body, headers: MCP_HEADERS }

@@ -3,6 +3,7 @@ import { getRequesters } from '../../../src/lib/async/requesters.ts'
 import { registerTimeoutError } from '../../../src/lib/async/timeout_error.ts'
 import { CodedError, PendingError, UnavailableError } from '../../../src/lib/error.ts'
 import { createClient } from '../../support/client.ts'
+import { settle } from '../../support/test_clock.ts'
 import { createFixture, WALLET } from '../fixture.ts'
 
 const LIST = `/v1/positions/uniswap-v3?wallet=${WALLET}`
@@ -133,9 +134,10 @@ describe('an answer whose blocks are the newest', () => {
   })
 
   test('is read again once they are not', async () => {
-    const { app, happenings } = createFixture()
+    const { app, happenings, clock } = createFixture()
     const call = createClient(app.handler)
-    for (const untilMs of [0, performance.now() - 1, performance.now() + 60_000, 0]) {
+    await clock.advance(10)
+    for (const untilMs of [0, 9, 60_010, 0]) {
       happenings.untilMs = untilMs
       expect((await call(LIST, { key: 'good' })).status).toBe(200)
     }
@@ -176,9 +178,13 @@ describe('an answer whose blocks are the newest', () => {
 
 describe('limits', () => {
   test('a read beyond its budget is 503, even if it ignores its signal', async () => {
-    const { app, gate, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })
+    const { app, gate, happenings, clock } = createFixture({ limits: { requestBudgetMs: 30 } })
     happenings.instead = () => new Promise(() => {})
-    const answer = await createClient(app.handler)(ITEM, { key: 'good' })
+    const asked = createClient(app.handler)(ITEM, { key: 'good' })
+    await clock.advance(29)
+    expect(app.inFlight()).toBe(1)
+    await clock.advance(1)
+    const answer = await asked
     expect(answer.status).toBe(503)
     expect(answer.body.error.message).toBe('Cannot answer within 0.03 s')
     expect(answer.headers.get('retry-after')).toBe('1')
@@ -196,26 +202,31 @@ describe('limits', () => {
   })
 
   test('a read beyond its budget fails with its own timeout error, if it has set one', async () => {
-    const { app, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })
+    const { app, happenings, clock } = createFixture({ limits: { requestBudgetMs: 30 } })
     happenings.instead = (signal) => {
       registerTimeoutError(signal, () => new PendingError('The history is being read: 40 % done', { retryAfterSec: 7 }))
       return new Promise(() => {})
     }
-    const answer = await createClient(app.handler)(ITEM, { key: 'good' })
+    const asked = createClient(app.handler)(ITEM, { key: 'good' })
+    await clock.advance(30)
+    const answer = await asked
     expect(answer.status).toBe(503)
     expect(answer.body.error.message).toBe('The history is being read: 40 % done')
     expect(answer.headers.get('retry-after')).toBe('7')
   })
 
   test('budgets that begin one after another all end', async () => {
-    const { app, happenings } = createFixture({ limits: { requestBudgetMs: 40 } })
+    const { app, happenings, clock } = createFixture({ limits: { requestBudgetMs: 40 } })
     happenings.instead = () => new Promise(() => {})
     const call = createClient(app.handler)
     const statuses: Promise<number>[] = []
     for (let index = 0; index < 2; index += 1) {
       statuses.push(call(ITEM, { key: 'good' }).then(({ status }) => status))
-      await Bun.sleep(25)
+      await clock.advance(25)
     }
+    await clock.advance(14)
+    expect(app.inFlight()).toBe(1)
+    await clock.advance(1)
     expect(await Promise.all(statuses)).toEqual([503, 503])
   })
 
@@ -225,7 +236,7 @@ describe('limits', () => {
     happenings.held = promise
     const call = createClient(app.handler)
     const held = [call(ITEM, { key: 'good' }), call(ITEM, { key: 'good' }), call(ITEM, { key: 'slow' })]
-    await Bun.sleep(0)
+    await settle()
     const refused = await call(ITEM, { key: 'good' })
     expect([refused.status, refused.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
     resolve()
@@ -254,10 +265,10 @@ describe('limits', () => {
     const greedy: ReturnType<typeof call>[] = []
     for (let index = 0; index < 7; index++) {
       greedy.push(call(ITEM, { key: 'good' }))
-      await Bun.sleep(1)
+      await settle()
     }
     const other = call(ITEM, { key: 'slow' })
-    await Bun.sleep(1)
+    await settle()
     resolve()
     const statuses = (await Promise.all(greedy)).map(({ status }) => status)
     expect(statuses).toEqual([200, 200, 200, 200, 200, 503, 503])
@@ -270,7 +281,8 @@ describe('limits', () => {
     happenings.held = promise
     const call = createClient(app.handler)
     const held = call(ITEM, { key: 'good' })
-    while (happenings.reads === 0) await Bun.sleep(1)
+    await settle()
+    expect(happenings.reads).toBe(1)
     expect((await call(ITEM, { key: 'good' })).status).toBe(503)
     expect((await call('/healthz')).status).toBe(200)
     resolve()
@@ -307,13 +319,15 @@ describe('stopping', () => {
   })
 
   test('idle() waits for requests in flight, but not beyond its deadline', async () => {
-    const { app, happenings } = createFixture()
+    const { app, happenings, clock } = createFixture()
     expect(await app.idle({ deadlineMs: 0 })).toBe(true)
     const { promise, resolve } = Promise.withResolvers<void>()
     happenings.held = promise
     const held = createClient(app.handler)(ITEM, { key: 'good' })
     expect(app.inFlight()).toBe(1)
-    expect(await app.idle({ deadlineMs: 20 })).toBe(false)
+    const late = app.idle({ deadlineMs: 20 })
+    await clock.advance(20)
+    expect(await late).toBe(false)
     const idle = app.idle({ deadlineMs: 5_000 })
     resolve()
     expect(await idle).toBe(true)
@@ -324,7 +338,7 @@ describe('stopping', () => {
     const { app, happenings, gate } = createFixture()
     happenings.instead = () => new Promise(() => {})
     const held = createClient(app.handler)(ITEM, { key: 'good' })
-    await Bun.sleep(0)
+    await settle()
     app.cancel()
     expect((await held).status).toBe(503)
     expect(gate.rows.map((row) => row.status)).toEqual([503])

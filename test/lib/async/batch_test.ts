@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type BatcherOptions, createBatcher } from '../../../src/lib/async/batch.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
+import { createTestClock } from '../../support/test_clock.ts'
 
 interface Flight {
   readonly items: readonly number[]
@@ -10,6 +10,7 @@ interface Flight {
 
 /** A batcher whose flushes end when the test says so. */
 function scene(options: Partial<BatcherOptions<number, number>> = {}) {
+  const clock = createTestClock()
   const flights: Flight[] = []
   const batcher = createBatcher<number, number>({
     flush: (items) =>
@@ -19,13 +20,13 @@ function scene(options: Partial<BatcherOptions<number, number>> = {}) {
           land: (error) => (error === undefined ? resolve(items.map((item) => item * 10)) : reject(error)),
         })
       }),
-    clock: systemClock,
+    clock,
     itemsMax: 100,
     queueMax: 1_000,
     flightsMax: 1,
     ...options,
   })
-  return { batcher, flights }
+  return { batcher, flights, clock }
 }
 
 /** Long enough for a flush to land and the next one to start. */
@@ -100,16 +101,17 @@ test('a flush takes no more than itemsMax', async () => {
 })
 
 test('another flush starts while an old one is running, up to flightsMax', async () => {
-  const { batcher, flights } = scene({ flightsMax: 2, flightAgeMs: 5 })
+  const { batcher, flights, clock } = scene({ flightsMax: 2, flightAgeMs: 5 })
   const all: Promise<number>[] = [batcher.submit(1)]
   await turn()
   all.push(batcher.submit(2))
   await turn()
+  await clock.advance(4)
   expect(flights).toHaveLength(1)
-  await Bun.sleep(30)
+  await clock.advance(1)
   expect(flights.map((flight) => flight.items)).toEqual([[1], [2]])
   all.push(batcher.submit(3))
-  await Bun.sleep(30)
+  await clock.advance(1_000)
   expect(flights).toHaveLength(2)
   for (const flight of flights) flight.land()
   await turn()
@@ -166,14 +168,11 @@ test.each([
 ])('a flush that answers %s fails its items instead of leaving them waiting', async (_, answer) => {
   const batcher = createBatcher<number, number>({
     flush: async () => answer,
-    clock: systemClock,
+    clock: createTestClock(),
     itemsMax: 10,
     queueMax: 10,
   })
-  const results = await Promise.race([
-    Promise.allSettled([batcher.submit(1), batcher.submit(2)]),
-    Bun.sleep(1_000).then(() => []),
-  ])
+  const results = await Promise.allSettled([batcher.submit(1), batcher.submit(2)])
   expect(results.map((result) => result.status)).toEqual(['rejected', 'rejected'])
   await batcher.idle()
 })
@@ -181,7 +180,7 @@ test.each([
 test('a flush that returns too few results rejects its items', async () => {
   const batcher = createBatcher<number, number>({
     flush: async () => [1],
-    clock: systemClock,
+    clock: createTestClock(),
     itemsMax: 10,
     queueMax: 10,
   })

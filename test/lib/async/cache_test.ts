@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import { type Cache, type Cacheable, createCache } from '../../../src/lib/async/cache.ts'
 import { getRequesters, withRequesters } from '../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
+import { createFixedClock, settle } from '../../support/test_clock.ts'
 
 const never = new AbortController().signal
 
@@ -99,7 +99,7 @@ test('get() aborts the read when all callers have left, and starts a new one for
   expect(slow.signals[0]?.aborted).toBe(true)
   expect(await put(cache, 'a')).toBe('a!')
   slow.resolve({ value: 'late', lifeMs: 1_000 })
-  await Bun.sleep(0)
+  await settle()
   expect(await put(cache, 'a')).toBe('a!')
 })
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { forEachLimit } from '../../../src/lib/async/for_each_limit.ts'
+import { settle } from '../../support/test_clock.ts'
 
 const { signal } = new AbortController()
 
@@ -10,7 +11,7 @@ test('forEachLimit() starts items in their order, up to the limit at the same ti
   const work = async (item: number) => {
     begun.push(item)
     most = Math.max(most, ++running)
-    await Bun.sleep(item % 3)
+    await settle(1 + (item % 3))
     running--
   }
   await forEachLimit([5, 4, 3, 2, 1, 0], 2, work, signal)
@@ -25,7 +26,7 @@ test('forEachLimit() aborts the others when one fails, starts no more, and throw
     if (item === 1) throw new Error('Unlucky')
     // One item ends as soon as it is aborted, the other continues for a while.
     await new Promise((resolve) => shared.addEventListener('abort', resolve))
-    if (item === 2) await Bun.sleep(10)
+    if (item === 2) await settle()
     ended.push(item)
   }
   await expect(forEachLimit([0, 2, 1, 3, 4], 3, work, signal)).rejects.toThrow('Unlucky')
