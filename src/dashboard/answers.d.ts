@@ -278,7 +278,7 @@ export interface Answers {
       price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
       value_usd: string | null
       counted: boolean
-      reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'young' | 'moved' | 'exceeds_liquidity' | null
+      reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity' | null
       detail: string | null
       position: {
         family: string

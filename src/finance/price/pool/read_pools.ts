@@ -25,7 +25,7 @@ import { type Anchors, computeLookAges, estimateNumber, isAtTime, searchBlock } 
 import type { PoolReading, PricedQuote } from './pool_price.ts'
 
 /** Pools of one call; a page takes as many as its gas reaches. */
-const PAGE_POOLS = 100
+const PAGE_POOLS = 250
 const LIGHT_POOLS_MAX = 16
 /** Fees of the tiers, millionths. */
 const TIER_FEES = [100, 500, 3_000, 10_000] as const
