@@ -1,4 +1,4 @@
-import { minBigint, Q96, Q128 } from '../../../lib/number/fixed_point.ts'
+import { maxBigint, minBigint, Q96, Q128 } from '../../../lib/number/fixed_point.ts'
 import { sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
 import type { OracleSums, RawPool, TickSide } from './abi.ts'
 
@@ -177,7 +177,7 @@ export function computeLook(pool: RawPool, segments: readonly Segment[], isToken
   return {
     two: minBigint(minBigint(bid, ask), pool.quoteRaw),
     half: sumBetween(segments, (spot * sqrtPriceAtTickX96(-HALF_TICKS)) / Q96, spot),
-    bestBidX96: tops.length === 0 ? undefined : tops.reduce((a, b) => (a > b ? a : b)),
+    bestBidX96: tops.length === 0 ? undefined : tops.reduce(maxBigint),
   }
 }
 

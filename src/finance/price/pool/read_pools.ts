@@ -20,9 +20,10 @@ import {
   toWindowIntervals,
   WINDOW_SEC,
 } from './depth.ts'
-import { computeLogIntervals, dropNewLiquidity, type PoolEvent, readPoolEvents } from './logs.ts'
-import { type Anchors, computeLookAges, estimateNumber, isAtTime, searchBlock } from './past_blocks.ts'
+import { computeLogIntervals, dropNewLiquidity, type PoolEvent } from './logs.ts'
 import type { PoolReading, PricedQuote } from './pool_price.ts'
+import { readPoolEvents } from './read_logs.ts'
+import { type Anchors, computeLookAges, estimateNumber, isAtTime, searchBlock } from './read_past_blocks.ts'
 
 /** Pools of one call; a page takes as many as its gas reaches. */
 const PAGE_POOLS = 250

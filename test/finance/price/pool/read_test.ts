@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createRecorder } from '../../../../src/chain/receipt/recorder.ts'
 import { createReplayer } from '../../../../src/chain/receipt/replayer.ts'
-import { computeLookAges } from '../../../../src/finance/price/pool/past_blocks.ts'
+import { computeLookAges } from '../../../../src/finance/price/pool/read_past_blocks.ts'
 import { toChainRecord, toPayloadRead } from '../../../../src/service/receipt/payload.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'
 import { ask, askPrices, stageChain, stageClient } from './asked.ts'
