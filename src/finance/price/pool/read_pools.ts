@@ -20,12 +20,13 @@ import {
   toWindowIntervals,
   WINDOW_SEC,
 } from './depth.ts'
+import { computeLogIntervals, dropNewLiquidity, type PoolEvent } from './logs.ts'
 import type { PoolReading, PricedQuote } from './pool_price.ts'
+import { readPoolEvents } from './read_logs.ts'
 import { type Anchors, computeLookAges, estimateNumber, isAtTime, searchBlock } from './read_past_blocks.ts'
-import { computeLogIntervals, dropNewLiquidity, type PoolEvent, readPoolEvents } from './read_pool_logs.ts'
 
 /** Pools of one call; a page takes as many as its gas reaches. */
-const PAGE_POOLS = 100
+const PAGE_POOLS = 250
 const LIGHT_POOLS_MAX = 16
 /** Fees of the tiers, millionths. */
 const TIER_FEES = [100, 500, 3_000, 10_000] as const
