@@ -212,7 +212,7 @@ test('a database that is away has one line in the log, however many requests it 
   expect(metrics.body).toContain('walletscope_http_requests_total{route="GET /v1/usage/logs",status="503"} 40')
   await service.stop()
   const told = service.stderr().split('\n')
-  expect(told.filter((line) => line.includes('The database is unreachable'))).toHaveLength(1)
+  expect(told.filter((line) => line.includes('"The database is unreachable"'))).toHaveLength(1)
   expect(told.filter((line) => line.includes('Could not answer'))).toEqual([])
 }, 60_000)
 

@@ -4,6 +4,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import type { StateProof } from '../../chain/receipt/proof/job.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import type { Reply } from '../../http/route/route.ts'
+import { memoize } from '../../lib/memoize.ts'
 
 /** The type of a receipt's envelope. */
 export const PAYLOAD_TYPE = 'application/vnd.walletscope.receipt.v1+json'
@@ -101,16 +102,21 @@ export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainR
   }
 }
 
-/** Converts a receipt's read back to a record. */
-export function toChainRecord({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord {
-  return {
-    chainId: chain_id,
-    block: toPinnedBlock(chain_id, block),
-    calls: calls.map(({ block: at, ...each }) => ({ ...each, ...(at && { at: toPinnedBlock(chain_id, at) }) })),
-    headers,
-    agreed,
-  }
-}
+/**
+ * Converts a read of a receipt to its record. The same read gives the same record, since queries of a replay are keyed
+ * by the record's calls.
+ */
+export const toChainRecord = memoize(
+  ({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord => {
+    return {
+      chainId: chain_id,
+      block: toPinnedBlock(chain_id, block),
+      calls: calls.map(({ block: at, ...each }) => ({ ...each, ...(at && { at: toPinnedBlock(chain_id, at) }) })),
+      headers,
+      agreed,
+    }
+  },
+)
 
 function toPayloadBlock({ number, hash, parentHash, timestampSec }: PinnedBlock): Payload['reads'][number]['block'] {
   return { number: Number(number), hash, parent_hash: parentHash, timestamp: Number(timestampSec) }
