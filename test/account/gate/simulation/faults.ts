@@ -8,9 +8,9 @@ const ADOPTED_MS = 2 * LEASE_MS
 export function createFaults(world: World, { send }: { readonly send: (process: SimulatedProcess) => void }) {
   const { clock, random, pick, between, server, disk, processes, counts, faults } = world
 
-  /** Kills a process and later starts another. What only memory has is lost with it: no kill after a full disk. */
+  /** Kills a process and later starts another. */
   async function kill(victim: SimulatedProcess): Promise<void> {
-    if (victim.state === 'dead' || faults.wasDiskFull) return
+    if (victim.state === 'dead' || world.hasFullDisks) return
     counts.kills++
     victim.kill()
     await clock.sleep(between(0, 2_000))
@@ -54,7 +54,7 @@ export function createFaults(world: World, { send }: { readonly send: (process: 
     async leave() {
       const victim = pick(processes)
       const { gate } = victim
-      if (gate === undefined || victim.state !== 'running' || faults.wasDiskFull) return
+      if (gate === undefined || victim.state !== 'running' || world.hasFullDisks) return
       sendSome(victim)
       await clock.sleep(between(0, 20))
       await Promise.race([gate.close(between(0, 2 * DEADLINE_MS)), clock.sleep(3 * DEADLINE_MS)])
@@ -75,7 +75,7 @@ export function createFaults(world: World, { send }: { readonly send: (process: 
       server.setAway(false)
     },
     async fullDisk() {
-      faults.wasDiskFull = true
+      if (!world.hasFullDisks) return
       disk.setFull(true)
       await clock.sleep(between(50, 3_000))
       disk.setFull(false)
@@ -96,7 +96,7 @@ export function createFaults(world: World, { send }: { readonly send: (process: 
     strike: () => during(kinds[pick(names)]),
     /** The worst moment to die: just after an answer that promises a void. */
     killSometimes(process: SimulatedProcess): void {
-      if (random() < 0.05) void during(() => kill(process))
+      if (!faults.areOver && random() < 0.05) void during(() => kill(process))
     },
   }
 }

@@ -70,6 +70,7 @@ export async function simulate(seed: number): Promise<Result> {
   // Two at a time, so that processes die while the server is away.
   await run(Promise.all([...working, strikeSometimes(durationMs), strikeSometimes(durationMs)]))
   await runUntilAnswered()
+  world.faults.areOver = true
   await clock.advance(HEALING_MS)
 
   // All is well again: each process settles without a failure, and nothing is left to be done.

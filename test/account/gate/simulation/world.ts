@@ -80,8 +80,10 @@ export function createWorld(seed: number) {
     outcomes: [] as Outcome[],
     wrong,
     counts,
-    /** Faults that go on, and when one began or ended last. */
-    faults: { active: 0, lastMs: Number.NEGATIVE_INFINITY, wasDiskFull: false },
+    /** Faults that go on, and when one ended last; after the last of all, `areOver`. */
+    faults: { active: 0, lastMs: Number.NEGATIVE_INFINITY, areOver: false },
+    /** True if disks may be full. Then no process ends: what only memory has would be lost with it. */
+    hasFullDisks: random() < 0.2,
     start(): void {
       processes.push(createProcess({ clock, random, server, disk, log }))
     },
