@@ -67,7 +67,7 @@ describe('a missing position', () => {
     for (const route of [pnl, events]) {
       await expect(callRoute(route, { params })).rejects.toMatchObject({
         code: 'NOT_FOUND',
-        message: expect.stringContaining('needs parameter "chain_id"'),
+        message: expect.stringContaining('a burned one needs "chain_id"'),
       })
       for (const id of [0n, 123_456n, 2n ** 256n - 1n]) {
         await expect(askAbout(route, id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
