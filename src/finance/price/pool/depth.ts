@@ -9,6 +9,8 @@ const RECENT_SEC = 300
 export const INTERVALS = 12
 /** The share of the window for which less liquidity stood than the one that counts: it stood for 7/12, 17.5 minutes. */
 const ABSENT = { numerator: 5, denominator: 12 } as const
+/** Liquidity of two intervals is equal within a millionth. */
+const EQUAL = { numerator: 999_999n, denominator: 1_000_000n } as const
 /** An interval tells the recent price if a hundredth of that liquidity stood. */
 const FAINT = 100n
 /** Ticks of 5 % and of half a price. */
@@ -46,7 +48,7 @@ export interface Look {
   readonly two: bigint
   /** Bids down to half the price. */
   readonly half: bigint
-  /** Square root of the best bid, Q96; undefined without bids. */
+  /** Square root of the best of these bids, Q96; undefined without any. */
   readonly bestBidX96: bigint | undefined
 }
 
@@ -95,7 +97,8 @@ export function computeStanding(intervals: readonly Interval[]): Standing | unde
   const missing = { seconds: Math.max(0, WINDOW_SEC - seconds), liquidity: 0n }
   const byLiquidity = [...intervals, missing].sort((a, b) => compare(a.liquidity, b.liquidity))
   const liquidity = takeAtShare(byLiquidity, ABSENT).liquidity
-  const standing = intervals.filter((each) => each.liquidity >= liquidity)
+  // Sums of the oracle are rounded, so that liquidity that stood still differs by single units.
+  const standing = intervals.filter((each) => each.liquidity * EQUAL.denominator >= liquidity * EQUAL.numerator)
   const whole = standing.filter(isWhole)
   const full = (whole.length > 0 ? whole : standing).sort((a, b) => a.tick - b.tick)
   const half = { numerator: 1, denominator: 2 }
@@ -173,10 +176,12 @@ export function computeLook(pool: RawPool, segments: readonly Segment[], isToken
   const spot = toSpotX96(pool, isToken1)
   const bid = sumBetween(segments, (spot * sqrtPriceAtTickX96(-NEAR_TICKS)) / Q96, spot)
   const ask = sumBetween(segments, spot, (spot * sqrtPriceAtTickX96(NEAR_TICKS)) / Q96)
-  const tops = segments.filter(({ lowX96 }) => lowX96 < spot).map(({ highX96 }) => minBigint(highX96, spot))
+  const halfX96 = (spot * sqrtPriceAtTickX96(-HALF_TICKS)) / Q96
+  const bids = segments.filter(({ lowX96, highX96 }) => lowX96 < spot && highX96 > halfX96)
+  const tops = bids.map(({ highX96 }) => minBigint(highX96, spot))
   return {
     two: minBigint(minBigint(bid, ask), pool.quoteRaw),
-    half: sumBetween(segments, (spot * sqrtPriceAtTickX96(-HALF_TICKS)) / Q96, spot),
+    half: sumBetween(segments, halfX96, spot),
     bestBidX96: tops.length === 0 ? undefined : tops.reduce(maxBigint),
   }
 }

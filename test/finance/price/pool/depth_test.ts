@@ -78,6 +78,13 @@ describe('computeStanding()', () => {
     expect(computeStanding(intervals)).toEqual({ liquidity: BIG * 6n, meanTick: 92, recentTick: 89 })
   })
 
+  test('takes intervals for equal whose liquidity differs by rounding', () => {
+    const rounded = twelve(Array.from({ length: 12 }, (_, index) => [index, BIG - BigInt(index % 2)]))
+    expect(computeStanding(rounded)?.meanTick).toBe(5)
+    const less = twelve(Array.from({ length: 12 }, (_, index) => [index, index < 5 ? BIG - BIG / 900_000n : BIG]))
+    expect(computeStanding(less)?.meanTick).toBe(8)
+  })
+
   test('bears five short absences of twelve, not six', () => {
     const absent = (count: number) =>
       twelve(Array.from({ length: 12 }, (_, index) => (index < count ? [50_000, 12n] : [7, BIG])))

@@ -161,7 +161,7 @@ async function hear(world: World, { pool, placed, head, looks, start }: PoolQues
     [...slices.map((each) => ({ value: each.liquidity, seconds: each.seconds })), missing],
     5 / 12 + 1e-12,
   )
-  const stood = slices.filter((each) => each.liquidity >= liquidity)
+  const stood = slices.filter((each) => each.liquidity >= liquidity * (1 - 1e-6))
   const whole = stood.filter((each) => each.liquidity > each.seconds)
   const tick = quantile(
     (whole.length > 0 ? whole : stood).map((each) => ({ value: each.tick, seconds: each.seconds })),
@@ -180,7 +180,10 @@ async function hear(world: World, { pool, placed, head, looks, start }: PoolQues
   const flat = (fall: number) => dollars(liquidity * root(tick) * (1 - root(-fall)))
   const usd = (at: number) => 1.0001 ** at * 10 ** (18 - quote.decimals) * quote.usd
   const tops = four.map((each) => {
-    const below = each?.ranges.filter(({ low }) => low < each.spot).map(({ high }) => Math.min(high, each.spot)) ?? []
+    const below =
+      each?.ranges
+        .filter(({ low, high }) => low < each.spot && high > each.spot - HALF)
+        .map(({ high }) => Math.min(high, each.spot)) ?? []
     return below.length === 0 ? Number.NEGATIVE_INFINITY : Math.max(...below)
   })
   return {

@@ -3,7 +3,7 @@ import { TOKENS } from '../../../devnet/addresses.ts'
 import { createRandom } from '../../../devnet/random.ts'
 import { ask } from './asked.ts'
 import { judge, lookTimes, type SecondOpinion } from './second_opinion.ts'
-import { type Placed, type Stage, startStage, World } from './stage.ts'
+import { type Placed, POOL_ABI, type Stage, startStage, World } from './stage.ts'
 
 const IS_FULL = process.env['SEEDS'] === 'full'
 const WORLDS = IS_FULL ? 500 : 30
@@ -93,14 +93,12 @@ test(
         for (let offset = 0; offset < WORLDS_PER_CHAIN; offset++) {
           const { world, placed } = await build(stage, createRandom(seed + offset))
           const head = await stage.client.getBlock()
-          const asked = await askNoting(world, Number(head.timestamp))
-          const theirs = await judge(world, {
-            placed,
-            head: head.number,
-            ...(await findLooks(stage, head, asked.heights)),
-          })
+          const { asked, heights } = await askNoting(world)
+          const isStartRead = await forgets(stage, world.pools, head.number)
+          const looks = await findLooks(stage, head, { heights, isStartRead })
+          const theirs = await judge(world, { placed, head: head.number, ...looks })
           if (theirs.margin > 1e-9) {
-            const differences = findDifferences(asked.asked, theirs, world.usd)
+            const differences = findDifferences(asked, theirs, world.usd)
             faults.push(...differences.map((each) => `world ${seed + offset}: ${each}`))
           }
           const kind = theirs.marks.join() || 'plain'
@@ -117,30 +115,54 @@ test(
   IS_FULL ? 3_600_000 : 300_000,
 )
 
-/** Asks for the price, and notes the heights at which pools were looked at. */
-async function askNoting(world: World, _headSec: number) {
-  const heights = new Set<bigint>()
+/** Asks for the price, and notes the heights of its calls in their order. */
+async function askNoting(world: World) {
+  const heights: bigint[] = []
   const asked = await ask(world, {
     onRequest(method, params) {
       const at = params?.[1]
-      if (method === 'eth_call' && typeof at === 'string') heights.add(BigInt(at))
+      if (method === 'eth_call' && typeof at === 'string') heights.push(BigInt(at))
     },
   })
-  return { asked, heights: [...heights] }
+  return { asked, heights }
 }
 
-/** The looked-at height of each moment that the hash of the block demands: one within a minute of it. */
+/** Blocks in which a chain's search for a moment ends, if its first guess is more than a minute away. */
+const TOLERANCE_SEC = 60
+
+/**
+ * The block that each moment demands: the first guess if that is within a minute, else the last block at or before the
+ * moment. Guesses come first, in the order of the moments, that of the window's start before them if it was read.
+ */
 async function findLooks(
-  stage: Stage,
+  { client }: Stage,
   head: { readonly hash: `0x${string}`; readonly timestamp: bigint; readonly number: bigint },
-  heights: readonly bigint[],
+  { heights, isStartRead }: { readonly heights: readonly bigint[]; readonly isStartRead: boolean },
 ) {
-  const blocks = await Promise.all(heights.map((blockNumber) => stage.client.getBlock({ blockNumber })))
-  const nearest = (timeSec: number): bigint | undefined => {
-    const distance = ({ timestamp }: { readonly timestamp: bigint }) => Math.abs(Number(timestamp) - timeSec)
-    const [best] = blocks.toSorted((a, b) => distance(a) - distance(b))
-    return best?.number
-  }
-  const looks = lookTimes(head).flatMap((timeSec) => nearest(timeSec) ?? [])
-  return { looks, start: nearest(Number(head.timestamp) - 1_800) }
+  const moments = [...(isStartRead ? [Number(head.timestamp) - 1_800] : []), ...lookTimes(head)]
+  if (heights.length === 0) return { looks: [], start: undefined }
+  const blocks = await Promise.all(
+    moments.map(async (timeSec, index) => {
+      const guess = await client.getBlock({ blockNumber: heights[index] ?? 0n })
+      if (Math.abs(Number(guess.timestamp) - timeSec) <= TOLERANCE_SEC) return guess.number
+      let last = head
+      while (last.number > 0n && Number(last.timestamp) > timeSec)
+        last = await client.getBlock({ blockNumber: last.number - 1n })
+      return last.number
+    }),
+  )
+  return isStartRead ? { looks: blocks.slice(1), start: blocks[0] } : { looks: blocks, start: undefined }
+}
+
+/** True if a pool's oracle has lost the start of the window, so that it is read from that block. */
+async function forgets({ client }: Stage, pools: World['pools'], blockNumber: bigint): Promise<boolean> {
+  const remembered = await Promise.all(
+    pools.map(({ address }) =>
+      client.readContract({ address, abi: POOL_ABI, functionName: 'observe', args: [[1_800]], blockNumber }).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
+  return remembered.includes(false)
 }
