@@ -211,7 +211,8 @@ async function readUsd(
   const [source, price] = answers.slice(ofFeed.length)
   const aaveSource = decodeAnswer('getSourceOfAsset', source)
   const hasFeed = feed !== undefined && round !== undefined && decimals !== undefined
-  const hasAave = aaveSource !== undefined && !isAddressEqual(aaveSource, zeroAddress)
+  // An oracle that does not answer is a source that failed.
+  const hasAave = ofAave.length > 0 && (aaveSource === undefined || !isAddressEqual(aaveSource, zeroAddress))
   return {
     // Markets lend no wrappers here.
     rates: [],

@@ -209,16 +209,19 @@ describe('USD prices', () => {
     ['reverts', REVERTING],
     ['burns all gas', BURNING],
     ['is not there', '0x'],
-  ] as const)('are the list’s or missing if Aave’s oracle %s', async (_, bytecode) => {
-    await devnet.client.setCode({ address: morpho.aaveOracle, bytecode })
-    const { usdFeeds } = createDevnetChain(devnet).prices
-    const fed = { [weth.address]: usdFeeds[weth.address] } as ChainPrices['usdFeeds']
-    const answer = await read(createPrices({ usdFeeds: fed, stablecoins: [usdt.address] }))
-    expect(answer.positions).toHaveLength(10)
-    expect(findPrice(answer, usdc.address)).toBeUndefined()
-    expect(findPrice(answer, usdt.address)).toEqual(DOLLAR)
-    expect(findPrice(answer, weth.address)).toEqual({ units: 300_000_000_000n, scale: 8, source: 'feed' })
-  })
+  ] as const)(
+    'are missing without a feed if Aave’s oracle %s: the list’s dollar replaces no source that failed',
+    async (_, bytecode) => {
+      await devnet.client.setCode({ address: morpho.aaveOracle, bytecode })
+      const { usdFeeds } = createDevnetChain(devnet).prices
+      const fed = { [weth.address]: usdFeeds[weth.address] } as ChainPrices['usdFeeds']
+      const answer = await read(createPrices({ usdFeeds: fed, stablecoins: [usdt.address] }))
+      expect(answer.positions).toHaveLength(10)
+      expect(findPrice(answer, usdc.address)).toBeUndefined()
+      expect(findPrice(answer, usdt.address)).toBeUndefined()
+      expect(findPrice(answer, weth.address)).toEqual({ units: 300_000_000_000n, scale: 8, source: 'feed' })
+    },
+  )
 
   test('are read for odd tokens too, and none is lost if each of them burns all gas', async () => {
     const { wallet } = await devnet.hostile()

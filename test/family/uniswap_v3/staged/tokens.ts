@@ -70,10 +70,10 @@ export async function readPrices(
 
   const known = ofPrices.flatMap((call, token) => {
     const answer = sources[token]
-    if (answer === undefined || !hasAnswer(answer, 1)) return []
-    const source = decodeAddress(answer.data, 0)
-    const isFed = fed.some((each) => each.token === token)
-    return source === zeroAddress || isFed ? [] : [{ token, call }]
+    if (answer === undefined || fed.some((each) => each.token === token)) return []
+    // An oracle that does not answer is a source that failed.
+    const hasNoSource = hasAnswer(answer, 1) && decodeAddress(answer.data, 0) === zeroAddress
+    return hasNoSource ? [] : [{ token, call }]
   })
   const failed = known.filter(({ token }) => told[token]?.ok !== true)
   const calls = failed.map(({ call }) => call)
