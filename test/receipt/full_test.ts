@@ -30,7 +30,6 @@ let stage: Stage
 let wallet: string
 let told: bigint
 let unsplit: bigint
-let pooled: bigint
 let plain: bigint
 let hooked: bigint
 
@@ -54,11 +53,6 @@ beforeAll(async () => {
   wallet = found ?? ''
   unsplit = findOwn(isUnsplit)
   told = findOwn((each) => !isUnsplit(each))
-  const unfed = lives.tokens.filter(({ feed }) => feed === undefined)
-  const byPool = held.find(({ tokenId, pool }) => {
-    return active.some((each) => each.tokenId === tokenId) && pool.tokens.some((token) => unfed.includes(token))
-  })
-  pooled = byPool?.tokenId ?? 0n
   const { pools, mintMany } = await devnet.uniswapV4()
   const minted = await mintMany(
     [pools.native, pools.feeTaking].map((pool) => {
@@ -154,12 +148,6 @@ describe('a receipt of an answer in full', () => {
       usd['total'] = '1.000000'
     }
     expect((await said(lied(receipt, total))).verdicts.figures.is).toBe('false')
-  }, 120_000)
-
-  test('covers prices by pools', async () => {
-    const receipt = await requestReceipt(v3(pooled))
-    expect(decodePayload(receipt).reads.map(({ calls }) => calls.length)).toEqual([2])
-    expect((await said(receipt, [scene.devnet.rpcUrl])).is).toBe('true')
   }, 120_000)
 
   test('names the positions of a list whose fees and principal it leaves out', async () => {

@@ -330,9 +330,9 @@ describe('the price of the loan token', () => {
     expect(unknown).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
     expect(unknown.message).toContain(`loan token ${weth.address}`)
     expect(unknown.message).toContain('because no source of its price is configured')
-    // No contract at the oracle's address.
+    // No contract at the oracle's address: a source that failed.
     const nothing = pricedChain({ aaveOracle: morpho.wallets.none, stablecoins: [usdc.address] })
-    expect((await ask({}, createRoute([nothing]))).status).toBe(200)
+    expect((await ask({}, createRoute([nothing]))).status).toBe(503)
   })
 
   test('is missing if the token does not say its decimals', async () => {
