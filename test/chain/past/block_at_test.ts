@@ -31,6 +31,7 @@ function startChain(secondOf = (height: number) => height * BLOCK_SEC, newest = 
   }
   const endpoint = { index: 0, request, observeBlock: () => {} } as unknown as Endpoint
   const client = {
+    clock: { sleep: () => new Promise<never>(() => {}) },
     chain: { id: 1, name: 'Chain', rpcUrls: ['one'], blockTimeMs: BLOCK_SEC * 1_000 },
     read: (attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<unknown>) => attempt(endpoint, patient),
   } as unknown as ChainClient
