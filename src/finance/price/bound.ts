@@ -33,7 +33,7 @@ export interface SharedAmount {
  * the same token plus the bound, and each its proportional share. What is owed is repaid in kind: the holdings that
  * cover a debt are worth the debt, so that a loan that is still held changes no net worth.
  *
- * @figure value_usd, not_counted
+ * @figure value_usd
  * @source definition: min(value, owed in the token + bound)
  * @proof test/finance/price/bound_test.ts
  */

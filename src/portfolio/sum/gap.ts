@@ -22,7 +22,13 @@ export function findRowGap(row: Row): Gap | undefined {
   return why === undefined ? undefined : { what: 'price', amount: formatAmount(row), why }
 }
 
-/** Lists what the sum of rows lacks, debts first; `unsourced`: chains of the rows without any source of prices. */
+/**
+ * Lists what the sum of rows lacks, debts first; `unsourced`: chains of the rows without any source of prices.
+ *
+ * @figure balance/amount, snapshots/amount
+ * @source smallest units of the row ÷ 10^decimals of its token
+ * @proof test/portfolio/sum/total_test.ts
+ */
 export function listGaps(rows: readonly Row[], unsourced: ReadonlySet<number>): Gap[] {
   const chains = [...new Set(rows.map(({ chainId }) => chainId))].filter((chainId) => unsourced.has(chainId))
   const chainGaps = chains.map((chainId) => ({

@@ -4,6 +4,7 @@ import type { Chain } from '../../../src/chain/chain.ts'
 import type { BackgroundEndpoint, ChainClient } from '../../../src/chain/rpc/client.ts'
 import { checkFinalBlock } from '../../../src/history/finality/anchor_check.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 import { hashOf } from '../simulation/chain.ts'
 
 const never = new AbortController().signal
@@ -33,7 +34,11 @@ async function verdictOf(all: readonly Has[], row: Partial<Chain> = {}, unusable
     ...unusable.map((has, index) => ({ ...endpointOf(has, all.length + index), usable: false })),
   ]
   const chain: Partial<Chain> = { id: 5, name: 'Test', ...row }
-  return await checkFinalBlock({ chain, background } as Partial<ChainClient> as ChainClient, MARK, never)
+  return await checkFinalBlock(
+    { chain, background, clock: createFixedClock() } as Partial<ChainClient> as ChainClient,
+    MARK,
+    never,
+  )
 }
 
 const OTHER = hashOf(10_000, 1)

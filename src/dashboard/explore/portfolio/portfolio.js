@@ -48,7 +48,7 @@ function Worth({ balance, context, query }) {
       <h3>Net worth</h3>
       <p class="card-value">${balance.net_worth_usd === null ? html`<span class="absent">unknown</span>` : html`<${Usd} value=${balance.net_worth_usd} />`}</p>
     </header>
-    ${balance.incomplete.length > 0 && html`<ul class="soft">${balance.incomplete.map(({ what, amount, why }) => html`<li>${amount === null ? '' : `${amount} `}${what}: ${why}</li>`)}</ul>`}
+    ${balance.incomplete.length > 0 && html`<ul class="soft incomplete">${balance.incomplete.map(({ what, amount, why }) => html`<li>${amount === null ? '' : `${amount} `}${what}: ${why}</li>`)}</ul>`}
     <${Unread} unread=${unread} catalog=${context.catalog} />
     <div class="sides">
       <${DefinitionList} rows=${[
