@@ -77,7 +77,9 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
     await barred.getByText('not counted', { exact: true }).waitFor()
     const summary = await page.locator('.summary').innerText()
     expect(summary).toContain('1 position without a known withdrawal is not in it')
-    expect(summary).not.toContain('without a price')
+    // The scene has no contract at its Aave oracle's address: a source that failed, which no list of dollars replaces.
+    const isUnpriced = ({ usd, withdrawable_error }: Json) => usd.total === null && !withdrawable_error
+    expect(summary.includes('without a price')).toBe(data.some(isUnpriced))
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 90_000)
