@@ -199,10 +199,12 @@ export function createLedger(options: { readonly id: string; readonly now: () =>
     )
     if (claims.includes(undefined)) throw sqlError('WS409')
     const rows = settle(params)
+    const unpaid = rows.flatMap((row) => ('unpaid_requests' in row ? row.unpaid_requests : []))
     for (const [index, claim] of claims.entries()) {
       if (claim === undefined) continue
       const [name, record] = claim
-      if (log.get(record.settlementId)?.status === 402) keys.delete(name)
+      // Not by the status 402, which a request that costs nothing may have as its own answer.
+      if (unpaid.includes(index + 1)) keys.delete(name)
       else {
         const headers = texts(params['answer_headers'])[index] ?? ''
         keys.set(name, { ...record, answer: { headers, body: texts(params['answer_bodies'])[index] ?? '' } })
