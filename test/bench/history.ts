@@ -5,7 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'
 import { createRpc } from '../devnet/rpc.ts'
-import { act, createTestClient, deployEmitter, EMITTED, EMITTER, placeOf, toWallet } from '../history/scene.ts'
+import { act, createTestClient, deployEmitter, EMITTED, EMITTER, toTarget, toWallet } from '../history/scene.ts'
 import { forgetHistories } from './forget.ts'
 import { printBeside } from './history/beside.ts'
 import { printOutlook } from './history/outlook.ts'
@@ -54,7 +54,7 @@ export async function benchHistory({
         holder: 'bench',
       })
       const startedMs = performance.now()
-      await history.complete({ stream: EMITTED, target: placeOf(CHAIN_ID) }, new AbortController().signal)
+      await history.complete({ stream: EMITTED, target: toTarget(CHAIN_ID) }, new AbortController().signal)
       const ms = performance.now() - startedMs
       await history.close()
       client.close()

@@ -10,15 +10,15 @@ import {
   actInBlocks,
   createTestClient,
   deployEmitter,
+  describeRows,
   EMITTED,
   EMITTER,
   POOL_TOPIC,
-  placeOf,
   readTruth,
   TOKEN_TOPIC,
+  toTarget,
   toTopic,
   toWallet,
-  wordsOf,
 } from './scene.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
@@ -54,12 +54,12 @@ function startHistory(): HistoryService {
 /** The wallet's whole history as a process reads it. */
 async function read(history = startHistory()): Promise<readonly string[]> {
   const { storedTo, tail } = await history.ensure(
-    { stream: EMITTED, target: placeOf(CHAIN_ID), subject: WALLET },
+    { stream: EMITTED, target: toTarget(CHAIN_ID), subject: WALLET },
     never,
   )
-  const asked = { target: placeOf(CHAIN_ID), stream: EMITTED.name, wallet: WALLET, kinds: ['supply'] as const }
+  const asked = { target: toTarget(CHAIN_ID), stream: EMITTED.name, wallet: WALLET, kinds: ['supply'] as const }
   const stored = await readLendingEvents(stage.database.db, { ...asked, toBlock: storedTo, skip: 0, max: 1_000 })
-  return wordsOf([...(stored?.events ?? []), ...tail])
+  return describeRows([...(stored?.events ?? []), ...tail])
 }
 
 interface HeaderJson {
@@ -147,7 +147,7 @@ test.each([
   expect(await read(history)).toEqual(truth)
   const asked = () => proxy?.seen.filter(({ method }) => method === 'eth_getLogs').length ?? 0
   const before = asked()
-  await history.ensure({ stream: EMITTED, target: placeOf(CHAIN_ID), subject: toWallet(2) }, never)
+  await history.ensure({ stream: EMITTED, target: toTarget(CHAIN_ID), subject: toWallet(2) }, never)
   expect(asked() > before).toBe(isAskedAgain)
 })
 

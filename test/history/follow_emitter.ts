@@ -5,7 +5,7 @@ import { createHistory } from '../../src/history/mod.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { createTestClient, EMITTED, placeOf } from './scene.ts'
+import { createTestClient, EMITTED, toTarget } from './scene.ts'
 
 const never = new AbortController().signal
 const [rpcUrl = '', databaseUrl = '', chain = '', ...wallets] = process.argv.slice(2)
@@ -17,7 +17,7 @@ const history = createHistory({ clients: new Map([[chainId, client]]), db, clock
 for (const wallet of wallets) {
   for (let isComplete = false; !isComplete; ) {
     try {
-      await history.ensure({ stream: EMITTED, target: placeOf(chainId), subject: wallet as `0x${string}` }, never)
+      await history.ensure({ stream: EMITTED, target: toTarget(chainId), subject: wallet as `0x${string}` }, never)
       isComplete = true
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error

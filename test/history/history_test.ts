@@ -16,12 +16,12 @@ import {
   actInBlocks,
   createTestClient,
   deployEmitter,
+  describeRows,
   EMITTED,
-  placeOf,
   readTruth,
   TOKEN_TOPIC,
+  toTarget,
   toWallet,
-  wordsOf,
 } from './scene.ts'
 import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
@@ -63,7 +63,7 @@ function openAt(urls: readonly string[], log = silentLog): HistoryService {
 
 /** A wallet's whole history as a route would read it. */
 async function read(history: HistoryService, wallet = toWallet(1)): Promise<readonly string[]> {
-  const target = placeOf(CHAIN_ID)
+  const target = toTarget(CHAIN_ID)
   const { storedTo, tail } = await history.ensure({ stream: EMITTED, target, subject: wallet }, never)
   const options = {
     target,
@@ -76,7 +76,7 @@ async function read(history: HistoryService, wallet = toWallet(1)): Promise<read
   }
   const stored = await readLendingEvents(stage.database.db, options)
   if (stored === undefined) throw new Error('The history has a gap')
-  return wordsOf([...stored.events, ...tail])
+  return describeRows([...stored.events, ...tail])
 }
 
 async function truth(wallet = toWallet(1)): Promise<readonly string[]> {

@@ -6,7 +6,7 @@ import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
 import { waitFor } from '../support/wait_for.ts'
-import { actInBlocks, deployEmitter, EMITTED, placeOf, readTruth, toWallet, wordsOf } from './scene.ts'
+import { actInBlocks, deployEmitter, describeRows, EMITTED, readTruth, toTarget, toWallet } from './scene.ts'
 import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
 
@@ -100,7 +100,7 @@ test('a process that is killed while it reads goes on where it stopped, with eve
   for (const wallet of WALLETS) {
     const truth = await readTruth(rpc, wallet, FINAL)
     const read = await readLendingEvents(database.db, {
-      target: placeOf(CHAIN_ID),
+      target: toTarget(CHAIN_ID),
       stream: EMITTED.name,
       wallet,
       toBlock: FINAL,
@@ -108,7 +108,7 @@ test('a process that is killed while it reads goes on where it stopped, with eve
       skip: 0,
       max: 1_000,
     })
-    expect(wordsOf(read?.events ?? [])).toEqual(truth)
+    expect(describeRows(read?.events ?? [])).toEqual(truth)
     rows += truth.length
   }
   expect(await storedRows()).toBe(rows)

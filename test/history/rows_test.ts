@@ -230,7 +230,7 @@ test('thousands of flows are stored by several statements and read by several, n
 
 describe('storeInPieces()', () => {
   /** Blocks and number of rows of each piece, in the order of the statements. */
-  async function piecesOf(blocks: readonly number[]): Promise<readonly (readonly [number, number, number])[]> {
+  async function readPieces(blocks: readonly number[]): Promise<readonly (readonly [number, number, number])[]> {
     const pieces: [number, number, number][] = []
     const rows = blocks.map((block, index) => ({ block, index }))
     const part = { target, stream: STREAM, subjects: null, ...WANTED, witnesses: 2, epoch: 0, rows }
@@ -247,13 +247,13 @@ describe('storeInPieces()', () => {
   }
 
   test('a part of few rows is one statement', async () => {
-    expect(await piecesOf([])).toEqual([[100, 200, 0]])
-    expect(await piecesOf([100, 200])).toEqual([[100, 200, 2]])
+    expect(await readPieces([])).toEqual([[100, 200, 0]])
+    expect(await readPieces([100, 200])).toEqual([[100, 200, 2]])
   })
 
   test('more rows are several, the newest blocks first, and no block is in two', async () => {
     const blocks = Array.from({ length: 5_000 }, (_, index) => 101 + Math.floor(index / 100))
-    expect(await piecesOf(blocks)).toEqual([
+    expect(await readPieces(blocks)).toEqual([
       [131, 200, 2_000],
       [111, 130, 2_000],
       [100, 110, 1_000],
@@ -262,11 +262,11 @@ describe('storeInPieces()', () => {
 
   test('a block of more rows than a statement should have is one piece', async () => {
     const crowd = Array.from({ length: 4_500 }, () => 150)
-    expect(await piecesOf([100, ...crowd, 160])).toEqual([
+    expect(await readPieces([100, ...crowd, 160])).toEqual([
       [150, 200, 4_501],
       [100, 149, 1],
     ])
-    expect(await piecesOf(Array.from({ length: 4_500 }, () => 100))).toEqual([[100, 200, 4_500]])
+    expect(await readPieces(Array.from({ length: 4_500 }, () => 100))).toEqual([[100, 200, 4_500]])
   })
 })
 

@@ -87,13 +87,13 @@ export const EMITTED: Stream<LendingEvent> = {
         other.logIndex === log.logIndex + (isPool ? 1 : -1) &&
         other.data === log.data
       if (!isPaired) throw new IncompleteError('pairing', { fromBlock: log.blockNumber, toBlock: log.blockNumber })
-      if (isPool) rows.push(rowOf(log))
+      if (isPool) rows.push(toRow(log))
     }
     return { rows, unsettled: [] }
   },
 }
 
-function rowOf(log: HistoryLog): LendingEvent {
+function toRow(log: HistoryLog): LendingEvent {
   return {
     wallet: `0x${log.topics[1]?.slice(26) ?? ''}`,
     market: null,
@@ -111,7 +111,7 @@ function rowOf(log: HistoryLog): LendingEvent {
 }
 
 /** Where the emitter is followed. */
-export function placeOf(chainId: number, startBlock = 1): StreamTarget {
+export function toTarget(chainId: number, startBlock = 1): StreamTarget {
   return { chainId, contract: EMITTER, startBlock }
 }
 
@@ -131,7 +131,7 @@ export async function readTruth(rpc: Rpc, wallet: Hex, toBlock: number): Promise
 }
 
 /** Rows in the words of `readTruth`, oldest first. */
-export function wordsOf(rows: readonly LendingEvent[]): readonly string[] {
+export function describeRows(rows: readonly LendingEvent[]): readonly string[] {
   return [...rows]
     .sort((a, b) => a.block - b.block || a.logIndex - b.logIndex)
     .map(({ block, logIndex, amount }) => `${block}:${logIndex}:${amount}`)

@@ -41,8 +41,8 @@ const TRANSFERS: Stream<LendingEvent> = {
     const wanted = new Set(subjects)
     const rows = logs.flatMap((log): LendingEvent[] => {
       const [from, to] = [walletIn(log, 1), walletIn(log, 2)]
-      const sent = rowOf(log, { wallet: from, kind: 'send', leg: 0, counterparty: to })
-      const received = rowOf(log, { wallet: to, kind: 'receive', leg: 1, counterparty: from })
+      const sent = toRow(log, { wallet: from, kind: 'send', leg: 0, counterparty: to })
+      const received = toRow(log, { wallet: to, kind: 'receive', leg: 1, counterparty: from })
       return [sent, received].filter(({ wallet }) => wanted.has(wallet))
     })
     return { rows, unsettled: [] }
@@ -54,7 +54,7 @@ function walletIn({ topics }: HistoryLog, index: number): Hex {
   return `0x${topics[index]?.slice(26) ?? ''}`
 }
 
-function rowOf(log: HistoryLog, rest: Pick<LendingEvent, 'wallet' | 'kind' | 'leg' | 'counterparty'>): LendingEvent {
+function toRow(log: HistoryLog, rest: Pick<LendingEvent, 'wallet' | 'kind' | 'leg' | 'counterparty'>): LendingEvent {
   const { blockNumber: block, logIndex, address: asset, data, transactionHash, timestampSec } = log
   return {
     ...rest,
@@ -138,10 +138,10 @@ async function read(history: HistoryService, wallet: Hex) {
   const options = { target: PLACE, stream: TRANSFERS.name, wallet, toBlock: storedTo, kinds, skip: 0, max: 1_000 }
   const stored = await readLendingEvents(database.db, options)
   if (stored === undefined) throw new Error('The history has a gap')
-  return { words: [...stored.events, ...tail].map(wordsOf).sort(), stored: stored.total, tail: tail.length }
+  return { words: [...stored.events, ...tail].map(describeRow).sort(), stored: stored.total, tail: tail.length }
 }
 
-function wordsOf({ block, kind, asset, amount, counterparty }: LendingEvent): string {
+function describeRow({ block, kind, asset, amount, counterparty }: LendingEvent): string {
   return `${String(block).padStart(4, '0')} ${kind} ${amount} ${asset} ${counterparty}`
 }
 

@@ -12,18 +12,18 @@ import {
   actInBlocks,
   createTestClient,
   deployEmitter,
+  describeRows,
   EMITTED,
-  placeOf,
   readTruth,
+  toTarget,
   toWallet,
-  wordsOf,
 } from './scene.ts'
 import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = new AbortController().signal
-const PLACE = placeOf(CHAIN_ID)
+const PLACE = toTarget(CHAIN_ID)
 const HEAD = 80
 const FINAL = 70
 const WALLET = toWallet(1)
@@ -64,7 +64,7 @@ function ensure(history: HistoryService, subject = WALLET) {
   return history.ensure({ stream: EMITTED, target: PLACE, subject }, never)
 }
 
-async function failureOf(asking: Promise<unknown>): Promise<UnavailableError> {
+async function catchFailure(asking: Promise<unknown>): Promise<UnavailableError> {
   const failure = await asking.then(
     () => new Error('It answered'),
     (error: unknown) => error,
@@ -85,7 +85,7 @@ function logRequests(): number {
 }
 
 /** The range that is asked for; undefined for other requests than those for logs of a range. */
-function rangeOf({ method, params }: SeenRequest): { readonly fromBlock: number } | undefined {
+function toRange({ method, params }: SeenRequest): { readonly fromBlock: number } | undefined {
   const { fromBlock } = (params[0] ?? {}) as { readonly fromBlock?: string }
   return method === 'eth_getLogs' && fromBlock !== undefined ? { fromBlock: Number(fromBlock) } : undefined
 }
@@ -105,13 +105,13 @@ test('a caller is told after its wait how far the work is and when to come back,
   let heldTo = FINAL
   stage.proxy.rule((request): Fault | undefined => {
     hurry(request)
-    const range = rangeOf(request)
+    const range = toRange(request)
     const isHeld = range !== undefined && range.fromBlock <= heldTo
     const released = () => waitFor('a release', () => (range?.fromBlock ?? 0) > heldTo, 60_000)
     return limited(request) ?? (isHeld ? { kind: 'meanwhile', done: released } : undefined)
   })
   const said = 'The history of chain 31337 (Devnet 31337) is being read:'
-  const first = await failureOf(ensure(history))
+  const first = await catchFailure(ensure(history))
   expect(first.message).toBe(`${said} 0 % done, ${FINAL} blocks left`)
   // Nothing is known about the pace.
   expect(first.retryAfterSec).toBe(5)
@@ -120,7 +120,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   heldTo = 46
   await waitFor('the newer blocks', async () => (await storedBlocks()) === 24)
   skippedMs += 16_200
-  const second = await failureOf(ensure(history))
+  const second = await catchFailure(ensure(history))
   expect(second.message).toBe(`${said} 34 % done, 46 blocks left`)
   // 24 blocks took 20 seconds and a little, but who comes back later than half a minute finds the work ended.
   expect(second.retryAfterSec).toBe(15)
@@ -131,7 +131,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   const { storedTo, tail } = await ensure(history)
   expect(storedTo).toBe(FINAL)
   // Nothing that is stored was asked for again.
-  const oldest = Math.min(...stage.proxy.seen.flatMap((request) => rangeOf(request)?.fromBlock ?? []))
+  const oldest = Math.min(...stage.proxy.seen.flatMap((request) => toRange(request)?.fromBlock ?? []))
   expect(oldest).toBeGreaterThan(FINAL)
   const stored = await readLendingEvents(stage.database.db, {
     target: PLACE,
@@ -142,7 +142,7 @@ test('a caller is told after its wait how far the work is and when to come back,
     skip: 0,
     max: 1_000,
   })
-  expect(wordsOf([...(stored?.events ?? []), ...tail])).toEqual(await readTruth(stage.rpc, WALLET, FINAL))
+  expect(describeRows([...(stored?.events ?? []), ...tail])).toEqual(await readTruth(stage.rpc, WALLET, FINAL))
 })
 
 test('an endpoint that never answers for logs holds up no caller, and nothing is left behind', async () => {
@@ -151,7 +151,7 @@ test('an endpoint that never answers for logs holds up no caller, and nothing is
     return request.method === 'eth_getLogs' ? { kind: 'hang' } : undefined
   })
   const history = open()
-  const failures = await Promise.all(Array.from({ length: 20 }, () => failureOf(ensure(history))))
+  const failures = await Promise.all(Array.from({ length: 20 }, () => catchFailure(ensure(history))))
   for (const { message, retryAfterSec } of failures) {
     expect(message).toEndWith(`is being read: 0 % done, ${FINAL} blocks left`)
     expect(retryAfterSec).toBe(5)
@@ -183,7 +183,7 @@ test.each([
     const truth = await readTruth(stage.rpc, WALLET, HEAD)
     const expected = truth.filter((word) => Number(word.split(':')[0]) > FINAL)
     expect(expected.length).toBeGreaterThan(3)
-    expect(wordsOf(tail)).toEqual(end === FINAL ? [] : expected)
+    expect(describeRows(tail)).toEqual(end === FINAL ? [] : expected)
     expect(logRequests()).toBe(end === FINAL ? 0 : 8)
   },
 )
@@ -194,7 +194,7 @@ test('a history that would end at a block that is too old is 503 that names it, 
   expect(Number((await ensure(history)).block.number)).toBe(FINAL)
   aheadMs = 2e12
   try {
-    const failure = await failureOf(ensure(history))
+    const failure = await catchFailure(ensure(history))
     expect(failure).toBeInstanceOf(UnavailableError)
     expect(failure.message).toMatch(
       /ends at block 70, which is \d+ s old \(check "final block", at most 1000000000 s\)/,
@@ -213,7 +213,7 @@ test('a history that would end at a block that is too old is 503 that names it, 
 test('while the operator has histories switched off, no history is read', async () => {
   const history = open()
   await stage.database.db.run("insert into feature_disabled (feature) values ('history')", [])
-  const failure = await failureOf(ensure(history))
+  const failure = await catchFailure(ensure(history))
   expect(failure.message).toBe(
     'The history of chain 31337 (Devnet 31337) is not read: the operator has switched histories off',
   )

@@ -51,7 +51,7 @@ test('a round can say how long the pause after it is, whatever the schedule says
 })
 
 /** When the first rounds of a job begin, milliseconds. */
-async function startsOf(job: Job, count: number, random?: () => number): Promise<number[]> {
+async function listStarts(job: Job, count: number, random?: () => number): Promise<number[]> {
   const clock = createTestClock()
   const starts: number[] = []
   const round: Job['round'] = (signal) => {
@@ -67,9 +67,9 @@ async function startsOf(job: Job, count: number, random?: () => number): Promise
 
 test('chance makes a pause a little longer, never shorter', async () => {
   const { job } = counted(nothing, { everyMs: 1_000 })
-  expect(await startsOf(job, 2, () => 0)).toEqual([0, 1_000])
-  expect(await startsOf(job, 2, () => 0.5)).toEqual([0, 1_050])
-  expect((await startsOf(job, 2, () => 0.999)).map(Math.round)).toEqual([0, 1_100])
+  expect(await listStarts(job, 2, () => 0)).toEqual([0, 1_000])
+  expect(await listStarts(job, 2, () => 0.5)).toEqual([0, 1_050])
+  expect((await listStarts(job, 2, () => 0.999)).map(Math.round)).toEqual([0, 1_100])
 })
 
 test('without a schedule it waits until it is woken, and one round does what has gathered', async () => {
@@ -131,7 +131,7 @@ test('a round that fails is tried again; only what is not the database is told',
 test('the pause after failures doubles up to its limit, and waking the job does not shorten it', async () => {
   const fail = async () => Promise.reject(new Error('No'))
   const { job } = counted(fail, { retryMs: { least: 100, most: 300 }, everyMs: 1 })
-  expect(await startsOf(job, 5)).toEqual([0, 100, 300, 600, 900])
+  expect(await listStarts(job, 5)).toEqual([0, 100, 300, 600, 900])
   const clock = createTestClock()
   const slow = counted(fail, { retryMs: { least: HOUR_MS, most: HOUR_MS } })
   const started = startJob(slow.job, { clock })

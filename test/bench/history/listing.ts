@@ -11,7 +11,7 @@ import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { createClients } from '../../../src/service/clients.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { createServiceRoutes } from '../../../src/service/routes.ts'
-import { EMITTED, placeOf } from '../../history/scene.ts'
+import { EMITTED, toTarget } from '../../history/scene.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 import { createOrganizations } from '../organizations.ts'
 
@@ -91,7 +91,7 @@ async function main(): Promise<void> {
   async function scanOn(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const stream = { ...EMITTED, name: `beside_${process.pid}_${scans++}` }
-      await history.complete({ stream, target: placeOf(chainId) }, signal).catch((error) => {
+      await history.complete({ stream, target: toTarget(chainId) }, signal).catch((error) => {
         if (!signal.aborted) throw error
       })
     }

@@ -2,7 +2,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { createTestClient, EMITTED, placeOf, toWallet } from '../../history/scene.ts'
+import { createTestClient, EMITTED, toTarget, toWallet } from '../../history/scene.ts'
 import { startChild } from '../child.ts'
 import { forgetHistories } from '../forget.ts'
 import type { LongChain, LongChainCounts } from './long_chain.ts'
@@ -35,7 +35,7 @@ export async function scanLongChain(
       log: silentLog,
       holder: 'bench',
     })
-    const what = { stream: EMITTED, target: placeOf(chain.chainId) }
+    const what = { stream: EMITTED, target: toTarget(chain.chainId) }
     const startedMs = performance.now()
     if (whose === 'global') await history.complete(what, PATIENT)
     else await history.ensure({ ...what, subject: toWallet(7) }, PATIENT)

@@ -5,7 +5,7 @@ import { createEventReader } from '../../../src/finance/lending/read_events.ts'
 import { CodedError } from '../../../src/lib/error.ts'
 import { once } from '../../../src/lib/memoize.ts'
 import { APPRAISALS, readAppraisals } from './read/appraisals.ts'
-import { createLoanStream, placeOf } from './read/loans.ts'
+import { createLoanStream, toTarget } from './read/loans.ts'
 import { createRoutes } from './routes/routes.ts'
 import type { PawnshopDeployment } from './table/deployments.ts'
 
@@ -33,7 +33,7 @@ export const PAWNSHOP = defineFamily({
   },
   histories({ settings, connect }) {
     return [...settings].flatMap(([chainId, deployment]) => {
-      const place = placeOf(chainId, deployment)
+      const place = toTarget(chainId, deployment)
       return [
         {
           chainId,

@@ -14,7 +14,7 @@ const { signal } = new AbortController()
 const client = { chain: { id: 1 } } as unknown as ChainClient
 
 /** A target whose figures are read by `readFigures`. */
-function targetOf(readFigures: SnapshotTarget<string>['readFigures']): SnapshotTarget<string> {
+function createTarget(readFigures: SnapshotTarget<string>['readFigures']): SnapshotTarget<string> {
   return { chainId: 1, name: '0x01', client, walletsMax: 10, readFigures }
 }
 
@@ -35,7 +35,7 @@ function openSeries() {
     clock,
   })
   const ask = () => {
-    const request = { target: targetOf(() => Promise.reject(new Error('Not read'))), wallet: WALLET } as const
+    const request = { target: createTarget(() => Promise.reject(new Error('Not read'))), wallet: WALLET } as const
     return series.read(request, signal).catch((error: unknown) => error)
   }
   return { clock, runs, ask }
@@ -89,7 +89,7 @@ test('a reading that fails is tried again after half a second, and after one and
     } as unknown as SnapshotStore<string>,
     clock,
   })
-  const target = targetOf(async (_, wallets) => {
+  const target = createTarget(async (_, wallets) => {
     readMs.push(clock.monotonicMs())
     if (readMs.length < 3) throw new UnavailableError('Not now')
     return { value: wallets.map(() => 'figures'), endpoints: [0, 1] }

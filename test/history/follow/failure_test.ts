@@ -6,8 +6,8 @@ import { createRecentFailures, HistoryFaultError } from '../../../src/history/fo
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
-import { EMITTER, placeOf, toWallet } from '../scene.ts'
-import { hashOf } from '../simulation/chain.ts'
+import { EMITTER, toTarget, toWallet } from '../scene.ts'
+import { toHash } from '../simulation/chain.ts'
 import { complete, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
 
 /** A check of a global history that always fails at the same block. */
@@ -36,7 +36,7 @@ test('after a failure the work pauses for a second, twice as long after each fur
   const { log } = recorded()
   const { clock } = simulateTime()
   const chain = { id: 1, name: 'Test' } as Chain
-  const failures = createRecentFailures({ chain, stream: 'emitted', target: placeOf(1), log, clock })
+  const failures = createRecentFailures({ chain, stream: 'emitted', target: toTarget(1), log, clock })
   const [one, other] = [0, 1].map((number) => createFollowEntry(toWallet(number), { fromBlock: 1, toBlock: 9 }, clock))
   if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
   const fail = () => failures.record(new UpstreamError('No answer'), [one, other], false)
@@ -48,7 +48,7 @@ test('after a failure the work pauses for a second, twice as long after each fur
   expect(fail()).toBe(1_000)
 })
 
-const failureOf = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
+const catchFailure = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
 
 test('a check that fails twice over agreeing endpoints is logged and reported as a bug, and not read for again', async () => {
   const { clock, time } = simulateTime()
@@ -57,7 +57,7 @@ test('a check that fails twice over agreeing endpoints is logged and reported as
   const follower = follow(endpoints, { clock, log, checks: WRONG_INDEX })
   // What the endpoints take is learned from their refusals of longer ranges.
   await complete(follower, 2_000, toWallet(0))
-  const failure = await failureOf(complete(follower, 65_000, toWallet(1)))
+  const failure = await catchFailure(complete(follower, 65_000, toWallet(1)))
   expect(failure).toBeInstanceOf(HistoryFaultError)
   expect(failure).toMatchObject({
     message:
@@ -77,7 +77,7 @@ test('a check that fails twice over agreeing endpoints is logged and reported as
     },
   ])
   const before = asked()
-  expect(await failureOf(complete(follower, 65_001, toWallet(2)))).toEqual(failure)
+  expect(await catchFailure(complete(follower, 65_001, toWallet(2)))).toEqual(failure)
   expect(asked()).toBe(before)
   // A wallet whose own blocks are few is read without a scan.
   await complete(follower, 2_000, toWallet(3))
@@ -86,10 +86,10 @@ test('a check that fails twice over agreeing endpoints is logged and reported as
   const everybody = {
     subject: null,
     fromBlock: 1,
-    final: { number: 65_002, hash: hashOf(65_002), epoch: 0 },
+    final: { number: 65_002, hash: toHash(65_002), epoch: 0 },
     requesters: new Set<string>(),
   }
-  expect(await failureOf(follower.complete(everybody, PLACE, never))).toEqual(failure)
+  expect(await catchFailure(follower.complete(everybody, PLACE, never))).toEqual(failure)
   expect(asked()).toBeGreaterThan(later)
   await follower.close()
 })
@@ -99,7 +99,7 @@ test('over a single endpoint a failed check leaves the history incomplete, and w
   const { endpoints } = agreeing(1)
   const follower = follow(endpoints, { log, checks: WRONG_INDEX })
   await complete(follower, 2_000, toWallet(0))
-  const failure = await failureOf(complete(follower, 65_000, toWallet(1)))
+  const failure = await catchFailure(complete(follower, 65_000, toWallet(1)))
   expect(failure).toBeInstanceOf(UnavailableError)
   expect(failure).not.toBeInstanceOf(HistoryFaultError)
   const message =
@@ -107,7 +107,7 @@ test('over a single endpoint a failed check leaves the history incomplete, and w
   expect(failure).toMatchObject({ message })
   expect(records).toMatchObject([{ msg: 'Logs are missing at every endpoint', check: 'index' }])
   // It pauses, or reads again, when this one comes and goes.
-  await failureOf(complete(follower, 65_000, toWallet(2), AbortSignal.timeout(100)))
+  await catchFailure(complete(follower, 65_000, toWallet(2), AbortSignal.timeout(100)))
   expect(follower.findFailure(toWallet(2))).toMatchObject({ message })
   await follower.close()
 })
@@ -126,7 +126,7 @@ test('a wallet whose logs meet a wrong check does not keep those it was read wit
   const { endpoints } = agreeing(2)
   const follower = follow(endpoints, { clock, checks: { decode } })
   const outcomes = await Promise.all(
-    Array.from({ length: 12 }, (_, number) => failureOf(complete(follower, 2_000, toWallet(number)))),
+    Array.from({ length: 12 }, (_, number) => catchFailure(complete(follower, 2_000, toWallet(number)))),
   )
   expect(outcomes.map((outcome) => outcome instanceof HistoryFaultError)).toEqual(
     outcomes.map((_, number) => toWallet(number) === wrong),

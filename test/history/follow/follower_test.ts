@@ -5,7 +5,7 @@ import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { toWallet } from '../scene.ts'
-import { hashOf } from '../simulation/chain.ts'
+import { toHash } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
 
 test.each([401, 450])('%d wallets that wait together share requests, at most 200 in one', async (wallets) => {
@@ -61,7 +61,7 @@ test('a scan goes from the oldest block that any of those lacks who wait for it 
   await complete(follower, 2_000, toWallet(0))
   expect(new Set(left)).toEqual(new Set([undefined]))
   const ask = (number: number, fromBlock: number, toBlock: number) => {
-    const final = { number: toBlock, hash: hashOf(toBlock), epoch: 0 }
+    const final = { number: toBlock, hash: toHash(toBlock), epoch: 0 }
     return follower.complete({ subject: toWallet(number), fromBlock, final, requesters: new Set() }, PLACE, never)
   }
   // The first who asks is alone; the others wait for the next scan together.
@@ -287,7 +287,7 @@ test('askers are served in turn: one who asks for hundreds of histories does not
       {
         subject: toWallet(number),
         fromBlock: 1 + number,
-        final: { number: 600_000, hash: hashOf(600_000), epoch: 0 },
+        final: { number: 600_000, hash: toHash(600_000), epoch: 0 },
         requesters: new Set([asker]),
       },
       PLACE,

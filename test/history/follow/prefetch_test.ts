@@ -4,7 +4,7 @@ import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
 import type { Follower } from '../../../src/history/follow/follower.ts'
 import type { StreamTarget } from '../../../src/history/stream.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../scene.ts'
-import { hashOf, word } from '../simulation/chain.ts'
+import { toHash, word } from '../simulation/chain.ts'
 import { simulateStore } from '../simulation/store.ts'
 import { complete, type FilterJson, follow, never, PLACE, quietEndpoint } from './quiet.ts'
 
@@ -23,7 +23,7 @@ function forked(endpoint: BackgroundEndpoint): BackgroundEndpoint {
     topics: [topic, toTopic(WALLET)],
     data: word(7),
     blockNumber: '0x5',
-    blockHash: hashOf(5, 1),
+    blockHash: toHash(5, 1),
     transactionHash: word(666),
     transactionIndex: '0x0',
     logIndex: numberToHex(logIndex),
@@ -34,7 +34,7 @@ function forked(endpoint: BackgroundEndpoint): BackgroundEndpoint {
     async request({ method, params, parse }) {
       if (method === 'eth_getBlockByNumber') {
         const number = Number(params[0])
-        const header = { hash: hashOf(number, 1), parentHash: hashOf(number - 1, 1), timestamp: '0x1' }
+        const header = { hash: toHash(number, 1), parentHash: toHash(number - 1, 1), timestamp: '0x1' }
         return parse({ ...header, number: params[0] })
       }
       const { fromBlock, toBlock } = params[0] as FilterJson

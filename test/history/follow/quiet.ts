@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { createSkippingClock } from '../../support/test_clock.ts'
 import { EMITTER } from '../scene.ts'
-import { hashOf } from '../simulation/chain.ts'
+import { toHash } from '../simulation/chain.ts'
 import { type SimulatedStore, simulateStore } from '../simulation/store.ts'
 
 /** Never fires. */
@@ -32,7 +32,7 @@ export function quietEndpoint(cap: number): { readonly endpoint: BackgroundEndpo
     index: 0,
     usable: true,
     async request({ method, params, parse, mapRefusal: refusal }) {
-      if (method === 'eth_getBlockByNumber') return parse(headerOf(Number(params[0])))
+      if (method === 'eth_getBlockByNumber') return parse(createHeader(Number(params[0])))
       const { fromBlock, toBlock, topics } = params[0] as FilterJson
       const asked = { fromBlock: Number(fromBlock), toBlock: Number(toBlock) }
       if (asked.toBlock - asked.fromBlock + 1 > cap) {
@@ -53,8 +53,8 @@ export interface FilterJson {
   readonly topics: readonly (Hex | readonly Hex[])[]
 }
 
-function headerOf(number: number): object {
-  return { number: numberToHex(number), timestamp: '0x1', hash: hashOf(number), parentHash: hashOf(number - 1) }
+function createHeader(number: number): object {
+  return { number: numberToHex(number), timestamp: '0x1', hash: toHash(number), parentHash: toHash(number - 1) }
 }
 
 /** What a follower has besides its endpoints. */
@@ -97,7 +97,7 @@ export function complete(
   signal = never,
 ): Promise<boolean> {
   return follower.complete(
-    { subject, fromBlock: 1, final: { number: blocks, hash: hashOf(blocks), epoch: 0 }, requesters: new Set() },
+    { subject, fromBlock: 1, final: { number: blocks, hash: toHash(blocks), epoch: 0 }, requesters: new Set() },
     PLACE,
     signal,
   )

@@ -6,7 +6,7 @@ import type { Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
 import { EMITTED, EMITTER, toWallet } from '../scene.ts'
-import { hashOf } from '../simulation/chain.ts'
+import { toHash } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, quietEndpoint, simulateTime } from './quiet.ts'
 
 /** Takes at most so many wallets, or kinds of events, in a filter. */
@@ -44,7 +44,7 @@ test('wallets are asked for in smaller groups if an endpoint takes fewer, and af
 
 test('a scan that is refused for its kinds of events makes no group of wallets smaller: who waits for it is told', async () => {
   const { endpoint, answered, limit } = takingTopics(10)
-  const kinds = Array.from({ length: 12 }, (_, number) => hashOf(number))
+  const kinds = Array.from({ length: 12 }, (_, number) => toHash(number))
   const filters = EMITTED.filters
   const checks: Partial<Stream<LendingEvent>> = {
     filters: (place, subjects) =>

@@ -36,7 +36,7 @@ const RECEIPT = { type: '0x2', status: '0x1', cumulativeGasUsed: '0x5208', logsB
 /** A block with the header that its receipts and its parent make; its hash is that of its header. */
 export function makeBlock(number: number, parentHash: Hex, transactions: readonly Transaction[]): Block {
   const receiptsRoot = computeReceiptsRoot(
-    transactions.map(({ acts }) => parseRawTransactionReceipt({ ...RECEIPT, logs: acts.flatMap(contentOf) })),
+    transactions.map(({ acts }) => parseRawTransactionReceipt({ ...RECEIPT, logs: acts.flatMap(createContent) })),
   )
   const fields = {
     parentHash,
@@ -50,7 +50,7 @@ export function makeBlock(number: number, parentHash: Hex, transactions: readonl
     number: quantity(number),
     gasLimit: '0x1c9c380',
     gasUsed: '0x5208',
-    timestamp: quantity(timeOf(number)),
+    timestamp: quantity(toTimeSec(number)),
     extraData: '0x',
     mixHash: ZERO,
     nonce: '0x0000000000000000',
@@ -58,11 +58,11 @@ export function makeBlock(number: number, parentHash: Hex, transactions: readonl
   }
   const hash = keccak256(toRlp(Object.values(fields).map((each) => even(each as Hex))))
   const header = { ...fields, difficulty: '0x0', number: numberToHex(number), hash, receiptsRoot }
-  return { number, transactions, header: { ...header, timestamp: numberToHex(timeOf(number)) } }
+  return { number, transactions, header: { ...header, timestamp: numberToHex(toTimeSec(number)) } }
 }
 
 /** Unix seconds of a block. */
-export function timeOf(number: number): number {
+export function toTimeSec(number: number): number {
   return BASE_SEC + number * BLOCK_SEC
 }
 
@@ -87,7 +87,7 @@ export function makeChain(random: Random, length: number): readonly Block[] {
 export function listLogs(block: Block, timeSec: number | undefined): readonly RpcLog[] {
   let logIndex = 0
   return block.transactions.flatMap(({ hash, acts }, transactionIndex) =>
-    acts.flatMap(contentOf).map((content) => ({
+    acts.flatMap(createContent).map((content) => ({
       ...content,
       blockNumber: numberToHex(block.number),
       blockHash: block.header.hash,
@@ -101,7 +101,7 @@ export function listLogs(block: Block, timeSec: number | undefined): readonly Rp
 }
 
 /** The receipts of a block as a node gives them. */
-export function receiptsOf(block: Block, timeSec: number | undefined): readonly object[] {
+export function createReceipts(block: Block, timeSec: number | undefined): readonly object[] {
   const logs = listLogs(block, timeSec)
   return block.transactions.map(({ hash }, index) => ({
     ...RECEIPT,
@@ -112,7 +112,7 @@ export function receiptsOf(block: Block, timeSec: number | undefined): readonly 
   }))
 }
 
-function contentOf({ wallet, amount }: Act) {
+function createContent({ wallet, amount }: Act) {
   return [POOL_TOPIC, TOKEN_TOPIC].map((topic) => ({
     address: EMITTER,
     topics: [topic, toTopic(wallet)],

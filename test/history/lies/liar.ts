@@ -1,6 +1,6 @@
 import { type Hex, numberToHex } from 'viem'
 import type { Random } from '../simulation/random.ts'
-import { type Act, type Block, makeBlock, type Transaction, timeOf, WALLETS } from './blocks.ts'
+import { type Act, type Block, makeBlock, type Transaction, toTimeSec, WALLETS } from './blocks.ts'
 
 /** What a liar says otherwise than it is, and in which of its answers. */
 export interface Lie {
@@ -26,9 +26,9 @@ export const FALSE_HASH = numberToHex(0xbad, { size: 32 })
 
 /** Changes of a block's transactions that keep each log with its pair. */
 const CHANGES: Readonly<Record<string, (random: Random, block: Block) => readonly Transaction[]>> = {
-  'adds a transaction': (random, { transactions }) => [...transactions, { hash: FALSE_HASH, acts: [actOf(random)] }],
+  'adds a transaction': (random, { transactions }) => [...transactions, { hash: FALSE_HASH, acts: [pickAct(random)] }],
   'adds logs to a transaction': (random, { transactions }) =>
-    transactions.map((each, index) => (index === 0 ? { ...each, acts: [...each.acts, actOf(random)] } : each)),
+    transactions.map((each, index) => (index === 0 ? { ...each, acts: [...each.acts, pickAct(random)] } : each)),
   'leaves out a transaction': (_, { transactions }) => transactions.slice(1),
   'leaves out logs': (_, { transactions }) =>
     transactions.map((each, index) => (index === 0 ? { ...each, acts: each.acts.slice(1) } : each)),
@@ -39,7 +39,7 @@ const CHANGES: Readonly<Record<string, (random: Random, block: Block) => readonl
   'swaps transactions': (_, { transactions }) => [...transactions].reverse(),
 }
 
-function actOf(random: Random): Act {
+function pickAct(random: Random): Act {
   return { wallet: random.pick(WALLETS), amount: 3_021_482_808 }
 }
 
@@ -89,7 +89,7 @@ export function makeLie(random: Random, chain: readonly Block[]): Lie {
 }
 
 /** The head that a liar shows. */
-export function headOf(lie: Lie | undefined, head: number): number {
+export function bendHead(lie: Lie | undefined, head: number): number {
   return lie?.head === 'high' ? head + 1_000_000_000 : lie?.head === 'low' ? Math.floor(head / 3) : head
 }
 
@@ -100,6 +100,6 @@ export function phantom(number: number, timeSec: number): Readonly<Record<string
 }
 
 /** Unix seconds that a liar gives with the logs of a block. */
-export function logTimeOf(lie: Lie | undefined, number: number): number {
-  return timeOf(number) + (lie?.timeOffSec ?? 0)
+export function bendLogTime(lie: Lie | undefined, number: number): number {
+  return toTimeSec(number) + (lie?.timeOffSec ?? 0)
 }

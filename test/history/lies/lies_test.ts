@@ -10,9 +10,9 @@ import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { EMITTED, EMITTER, placeOf, wordsOf } from '../scene.ts'
+import { describeRows, EMITTED, EMITTER, toTarget } from '../scene.ts'
 import { createRandom, type Random } from '../simulation/random.ts'
-import { BASE_SEC, BLOCK_SEC, type Block, makeChain, timeOf, WALLETS } from './blocks.ts'
+import { BASE_SEC, BLOCK_SEC, type Block, makeChain, toTimeSec, WALLETS } from './blocks.ts'
 import { makeLie } from './liar.ts'
 import { FINAL_DEPTH, makeNode, type Node } from './node.ts'
 
@@ -37,7 +37,7 @@ afterAll(() => database?.close(), 60_000)
 
 const chains = new Map<number, readonly Block[]>()
 
-function chainOf(seed: number): readonly Block[] {
+function createChain(seed: number): readonly Block[] {
   const chain = chains.get(seed % CHAINS) ?? makeChain(createRandom(seed % CHAINS), CHAIN_BLOCKS)
   chains.set(seed % CHAINS, chain)
   return chain
@@ -56,14 +56,14 @@ interface World {
 
 function makeWorld(seed: number): World {
   const random = createRandom(seed)
-  const chain = chainOf(seed)
+  const chain = createChain(seed)
   const chainId = 1_000_000 + seed
   let passedMs = 0
   const startedMs = performance.now()
   const elapsedMs = () => performance.now() - startedMs + passedMs
   const clock: Clock = {
     ...systemClock,
-    now: () => (timeOf(HEAD) + 1) * 1_000 + elapsedMs(),
+    now: () => (toTimeSec(HEAD) + 1) * 1_000 + elapsedMs(),
     monotonicMs: elapsedMs,
   }
   const nowSec = () => clock.now() / 1_000
@@ -122,7 +122,7 @@ function fetchFrom(nodes: readonly Node[], chainId: number) {
 }
 
 /** What a wallet's rows must be, up to a block. */
-function truthOf({ chain }: World, wallet: Hex, toBlock: number): readonly string[] {
+function listTruth({ chain }: World, wallet: Hex, toBlock: number): readonly string[] {
   return chain.slice(0, toBlock + 1).flatMap(({ number, transactions }) => {
     let logIndex = 0
     return transactions.flatMap(({ hash, acts }) =>
@@ -137,7 +137,7 @@ function truthOf({ chain }: World, wallet: Hex, toBlock: number): readonly strin
 
 /** How one question ended: `right`, `wrong`, or the check that refused it. */
 async function ask(world: World, history: HistoryService, wallet: Hex): Promise<string> {
-  const target = placeOf(world.chainId)
+  const target = toTarget(world.chainId)
   try {
     const { storedTo, tail, block } = await history.ensure({ stream: EMITTED, target, subject: wallet }, never)
     const asked = { target, stream: EMITTED.name, wallet, toBlock: storedTo, kinds: ['supply'] as const }
@@ -145,9 +145,9 @@ async function ask(world: World, history: HistoryService, wallet: Hex): Promise<
       storedTo < 1 ? { events: [] } : await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })
     if (stored === undefined) return 'a gap'
     const rows = [...stored.events, ...tail]
-    const words = wordsOf(rows).map((each, index) => `${each}:${sorted(rows)[index]?.transactionHash}`)
-    const isTimed = rows.every((row) => row.timestampSec === null || row.timestampSec === timeOf(row.block))
-    const truth = truthOf(world, wallet, Math.min(world.chain.length, Number(block.number)))
+    const words = describeRows(rows).map((each, index) => `${each}:${sorted(rows)[index]?.transactionHash}`)
+    const isTimed = rows.every((row) => row.timestampSec === null || row.timestampSec === toTimeSec(row.block))
+    const truth = listTruth(world, wallet, Math.min(world.chain.length, Number(block.number)))
     return isTimed && Bun.deepEquals(words, truth) ? 'right' : 'wrong'
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
@@ -163,7 +163,7 @@ function sorted<Row extends { readonly block: number; readonly logIndex: number 
 
 /** Everything that is stored of a world against its chain: rows that are false, and those that are missing. */
 async function storedWrong(world: World): Promise<readonly string[]> {
-  const found = await createCoverage(database.db, '').find({ target: placeOf(world.chainId), stream: EMITTED.name }, [
+  const found = await createCoverage(database.db, '').find({ target: toTarget(world.chainId), stream: EMITTED.name }, [
     null,
     ...WALLETS,
   ])
@@ -175,15 +175,17 @@ async function storedWrong(world: World): Promise<readonly string[]> {
   return WALLETS.flatMap((wallet) => {
     const ranges = [...(found.get(null)?.ranges ?? []), ...(found.get(wallet)?.ranges ?? [])]
     const isCovered = (block: number) => ranges.some(({ fromBlock, toBlock }) => block >= fromBlock && block <= toBlock)
-    const truth = truthOf(world, wallet, world.chain.length)
+    const truth = listTruth(world, wallet, world.chain.length)
     const stored = rows
       .filter((row) => `0x${row.wallet}` === wallet)
       .map((row) => {
-        const isTimed = row.time === null || Number(row.time) === timeOf(Number(row.block))
+        const isTimed = row.time === null || Number(row.time) === toTimeSec(Number(row.block))
         return `${row.block}:${row.log_index}:${row.amount}:0x${row.hash}${isTimed ? '' : ':time'}`
       })
     const missing = truth.filter((each) => isCovered(Number(each.split(':')[0])) && !stored.includes(each))
-    const beyond = ranges.filter(({ toBlock }) => toBlock > headOf(world)).map(({ toBlock }) => `covered to ${toBlock}`)
+    const beyond = ranges
+      .filter(({ toBlock }) => toBlock > readHead(world))
+      .map(({ toBlock }) => `covered to ${toBlock}`)
     return [...stored.filter((each) => !truth.includes(each)), ...missing.map((each) => `missing ${each}`), ...beyond]
   })
 }
@@ -197,7 +199,7 @@ interface StoredRow {
   readonly time: string | null
 }
 
-function headOf({ clock }: World): number {
+function readHead({ clock }: World): number {
   return Math.floor((clock.now() / 1_000 - BASE_SEC) / BLOCK_SEC)
 }
 
@@ -246,7 +248,7 @@ async function live(seed: number): Promise<Outcome> {
 }
 
 test(`${SEEDS} lies of one endpoint of two or three: nothing false is stored or answered, and all is served again after`, async () => {
-  expect(placeOf(1).contract).toBe(EMITTER)
+  expect(toTarget(1).contract).toBe(EMITTER)
   const table = new Map<string, Map<string, number>>()
   const failures: string[] = []
   let next = FIRST_SEED

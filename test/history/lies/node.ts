@@ -1,6 +1,6 @@
 import { encodePacked, type Hex, numberToHex } from 'viem'
-import { BASE_SEC, BLOCK_SEC, type Block, listLogs, receiptsOf, timeOf } from './blocks.ts'
-import { FALSE_HASH, headOf, type Lie, logTimeOf, phantom } from './liar.ts'
+import { BASE_SEC, BLOCK_SEC, type Block, createReceipts, listLogs, toTimeSec } from './blocks.ts'
+import { bendHead, bendLogTime, FALSE_HASH, type Lie, phantom } from './liar.ts'
 
 /** A node of a simulated chain over JSON-RPC. */
 export interface Node {
@@ -22,31 +22,31 @@ export function makeNode(
 ): Node {
   const { chainId, nowSec, givesTimes } = options
   const trueHead = () => Math.min(chain.length - 1, Math.floor((nowSec() - BASE_SEC) / BLOCK_SEC))
-  const timeIn = (lie: Lie | undefined, { number }: Block) => (givesTimes ? logTimeOf(lie, number) : undefined)
+  const timeIn = (lie: Lie | undefined, { number }: Block) => (givesTimes ? bendLogTime(lie, number) : undefined)
 
-  function blockOf(number: number, how: 'true' | 'false'): Block | undefined {
+  function createBlock(number: number, how: 'true' | 'false'): Block | undefined {
     if (number > trueHead()) return undefined
     return (how === 'false' ? node.lie?.blocks.get(number) : undefined) ?? chain[number]
   }
 
-  function headerOf(number: number): unknown {
+  function createHeader(number: number): unknown {
     const { lie } = node
     if (lie?.head === 'high' && number > trueHead()) return phantom(number, nowSec())
-    if (lie?.head === 'low' && number > headOf(lie, trueHead())) return null
-    const block = blockOf(number, lie?.headers === 'true' ? 'true' : 'false')
+    if (lie?.head === 'low' && number > bendHead(lie, trueHead())) return null
+    const block = createBlock(number, lie?.headers === 'true' ? 'true' : 'false')
     return block === undefined ? null : { ...block.header, transactions: block.transactions.map(({ hash }) => hash) }
   }
 
   function named(name: unknown): unknown {
     const { lie } = node
     if (name === 'latest') {
-      const header = headerOf(headOf(lie, trueHead())) as object
-      return lie?.head === 'low' ? { ...header, timestamp: numberToHex(timeOf(trueHead())) } : header
+      const header = createHeader(bendHead(lie, trueHead())) as object
+      return lie?.head === 'low' ? { ...header, timestamp: numberToHex(toTimeSec(trueHead())) } : header
     }
-    if (name !== 'finalized') return headerOf(Number(name))
+    if (name !== 'finalized') return createHeader(Number(name))
     const final = trueHead() - FINAL_DEPTH
     if (lie?.final === 'high') return phantom(final + 1_000_000_000, nowSec())
-    const header = headerOf(lie?.final === 'low' ? Math.floor(final / 4) : final) as object | null
+    const header = createHeader(lie?.final === 'low' ? Math.floor(final / 4) : final) as object | null
     return lie?.final === 'hash' && header !== null ? { ...header, hash: numberToHex(0xf, { size: 32 }) } : header
   }
 
@@ -54,7 +54,7 @@ export function makeNode(
     const found = chain.find(({ header }) => header.hash === hash)
     const made = [...(node.lie?.blocks.values() ?? [])].find(({ header }) => header.hash === hash)
     const block = found ?? made
-    return block === undefined || block.number > trueHead() ? null : headerOf(block.number)
+    return block === undefined || block.number > trueHead() ? null : createHeader(block.number)
   }
 
   /** The only code that is run here tells the hash of the grandparent of the newest block. */
@@ -62,7 +62,7 @@ export function makeNode(
     const { lie } = node
     const { number, timestamp, parentHash } = named('latest') as Readonly<Record<string, Hex>>
     if (lie?.grandparent === 'refused') return { error: REFUSED }
-    const parent = headerOf(Number(number) - 1) as Readonly<Record<string, Hex>>
+    const parent = createHeader(Number(number) - 1) as Readonly<Record<string, Hex>>
     const made = lie?.blocks.get(Number(number) - 2)?.header.hash ?? FALSE_HASH
     const hash = lie?.grandparent === 'false' ? made : parent['parentHash']
     return encodePacked(
@@ -81,7 +81,7 @@ export function makeNode(
     if (numbers[0] === -1) return { error: { code: -32_000, message: 'unknown block' } }
     const wanted = filter.topics.map((each) => (each === null ? undefined : [each].flat()))
     return numbers.flatMap((number) => {
-      const block = blockOf(number, how)
+      const block = createBlock(number, how)
       const given = block === undefined ? [] : listLogs(block, timeIn(lie, block))
       return given.filter(({ topics }) => wanted.every((each, at) => each?.includes(topics[at] ?? '0x') ?? true))
     })
@@ -91,9 +91,9 @@ export function makeNode(
     const how = node.lie?.receipts ?? 'true'
     if (how === 'none' && [...(node.lie?.blocks.keys() ?? [])].some((number) => holds(chain[number], hash))) return null
     for (let number = 0; number <= trueHead(); number++) {
-      const block = blockOf(number, how === 'false' ? 'false' : 'true')
+      const block = createBlock(number, how === 'false' ? 'false' : 'true')
       const at = block?.transactions.findIndex((each) => each.hash === hash) ?? -1
-      if (block !== undefined && at >= 0) return receiptsOf(block, timeIn(node.lie, block))[at]
+      if (block !== undefined && at >= 0) return createReceipts(block, timeIn(node.lie, block))[at]
     }
     return null
   }
@@ -101,8 +101,8 @@ export function makeNode(
   function blockReceipts(number: number): unknown {
     const how = node.lie?.blockReceipts ?? 'true'
     if (how === 'refused') return { error: REFUSED }
-    const block = blockOf(number, how)
-    return block === undefined ? null : receiptsOf(block, timeIn(node.lie, block))
+    const block = createBlock(number, how)
+    return block === undefined ? null : createReceipts(block, timeIn(node.lie, block))
   }
 
   const node: Node = {

@@ -3,7 +3,7 @@ import { numberToHex } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
 import type { ChainClient, Endpoint } from '../../../src/chain/rpc/client.ts'
 import { readNewestHashes } from '../../../src/history/logs/newest_blocks.ts'
-import { hashOf } from '../simulation/chain.ts'
+import { toHash } from '../simulation/chain.ts'
 
 const LAST = 100
 const CLIENT = { chain: { id: 5 } } as Partial<ChainClient> as ChainClient
@@ -14,12 +14,12 @@ async function newest(fromBlock: number, isGrandparentKnown: boolean) {
   const endpoint: Pick<Endpoint, 'request'> = {
     async request({ params: [hash], parse }) {
       asked++
-      const number = [LAST - 1, LAST - 2].find((each) => hashOf(each) === hash) ?? 0
+      const number = [LAST - 1, LAST - 2].find((each) => toHash(each) === hash) ?? 0
       return parse({
         number: numberToHex(number),
         timestamp: '0x1',
-        hash: hashOf(number),
-        parentHash: hashOf(number - 1),
+        hash: toHash(number),
+        parentHash: toHash(number - 1),
       })
     },
   }
@@ -27,17 +27,17 @@ async function newest(fromBlock: number, isGrandparentKnown: boolean) {
     chainId: 5,
     number: BigInt(LAST),
     timestampSec: 1n,
-    hash: hashOf(LAST),
-    parentHash: hashOf(LAST - 1),
+    hash: toHash(LAST),
+    parentHash: toHash(LAST - 1),
   }
   const tip = { block, grandparent: undefined, finalized: { number: BigInt(fromBlock - 1) } }
-  const grandparent = isGrandparentKnown ? hashOf(LAST - 2) : undefined
+  const grandparent = isGrandparentKnown ? toHash(LAST - 2) : undefined
   const never = new AbortController().signal
   const hashes = await readNewestHashes(endpoint as Endpoint, { client: CLIENT, tip, grandparent, fromBlock }, never)
   return { hashes, asked }
 }
 
-const named = (...numbers: readonly number[]) => numbers.map((number) => ({ blockHash: hashOf(number), number }))
+const named = (...numbers: readonly number[]) => numbers.map((number) => ({ blockHash: toHash(number), number }))
 
 test.each([
   [100, false, 0],

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
 import { parseLogs } from '../../../src/history/logs/parse_logs.ts'
 import { EMITTER } from '../scene.ts'
-import { hashOf } from '../simulation/chain.ts'
+import { toHash } from '../simulation/chain.ts'
 
 const LOG = {
   address: EMITTER,
-  topics: [hashOf(1), hashOf(3)],
+  topics: [toHash(1), toHash(3)],
   data: '0x00ff' as const,
   blockNumber: '0x10',
-  blockHash: hashOf(16),
-  transactionHash: hashOf(2),
+  blockHash: toHash(16),
+  transactionHash: toHash(2),
   transactionIndex: '0x0',
   logIndex: '0xa',
 }
@@ -27,7 +27,7 @@ test.each([
   ['a number that is not exact', { blockTimestamp: '0x100000000000000' }],
   ['half a byte', { data: '0x0' }],
   ['a hash that is too short', { blockHash: '0x12' }],
-  ['five topics', { topics: Array.from({ length: 5 }, () => hashOf(1)) }],
+  ['five topics', { topics: Array.from({ length: 5 }, () => toHash(1)) }],
   ['what was taken back', { removed: true }],
 ] as const)('%s is no log', (_, change) => {
   expect(() => parseLogs([{ ...LOG, ...change }])).toThrow(TypeError)

@@ -68,12 +68,12 @@ test('a cap is doubted after ten minutes, by one request for the next usual leng
   // It takes everything now: each read tries the next usual length, one request at a time, until it needs no more.
   cap = Number.POSITIVE_INFINITY
   time.nowMs += 10 * MINUTE_MS
-  const longestOf: number[] = []
+  const longestRanges: number[] = []
   for (let reads = 0; reads < 4; reads++) {
     await Promise.all([read(range), read(range)])
-    longestOf.push(longest())
+    longestRanges.push(longest())
   }
-  expect(longestOf).toEqual([100, 500, 1_000, 2_000])
+  expect(longestRanges).toEqual([100, 500, 1_000, 2_000])
 })
 
 test('blocks that were too old for an endpoint are asked for again after ten minutes, by one request for one', async () => {

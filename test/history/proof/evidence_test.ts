@@ -6,19 +6,19 @@ import type { LogSource } from '../../../src/history/logs/source.ts'
 import { createEvidence, type Witness } from '../../../src/history/proof/evidence.ts'
 import { type HistoryLog, IncompleteError } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
-import { hashOf, word } from '../simulation/chain.ts'
-import { logAt, never, transactionOf } from './logs.ts'
+import { toHash, word } from '../simulation/chain.ts'
+import { logAt, never, toTransactionHash } from './logs.ts'
 
 const LOG = logAt(5)
 const WANTED = new Map([[LOG.transactionHash, LOG]])
 const OTHER = logAt(5, { logIndex: 1, data: word(66) })
-const FORGED = logAt(5, { logIndex: 1, data: word(77), transactionHash: transactionOf(5, 1), transactionIndex: 1 })
+const FORGED = logAt(5, { logIndex: 1, data: word(77), transactionHash: toTransactionHash(5, 1), transactionIndex: 1 })
 const ROOT = word(1)
 const CLAIM: BlockClaim = {
-  hash: hashOf(5),
+  hash: toHash(5),
   receiptsRoot: ROOT,
   isProven: true,
-  transactions: [transactionOf(5), transactionOf(5, 1)],
+  transactions: [toTransactionHash(5), toTransactionHash(5, 1)],
 }
 /** The same of a header that cannot be computed. */
 const UNPROVEN: BlockClaim = { ...CLAIM, isProven: false }
@@ -99,7 +99,7 @@ describe('isProven()', () => {
   })
 
   test('says nothing about a header that one of several endpoints has, or that two have differently', async () => {
-    const fork = { ...CLAIM, hash: hashOf(5, 1) }
+    const fork = { ...CLAIM, hash: toHash(5, 1) }
     const moved = { ...CLAIM, transactions: [...CLAIM.transactions].reverse() }
     const shorter = { ...CLAIM, transactions: CLAIM.transactions.slice(0, 1) }
     for (const claim of [undefined, new UpstreamError('No answer'), fork, moved, shorter]) {
@@ -138,7 +138,7 @@ describe('isProven()', () => {
 })
 
 describe('receipts()', () => {
-  const logsOf = async (...all: readonly Told[]) => {
+  const listLogs = async (...all: readonly Told[]) => {
     const { evidence, asked } = open(...all)
     const { logs, witnesses } = await evidence.receipts(WANTED, never)
     return { found: { logs: logs.get(LOG.transactionHash), witnesses }, asked }
@@ -146,42 +146,42 @@ describe('receipts()', () => {
   const whole = [LOG, OTHER]
 
   test('asks two endpoints, and the others only if those do not give the same', async () => {
-    const agreed = await logsOf({ receipt: whole }, { receipt: whole }, { receipt: whole })
+    const agreed = await listLogs({ receipt: whole }, { receipt: whole }, { receipt: whole })
     expect(agreed).toEqual({ found: { logs: whole, witnesses: 2 }, asked: ['receipt 0', 'receipt 1'] })
     for (const second of [{ receipt: [LOG] }, {}, { receipt: new UpstreamError('No answer') }]) {
-      const { found, asked } = await logsOf({ receipt: whole }, second, { receipt: whole }, {})
+      const { found, asked } = await listLogs({ receipt: whole }, second, { receipt: whole }, {})
       expect(found).toEqual({ logs: whole, witnesses: 2 })
       expect(asked).toEqual([0, 1, 2, 3].map((index) => `receipt ${index}`))
     }
   })
 
   test('takes the word of the only endpoint, marked as one’s', async () => {
-    expect((await logsOf({ receipt: whole })).found).toEqual({ logs: whole, witnesses: 1 })
+    expect((await listLogs({ receipt: whole })).found).toEqual({ logs: whole, witnesses: 1 })
   })
 
   test('takes no time from one endpoint alone: all have that of the log that was read', async () => {
     const timed = whole.map((log) => ({ ...log, timestampSec: 9 }))
-    expect((await logsOf({ receipt: timed }, { receipt: timed })).found.logs).toEqual(whole)
-    expect((await logsOf({ receipt: timed })).found.logs).toEqual(timed)
+    expect((await listLogs({ receipt: timed }, { receipt: timed })).found.logs).toEqual(whole)
+    expect((await listLogs({ receipt: timed })).found.logs).toEqual(timed)
   })
 
   test('without such receipts gives what the block proves, of the only endpoint as one’s word', async () => {
     const told = { claim: CLAIM, block: { logs: [...whole, FORGED], root: ROOT } }
-    expect((await logsOf(told)).found).toEqual({ logs: whole, witnesses: 1 })
-    expect((await logsOf(told, told)).found).toEqual({ logs: whole, witnesses: 2 })
-    expect((await logsOf(told, { ...told, receipt: [LOG] }, told)).found).toEqual({ logs: whole, witnesses: 2 })
+    expect((await listLogs(told)).found).toEqual({ logs: whole, witnesses: 1 })
+    expect((await listLogs(told, told)).found).toEqual({ logs: whole, witnesses: 2 })
+    expect((await listLogs(told, { ...told, receipt: [LOG] }, told)).found).toEqual({ logs: whole, witnesses: 2 })
   })
 
   test('throws if endpoints differ, and waits for one that is silent', async () => {
-    await expect(logsOf({ receipt: whole }, { receipt: [LOG] })).rejects.toThrow(IncompleteError)
+    await expect(listLogs({ receipt: whole }, { receipt: [LOG] })).rejects.toThrow(IncompleteError)
     // A block that does not hold the log proves another log's transaction.
     const block = { logs: [FORGED], root: ROOT }
-    await expect(logsOf({ claim: CLAIM, block }, { claim: CLAIM, block })).rejects.toThrow(IncompleteError)
+    await expect(listLogs({ claim: CLAIM, block }, { claim: CLAIM, block })).rejects.toThrow(IncompleteError)
     const silent = new UpstreamError('No answer')
-    await expect(logsOf({ receipt: whole }, { receipt: silent })).rejects.toBe(silent)
+    await expect(listLogs({ receipt: whole }, { receipt: silent })).rejects.toBe(silent)
     // Refused, it is not silent.
     const refused = new RpcRefusedError(-32_601, 'No such method')
-    await expect(logsOf({ receipt: whole }, { receipt: refused })).rejects.toThrow(IncompleteError)
+    await expect(listLogs({ receipt: whole }, { receipt: refused })).rejects.toThrow(IncompleteError)
   })
 
   test('asks for a receipt once, and again if the endpoint did not have it', async () => {

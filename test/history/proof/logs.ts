@@ -1,13 +1,13 @@
 import type { Hex } from 'viem'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { EMITTER, POOL_TOPIC, toTopic, toWallet } from '../scene.ts'
-import { hashOf, word } from '../simulation/chain.ts'
+import { toHash, word } from '../simulation/chain.ts'
 
 /** Never fires. */
 export const never = new AbortController().signal
 
 /** The transaction with this number in a block. */
-export function transactionOf(block: number, index = 0): Hex {
+export function toTransactionHash(block: number, index = 0): Hex {
   return word(block * 100 + index)
 }
 
@@ -18,8 +18,8 @@ export function logAt(block: number, change: Partial<HistoryLog> = {}): HistoryL
     topics: [POOL_TOPIC, toTopic(toWallet(1))],
     data: word(block),
     blockNumber: block,
-    blockHash: hashOf(block),
-    transactionHash: transactionOf(block),
+    blockHash: toHash(block),
+    transactionHash: toTransactionHash(block),
     transactionIndex: 0,
     logIndex: 0,
     timestampSec: null,

@@ -9,8 +9,8 @@ import type { HistoryLog } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { createSkippingClock } from '../../support/test_clock.ts'
-import { hashOf, word } from '../simulation/chain.ts'
-import { logAt, never, transactionOf } from './logs.ts'
+import { toHash, word } from '../simulation/chain.ts'
+import { logAt, never, toTransactionHash } from './logs.ts'
 
 const RANGE = { fromBlock: 1, toBlock: 40 }
 const REQUEST = { key: 'k', filters: [{ addresses: [], topics: [] }], range: RANGE, firstBlocks: 1_000 }
@@ -20,7 +20,7 @@ const TRUTH = Array.from({ length: 20 }, (_, index) => logAt(2 * (index + 1)))
 const FORGED = logAt(4, {
   data: word(666),
   logIndex: 1,
-  transactionHash: transactionOf(4, 1),
+  transactionHash: toTransactionHash(4, 1),
   transactionIndex: 1,
 })
 
@@ -38,7 +38,7 @@ interface Telling {
   readonly isProving?: boolean
 }
 
-const rootOf = (block: number) => word(7_000 + block)
+const toRoot = (block: number) => word(7_000 + block)
 
 /** Real readers of endpoints that tell this, on a clock that only pauses move on. */
 function open(...tellings: readonly Telling[]) {
@@ -67,13 +67,13 @@ function open(...tellings: readonly Telling[]) {
           return logs.length === 0 ? undefined : logs
         },
         async claim(number): Promise<BlockClaim | undefined> {
-          const transactions = [transactionOf(number)]
+          const transactions = [toTransactionHash(number)]
           return isProving
-            ? { hash: hashOf(number), receiptsRoot: rootOf(number), isProven: true, transactions }
+            ? { hash: toHash(number), receiptsRoot: toRoot(number), isProven: true, transactions }
             : undefined
         },
         async blockLogs({ number }): Promise<BlockLogs | undefined> {
-          return { root: rootOf(number), logs: TRUTH.filter(({ blockNumber }) => blockNumber === number) }
+          return { root: toRoot(number), logs: TRUTH.filter(({ blockNumber }) => blockNumber === number) }
         },
       }
       return createAdaptiveLogSource({ source, clock })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { AdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { findSourcesWithBlock, rankSources } from '../../../src/history/proof/proof.ts'
-import { hashOf } from '../simulation/chain.ts'
+import { toHash } from '../simulation/chain.ts'
 import { never } from './logs.ts'
 
 /** What of an endpoint decides whether it is asked. */
@@ -12,7 +12,7 @@ interface Trait {
   readonly follows?: boolean | undefined
 }
 
-function sourcesOf(traits: readonly Trait[]): readonly AdaptiveLogSource[] {
+function createSources(traits: readonly Trait[]): readonly AdaptiveLogSource[] {
   return traits.map(({ cap, serves = true, mayServe = true, follows }, index) => {
     const source: Partial<AdaptiveLogSource> = {
       source: { index } as AdaptiveLogSource['source'],
@@ -25,16 +25,16 @@ function sourcesOf(traits: readonly Trait[]): readonly AdaptiveLogSource[] {
   })
 }
 
-const indexesOf = (sources: readonly AdaptiveLogSource[]) => sources.map(({ source }) => source.index)
+const listIndexes = (sources: readonly AdaptiveLogSource[]) => sources.map(({ source }) => source.index)
 
 describe('rankedSources()', () => {
   const ranked = (blocks: number, ...traits: readonly Trait[]) =>
-    indexesOf(rankSources(sourcesOf(traits), { fromBlock: 11, toBlock: 10 + blocks }))
+    listIndexes(rankSources(createSources(traits), { fromBlock: 11, toBlock: 10 + blocks }))
 
   test('puts the widest first, and of those that are as wide the first of the configuration', () => {
     expect(ranked(100, { cap: 50 }, { cap: 80 }, { cap: 50 }, {}, { cap: 80 }, {})).toEqual([3, 5, 1, 4, 0, 2])
-    const shuffled = sourcesOf([{ cap: 9 }, { cap: 9 }, {}, {}]).toReversed()
-    expect(indexesOf(rankSources(shuffled, { fromBlock: 1, toBlock: 9 }))).toEqual([2, 3, 0, 1])
+    const shuffled = createSources([{ cap: 9 }, { cap: 9 }, {}, {}]).toReversed()
+    expect(listIndexes(rankSources(shuffled, { fromBlock: 1, toBlock: 9 }))).toEqual([2, 3, 0, 1])
   })
 
   test('leaves out what is sixteen times narrower than the widest, or than the range if that is shorter', () => {
@@ -46,10 +46,10 @@ describe('rankedSources()', () => {
   })
 
   test('takes those that can be asked now, or after a pause', () => {
-    const sources = sourcesOf([{ serves: false }, {}, { serves: false, mayServe: false }])
+    const sources = createSources([{ serves: false }, {}, { serves: false, mayServe: false }])
     const range = { fromBlock: 1, toBlock: 9 }
-    expect(indexesOf(rankSources(sources, range))).toEqual([1])
-    expect(indexesOf(rankSources(sources, range, 'mayServe'))).toEqual([0, 1])
+    expect(listIndexes(rankSources(sources, range))).toEqual([1])
+    expect(listIndexes(rankSources(sources, range, 'mayServe'))).toEqual([0, 1])
     // One that cannot be asked makes no other one too narrow.
     expect(ranked(10_000, { serves: false }, { cap: 1 })).toEqual([1])
   })
@@ -57,9 +57,9 @@ describe('rankedSources()', () => {
 
 describe('followersOf()', () => {
   const following = async (...verdicts: readonly (boolean | undefined)[]) => {
-    const sources = sourcesOf(verdicts.map((follows) => ({ follows })))
-    const final = { number: 9, hash: hashOf(9), epoch: 0 }
-    return await findSourcesWithBlock(sources, final, never).then(indexesOf, (error: Error) => error.message)
+    const sources = createSources(verdicts.map((follows) => ({ follows })))
+    const final = { number: 9, hash: toHash(9), epoch: 0 }
+    return await findSourcesWithBlock(sources, final, never).then(listIndexes, (error: Error) => error.message)
   }
   const DIFFERENT = 'The endpoints have different final blocks 9'
   const NOBODY = 'No endpoint has the final block'
@@ -94,7 +94,9 @@ describe('followersOf()', () => {
   })
 
   test('asks none that may not be asked', async () => {
-    const sources = sourcesOf([{ follows: true }, { follows: false, mayServe: false }])
-    expect(indexesOf(await findSourcesWithBlock(sources, { number: 9, hash: hashOf(9), epoch: 0 }, never))).toEqual([0])
+    const sources = createSources([{ follows: true }, { follows: false, mayServe: false }])
+    expect(listIndexes(await findSourcesWithBlock(sources, { number: 9, hash: toHash(9), epoch: 0 }, never))).toEqual([
+      0,
+    ])
   })
 })

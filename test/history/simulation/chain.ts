@@ -22,7 +22,7 @@ export const WALLETS: readonly Hex[] = Array.from({ length: 5 }, (_, index) => t
 export const word = (value: number) => numberToHex(value, { size: 32 })
 
 /** Hash of a block, or of the block of a fork. */
-export function hashOf(block: number, fork = 0): Hex {
+export function toHash(block: number, fork = 0): Hex {
   return word(1_000_000_000 + block * 10 + fork)
 }
 
@@ -45,7 +45,7 @@ export function simulateChain(random: Random): SimulatedChain {
             topics: [topic, toTopic(wallet)],
             data,
             blockNumber: block,
-            blockHash: hashOf(block),
+            blockHash: toHash(block),
             transactionHash: word(block * 100 + transactionIndex),
             transactionIndex,
             logIndex,
@@ -56,10 +56,10 @@ export function simulateChain(random: Random): SimulatedChain {
       }
     }
   }
-  return { blocks, logs, blockOf: (number) => blockOf(logs, number) }
+  return { blocks, logs, blockOf: (number) => createBlock(logs, number) }
 }
 
-function blockOf(logs: readonly HistoryLog[], number: number) {
+function createBlock(logs: readonly HistoryLog[], number: number) {
   const own = logs.filter(({ blockNumber }) => blockNumber === number)
   const transactions = [...new Set(own.map(({ transactionHash }) => transactionHash))]
   const receipts = transactions.map((hash) => ({

@@ -4,7 +4,7 @@ import { compareLogs } from '../../../src/history/logs/witness.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic } from '../scene.ts'
-import { hashOf, RECEIPT_FIELDS, type SimulatedChain, WALLETS, word } from './chain.ts'
+import { RECEIPT_FIELDS, type SimulatedChain, toHash, WALLETS, word } from './chain.ts'
 import type { Random } from './random.ts'
 
 /** How an endpoint refuses a range longer than its cap, by provider. */
@@ -98,7 +98,7 @@ function simulateEndpoint(
   const lied: HistoryLog[] = []
 
   /** Its own view of a transaction: what it lost may be unknown to it, and what it added true. */
-  function logsOf(hash: unknown): readonly HistoryLog[] {
+  function listLogs(hash: unknown): readonly HistoryLog[] {
     const added = character.makesUp ? lied.filter(({ transactionHash }) => transactionHash === hash) : []
     const true_ = chain.logs.filter(({ transactionHash }) => transactionHash === hash)
     return character.denies && true_.some((log) => lost.has(log) || isInHole(log)) ? [] : [...true_, ...added]
@@ -111,10 +111,10 @@ function simulateEndpoint(
 
   function seen(log: HistoryLog): HistoryLog {
     if (log.blockNumber < character.forkedFrom) return log
-    return { ...log, blockHash: hashOf(log.blockNumber, 1 + index) }
+    return { ...log, blockHash: toHash(log.blockNumber, 1 + index) }
   }
 
-  function refusalOf({
+  function findRefusal({
     fromBlock,
     toBlock,
   }: {
@@ -131,7 +131,7 @@ function simulateEndpoint(
 
   function answer(filter: Filter): readonly HistoryLog[] | Said {
     const range = { fromBlock: Number(filter.fromBlock), toBlock: Number(filter.toBlock) }
-    const refusal = refusalOf(range)
+    const refusal = findRefusal(range)
     if (refusal !== undefined) return refusal
     const { hole, resultsMax, loses, lies } = character
     const topics = filter.topics.map((each) => (each === null ? null : [each].flat()))
@@ -148,36 +148,36 @@ function simulateEndpoint(
       return { status: 200, code: -32005, words: `query returned more than ${resultsMax} results` }
     }
     const victim = found[random.below(Math.max(1, found.length))]
-    const loss = victim === undefined || lost.has(victim) || !random.chance(loses) ? [] : lossOf(found, victim)
+    const loss = victim === undefined || lost.has(victim) || !random.chance(loses) ? [] : pickLoss(found, victim)
     for (const log of loss) lost.add(log)
     const given = found.filter((log) => !loss.includes(log))
     return (lies && random.chance(0.3) ? withLie(given, range) : given).map(seen)
   }
 
-  function headerOf(number: number): object {
-    const hash = hashOf(number, number < character.forkedFrom ? 0 : 1 + index)
+  function createHeader(number: number): object {
+    const hash = toHash(number, number < character.forkedFrom ? 0 : 1 + index)
     const { transactions, receiptsRoot } = chain.blockOf(number)
     return {
       number: numberToHex(number),
       timestamp: '0x1',
       hash,
-      parentHash: hashOf(number - 1),
+      parentHash: toHash(number - 1),
       transactions,
       receiptsRoot,
     }
   }
 
-  function blockReceiptsOf(number: number): readonly object[] {
+  function createBlockReceipts(number: number): readonly object[] {
     const hashes = new Set(
       character.makesUp
         ? lied.filter((each) => each.blockNumber === number).map(({ transactionHash }) => transactionHash)
         : [],
     )
-    return [...chain.blockOf(number).transactions, ...hashes].map((hash) => receiptOf(logsOf(hash).map(seen)))
+    return [...chain.blockOf(number).transactions, ...hashes].map((hash) => createReceipt(listLogs(hash).map(seen)))
   }
 
   /** One log, which its pair betrays, or both of the pair, which nothing but a second read finds. */
-  function lossOf(found: readonly HistoryLog[], victim: HistoryLog): readonly HistoryLog[] {
+  function pickLoss(found: readonly HistoryLog[], victim: HistoryLog): readonly HistoryLog[] {
     if (random.chance(0.5)) return [victim]
     const step = victim.topics[0] === POOL_TOPIC ? 1 : -1
     return found.filter(
@@ -194,7 +194,7 @@ function simulateEndpoint(
       topics: [topic, toTopic(random.pick(WALLETS.slice(0, 1)))],
       data: numberToHex(7, { size: 32 }),
       blockNumber: toBlock,
-      blockHash: hashOf(toBlock),
+      blockHash: toHash(toBlock),
       transactionHash: numberToHex(666_000_000 + toBlock, { size: 32 }),
       transactionIndex: 0,
       logIndex,
@@ -212,14 +212,14 @@ function simulateEndpoint(
     async request({ method, params, parse, mapRefusal: refusal }) {
       if (random.chance(character.fails)) throw new UpstreamError('The simulated endpoint failed')
       if (method === 'eth_getTransactionReceipt') {
-        const logs = logsOf(params[0]).map(seen)
-        return parse(logs.length === 0 ? null : receiptOf(logs))
+        const logs = listLogs(params[0]).map(seen)
+        return parse(logs.length === 0 ? null : createReceipt(logs))
       }
       if (method === 'eth_getBlockReceipts') {
         if (character.givesNoBlocks) throw new RpcRefusedError(-32601, 'The simulated endpoint knows no such method')
-        return parse(blockReceiptsOf(Number(params[0])))
+        return parse(createBlockReceipts(Number(params[0])))
       }
-      if (method === 'eth_getBlockByNumber') return parse(headerOf(Number(params[0])))
+      if (method === 'eth_getBlockByNumber') return parse(createHeader(Number(params[0])))
       const said = answer(params[0] as Filter)
       if (Array.isArray(said)) return parse(said.map(toJson))
       const meant = refusal?.({ ...(said as Said), retryAfterMs: undefined })
@@ -235,7 +235,7 @@ interface Filter {
 }
 
 /** A receipt; one that an endpoint denies within a block has no logs. */
-function receiptOf(logs: readonly HistoryLog[]): object {
+function createReceipt(logs: readonly HistoryLog[]): object {
   const [first] = logs
   const { transactionHash, blockHash, blockNumber } = first ?? {
     transactionHash: word(0),

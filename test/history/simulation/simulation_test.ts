@@ -8,8 +8,8 @@ import { createLogSource } from '../../../src/history/logs/source.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { caseCount } from '../../support/cases.ts'
 import { createSkippingClock } from '../../support/test_clock.ts'
-import { EMITTER, POOL_TOPIC, toTopic, wordsOf } from '../scene.ts'
-import { hashOf, type SimulatedChain, simulateChain, WALLETS } from './chain.ts'
+import { describeRows, EMITTER, POOL_TOPIC, toTopic } from '../scene.ts'
+import { type SimulatedChain, simulateChain, toHash, WALLETS } from './chain.ts'
 import { simulateEndpoints } from './endpoint.ts'
 import { createRandom, type Random } from './random.ts'
 import { CrashError, type SimulatedStore, simulateStore } from './store.ts'
@@ -69,7 +69,7 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
       onStored: () => {},
       onHealed: () => {},
     })
-    const final = { number: chain.blocks, hash: hashOf(chain.blocks), epoch: 0 }
+    const final = { number: chain.blocks, hash: toHash(chain.blocks), epoch: 0 }
     const over = new AbortController()
     const ends = await Promise.allSettled(
       wallets.map(async (subject) => {
@@ -117,7 +117,7 @@ async function simulate(seed: number): Promise<void> {
     const truth = world.chain.logs
       .filter(({ topics }) => topics[0] === POOL_TOPIC && topics[1] === toTopic(wallet))
       .map(({ blockNumber, logIndex, data }) => `${blockNumber}:${logIndex}:${BigInt(data)}`)
-    expect({ seed, wallet, rows: wordsOf(world.store.rowsOf(wallet)) }).toEqual({ seed, wallet, rows: truth })
+    expect({ seed, wallet, rows: describeRows(world.store.rowsOf(wallet)) }).toEqual({ seed, wallet, rows: truth })
   }
 }
 

@@ -60,7 +60,7 @@ beforeAll(async () => {
   }
   await feeds.pass(2 * DAY_SEC)
   const honest = await ask([() => undefined])
-  prices = new Map(await Promise.all(subjects().map(async (each) => [keyOf(each), await honest.prices(each)] as const)))
+  prices = new Map(await Promise.all(subjects().map(async (each) => [toKey(each), await honest.prices(each)] as const)))
   const days = dayNumbers()
   midnights = new Map(await Promise.all(days.map(async (day) => [day, await honest.midnight(day)] as const)))
   expect(new Set(midnights.values()).size).toBe(days.length)
@@ -81,11 +81,11 @@ function subjects(): Subject[] {
   return askers.flatMap((asker) => blocks.map((block) => ({ asker, block })))
 }
 
-const keyOf = ({ asker, block }: Subject) => `${asker.kind} ${block.number}`
+const toKey = ({ asker, block }: Subject) => `${asker.kind} ${block.number}`
 
 function dayNumbers(): number[] {
-  const dayOf = (block: PriceBlock | undefined) => Number(block?.timestampSec ?? 0n) / DAY_SEC
-  const [first, last] = [Math.ceil(dayOf(blocks[0])), Math.floor(dayOf(blocks.at(-1)))]
+  const toDay = (block: PriceBlock | undefined) => Number(block?.timestampSec ?? 0n) / DAY_SEC
+  const [first, last] = [Math.ceil(toDay(blocks[0])), Math.floor(toDay(blocks.at(-1)))]
   return Array.from({ length: last - first + 1 }, (_, index) => first + index)
 }
 
@@ -135,7 +135,7 @@ async function ask(lies: readonly Lie[]) {
 }
 
 /** A lie about one kind of answer, the same whenever it is asked for. */
-function lieOf(random: Random): Lie {
+function pickLie(random: Random): Lie {
   const about = random.pick(['eth_call', 'eth_getBlockByNumber'])
   const [word, factor, digit] = [random.below(64), random.pick([2n, 10n, 140_000n, 0n]), random.below(4_000)]
   const isTall = random.chance(0.5)
@@ -189,7 +189,7 @@ test(`of ${LIES} lies of one endpoint of two or three about feeds, oracles and h
     const random = createRandom(seed)
     const endpoints = 2 + random.below(2)
     const liar = random.below(endpoints)
-    const lie = lieOf(random)
+    const lie = pickLie(random)
     const over = await ask(Array.from({ length: endpoints }, (_, index) => (index === liar ? lie : () => undefined)))
     const subject = random.pick(subjects())
     const day = random.pick(dayNumbers())
@@ -197,7 +197,7 @@ test(`of ${LIES} lies of one endpoint of two or three about feeds, oracles and h
     await database.db.run('delete from midnight', [])
     try {
       await Promise.all([
-        isRefused(over.prices(subject), prices.get(keyOf(subject)) ?? []),
+        isRefused(over.prices(subject), prices.get(toKey(subject)) ?? []),
         isRefused(over.midnight(day), midnights.get(day) ?? ''),
       ])
       const rows = await database.db.run<{ said: string }>(

@@ -34,7 +34,7 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
   const rows = new Map<string, LendingEvent>()
   let parts = 0
 
-  function subjectOf(name: Hex | null): Subject {
+  function findSubject(name: Hex | null): Subject {
     const known = subjects.get(name) ?? {
       ranges: [],
       agreed: [],
@@ -47,7 +47,7 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
   }
 
   function isAgreed({ wallet, block }: LendingEvent): boolean {
-    const agreed = [...subjectOf(wallet).agreed, ...subjectOf(null).agreed]
+    const agreed = [...findSubject(wallet).agreed, ...findSubject(null).agreed]
     return agreed.some(({ fromBlock, toBlock }) => block >= fromBlock && block <= toBlock)
   }
 
@@ -80,7 +80,7 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
               }
               for (const row of part.rows) if (part.witnesses >= 2 || !isAgreed(row)) put(row)
               for (const name of part.subjects ?? [null]) {
-                const subject = subjectOf(name)
+                const subject = findSubject(name)
                 subject.ranges = joined([...subject.ranges, part])
                 if (part.witnesses >= 2) subject.agreed = joined([...subject.agreed, part])
               }
@@ -93,7 +93,7 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
             () =>
               new Map(
                 names.map((name): [Hex | null, SubjectCoverage] => {
-                  const { ranges, agreed, checkedTo, leaseHolder, leaseUntilMs } = subjectOf(name)
+                  const { ranges, agreed, checkedTo, leaseHolder, leaseUntilMs } = findSubject(name)
                   const isLeased = leaseHolder !== undefined && leaseHolder !== holder && leaseUntilMs > nowMs()
                   return [name, { ranges, agreed, checkedTo, isLeased }]
                 }),
@@ -102,7 +102,7 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
         lease: (_, names) =>
           statement(() =>
             (names ?? [null]).filter((name) => {
-              const subject = subjectOf(name)
+              const subject = findSubject(name)
               const isFree =
                 subject.leaseHolder === undefined || subject.leaseHolder === holder || subject.leaseUntilMs <= nowMs()
               if (isFree) {
@@ -115,13 +115,13 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
         release: (_, names) =>
           statement(() => {
             for (const name of names ?? [null]) {
-              const subject = subjectOf(name)
+              const subject = findSubject(name)
               if (subject.leaseHolder === holder) subject.leaseHolder = undefined
             }
           }),
         recordCheck: (_, name, toBlock) =>
           statement(() => {
-            subjectOf(name).checkedTo = toBlock
+            findSubject(name).checkedTo = toBlock
           }),
         readAnchorState: async () => ({ anchor: undefined, epoch: 0 }),
         moveAnchor: async () => {},

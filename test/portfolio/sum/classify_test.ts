@@ -132,18 +132,19 @@ describe('classifyAssets()', () => {
 
   test('says which part is not counted, and why', () => {
     const pooled = { price: dollars(3_000n, 'pool', 3_000n) }
-    const restOf = (only: Partial<HeldAsset>) => classifyAssets([asset(only)], { includeUnlisted: false })[0]?.rest
-    expect(restOf({})).toBeUndefined()
+    const classifyRest = (only: Partial<HeldAsset>) =>
+      classifyAssets([asset(only)], { includeUnlisted: false })[0]?.rest
+    expect(classifyRest({})).toBeUndefined()
     const four = { raw: 3n * WHOLE, reason: 'exceeds_liquidity' } as const
-    expect(restOf({ ...pooled, amount: 4n * WHOLE })).toMatchObject(four)
-    expect(restOf({ amount: 4n * WHOLE, payable: { amount: WHOLE, detail: '' } })).toMatchObject(four)
+    expect(classifyRest({ ...pooled, amount: 4n * WHOLE })).toMatchObject(four)
+    expect(classifyRest({ amount: 4n * WHOLE, payable: { amount: WHOLE, detail: '' } })).toMatchObject(four)
     // Both: of four, three can be paid out, and the bound takes one of those.
-    const both = restOf({ ...pooled, amount: 4n * WHOLE, payable: { amount: 3n * WHOLE, detail: '' } })
+    const both = classifyRest({ ...pooled, amount: 4n * WHOLE, payable: { amount: 3n * WHOLE, detail: '' } })
     expect(both).toMatchObject(four)
     expect(both?.value).toBeDefined()
     expect(sumE6([both?.value ?? { units: 0n, scale: 0 }])).toBe(9_000_000_000n)
-    expect(restOf({ isUnlisted: true })).toMatchObject({ raw: WHOLE, reason: 'unlisted' })
-    expect(restOf({ price: noPriceBecause('') })).toEqual({ raw: WHOLE, value: undefined, reason: 'unpriced' })
+    expect(classifyRest({ isUnlisted: true })).toMatchObject({ raw: WHOLE, reason: 'unlisted' })
+    expect(classifyRest({ price: noPriceBecause('') })).toEqual({ raw: WHOLE, value: undefined, reason: 'unpriced' })
   })
 
   test('counts the same whatever the order of the rows', () => {

@@ -23,23 +23,23 @@ export interface Appraisal {
 
 /** Filters of loans: see `Stream.filters`. */
 export function loanFilters(place: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
-  return [filterOf(place, [LENT, REDEEMED], subjects)]
+  return [createFilter(place, [LENT, REDEEMED], subjects)]
 }
 
 /** Filters of appraisals. */
 export function appraisalFilters(place: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
-  return [filterOf(place, [APPRAISED], subjects)]
+  return [createFilter(place, [APPRAISED], subjects)]
 }
 
-function filterOf({ contract }: StreamTarget, events: readonly Hex[], subjects: readonly Hex[] | null): LogFilter {
+function createFilter({ contract }: StreamTarget, events: readonly Hex[], subjects: readonly Hex[] | null): LogFilter {
   const wallets = subjects?.map((subject): Hex => `0x${subject.slice(2).padStart(64, '0')}`)
   return { addresses: [contract], topics: [events, ...(wallets === undefined ? [] : [wallets])] }
 }
 
 /** Rows of logs that the filters of loans found. */
-export function loansOf(logs: readonly HistoryLog[]): LendingEvent[] {
+export function decodeLoans(logs: readonly HistoryLog[]): LendingEvent[] {
   return logs.map((log) => {
-    const { wallet, counter, at } = fieldsOf(log, 2)
+    const { wallet, counter, at } = decodeFields(log, 2)
     return {
       ...at,
       wallet,
@@ -56,14 +56,14 @@ export function loansOf(logs: readonly HistoryLog[]): LendingEvent[] {
 }
 
 /** Rows of logs that the filters of appraisals found. */
-export function appraisalsOf(logs: readonly HistoryLog[]): Appraisal[] {
+export function decodeAppraisals(logs: readonly HistoryLog[]): Appraisal[] {
   return logs.map((log) => {
-    const { wallet, counter, at } = fieldsOf(log, 1)
+    const { wallet, counter, at } = decodeFields(log, 1)
     return { ...at, wallet, counter, cents: BigInt(log.data) }
   })
 }
 
-function fieldsOf(log: HistoryLog, words: number) {
+function decodeFields(log: HistoryLog, words: number) {
   const { topics, data, blockNumber: block, logIndex, transactionHash } = log
   const [, wallet, counter] = topics
   if (wallet === undefined || counter === undefined || data.length !== 2 + 64 * words) {

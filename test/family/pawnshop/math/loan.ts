@@ -6,7 +6,7 @@ interface Debt extends Pick<LendingEvent, 'market' | 'asset'> {
 }
 
 /** What loans and repayments add up to, by counter and asset. */
-export function debtsOf(rows: readonly LendingEvent[]): readonly Debt[] {
+export function sumDebts(rows: readonly LendingEvent[]): readonly Debt[] {
   const debts = new Map<string, Debt>()
   for (const { market, asset, kind, amount } of rows) {
     const key = `${market}:${asset}`

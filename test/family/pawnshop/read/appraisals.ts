@@ -4,9 +4,9 @@ import { bindValue } from '../../../../src/db/query.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { hexFromBytes, storeInChunks, toHexDigits, toPartParams } from '../../../../src/history/stored_part.ts'
 import type { History, Stream } from '../../../../src/history/stream.ts'
-import { type Appraisal, appraisalFilters, appraisalsOf } from '../event/decode.ts'
+import { type Appraisal, appraisalFilters, decodeAppraisals } from '../event/decode.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
-import { placeOf } from './loans.ts'
+import { toTarget } from './loans.ts'
 
 const ROWS = ['wallets', 'blocks', 'logIndexes', 'counters', 'cents', 'txHashes'] as const
 const PART = ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'epoch'] as const
@@ -35,7 +35,7 @@ export const APPRAISALS: Stream<Appraisal> = {
     }),
   },
   filters: appraisalFilters,
-  decode: (_, logs) => ({ rows: appraisalsOf(logs), unsettled: [] }),
+  decode: (_, logs) => ({ rows: decodeAppraisals(logs), unsettled: [] }),
 }
 
 /** A wallet's appraisals, oldest first, and the block that they are all up to. Throws as `History.ensure`. */
@@ -45,7 +45,7 @@ export async function readAppraisals(
   signal: AbortSignal,
 ) {
   const subject = of.wallet.toLowerCase() as Hex
-  const place = placeOf(of.client.chain.id, of.deployment)
+  const place = toTarget(of.client.chain.id, of.deployment)
   const { tail, storedTo, block } = await history.ensure({ stream: APPRAISALS, target: place, subject }, signal)
   const stored = await db.run<Record<'wallet' | 'counter' | 'tx_hash', Uint8Array> & Record<string, string>>(
     `select a.* from pawn_appraisal a join history_place p on p.id = a.place

@@ -8,15 +8,15 @@ import {
 } from '../../../../src/finance/lending/lending_event.ts'
 import { IncompleteError, type Stream, type StreamTarget } from '../../../../src/history/stream.ts'
 import type { Clock } from '../../../../src/lib/clock.ts'
-import { loanFilters, loansOf } from '../event/decode.ts'
-import { debtsOf } from '../math/loan.ts'
+import { decodeLoans, loanFilters } from '../event/decode.ts'
+import { sumDebts } from '../math/loan.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
 
 const ABI = parseAbi(['function owed(address wallet, bytes32 counter, address asset) view returns (uint256)'])
 const NAME = 'pawnshop_loan'
 
 /** A shop as history follows it. */
-export function placeOf(chainId: number, { shop, startBlock }: PawnshopDeployment): StreamTarget {
+export function toTarget(chainId: number, { shop, startBlock }: PawnshopDeployment): StreamTarget {
   return { chainId, contract: shop.toLowerCase() as Hex, startBlock }
 }
 
@@ -26,11 +26,11 @@ export function createLoanStream({ clock }: { readonly clock: Clock }): Stream<L
     name: NAME,
     table: LENDING_EVENTS,
     filters: loanFilters,
-    decode: (_, logs) => ({ rows: loansOf(logs), unsettled: [] }),
+    decode: (_, logs) => ({ rows: decodeLoans(logs), unsettled: [] }),
     async verify(place, { subject: wallet, client, db, toBlock }, signal) {
       const rows = await readAllLendingEvents(db, { target: place, stream: NAME, wallet, toBlock })
       if (rows === undefined) return
-      const debts = debtsOf(rows)
+      const debts = sumDebts(rows)
       const calls = debts.map(({ market, asset }) => ({
         to: place.contract as Address,
         data: encodeFunctionData({ abi: ABI, functionName: 'owed', args: [wallet, market ?? zeroHash, asset] }),

@@ -12,7 +12,7 @@ import { createPagination } from '../../../../src/http/route/page.ts'
 import { defineRoute, type Route } from '../../../../src/http/route/route.ts'
 import { appraisalsOutput, presentAppraisal } from '../present/present.ts'
 import type { readAppraisals } from '../read/appraisals.ts'
-import { placeOf } from '../read/loans.ts'
+import { toTarget } from '../read/loans.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
 
 const CHARGES = { events: { credits: 3, per: PER_CALL }, appraisals: { credits: 1, per: PER_CALL } } satisfies Record<
@@ -48,7 +48,7 @@ export function createRoutes(options: {
     read({ chain_id: chainId, counter, ...question }, { signal }) {
       const { client, deployment } = shopOn(chainId)
       const pendingTarget = Promise.resolve({
-        target: placeOf(chainId, deployment),
+        target: toTarget(chainId, deployment),
         source: { kind: 'chain' as const },
       })
       return events().read({ client, pendingTarget, market: counter as Hex | undefined, ...question }, signal)
