@@ -12,6 +12,11 @@ import { PLATFORM, POSTGRES_PACKAGE_VERSION, packageEntries } from '../src/db/em
 const ROOT = join(import.meta.dir, '..')
 const DIST = join(ROOT, 'dist')
 const PROOF_WORKER = join(ROOT, 'src/chain/receipt/proof/worker.ts')
+/** The working directory decides nothing: by default Bun takes variables of its `.env` and runs code of its `bunfig.toml`. */
+const NO_AUTOLOAD = [
+  ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
+  ...['--no-compile-autoload-tsconfig', '--no-compile-autoload-package-json'],
+]
 /** Half a second. Level 19 saves two of 142 megabytes, takes eleven seconds and is unpacked more slowly. */
 const ZSTD_LEVEL = 9
 
@@ -23,6 +28,7 @@ async function main(): Promise<void> {
   const build = Bun.spawnSync(
     [
       ...[process.execPath, 'build', '--compile', '--minify', '--bytecode', '--format=esm', '--sourcemap'],
+      ...NO_AUTOLOAD,
       ...['--asset-naming=[name].[ext]', '--loader', '.zst:file', '--loader', '.worker:file'],
       ...[entry, archive, worker, '--outfile', outfile],
     ],
