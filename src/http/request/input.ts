@@ -90,6 +90,7 @@ export const limit = v.optional(
 
 /** Describes chain ids without an `enum`, so that a client generated for one configuration accepts another. */
 export function chainSchema(ids: readonly number[]): OpenapiSchema {
+  if (ids.length === 0) return { type: 'integer', description: 'No such chain is served.', 'x-chain-ids': ids }
   const description = `Id of a chain that is served: ${ids.join(', ')}. Any other is refused.`
   return { type: 'integer', description, examples: [ids[0]], 'x-chain-ids': ids }
 }

@@ -173,6 +173,13 @@ describe('the typed client', () => {
     expect(complaints({ 'client.ts': text, 'usage.ts': USAGE })).toBe('')
   }, 60_000)
 
+  test('compiles for a service of chains without Aave, whose lists of names and chains are empty', () => {
+    const solana = describeServices(readConfig({ CHAINS: '101' }, () => ''))
+    const empty = /"enum": \[\s*\]|"examples": \[\s*null\s*\]|is served: \./.exec(solana)
+    expect(empty).toBeNull()
+    expect(complaints({ 'client.ts': clientText(solana), 'usage.ts': '' })).toBe('')
+  }, 60_000)
+
   test('a wrong use is a compiler error', () => {
     const wrong = USAGE.replace("status: 'active'", "status: 'inactive'")
     expect(complaints({ 'client.ts': text, 'usage.ts': wrong })).toContain('Unused')
