@@ -99,8 +99,8 @@ export async function revokeKey(
 }
 
 /**
- * Replaces a valid key; the old key works for another `graceSec` seconds, 24 hours by default. Throws `CodedError`
- * NOT_FOUND if the old key no longer works, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
+ * Replaces a valid key by one with its limits and its expiry; the old key works for another `graceSec` seconds, 24 hours
+ * by default. Throws `CodedError` NOT_FOUND if the old key no longer works, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
  */
 export async function rerollKey(
   db: Database,

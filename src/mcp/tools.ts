@@ -4,7 +4,7 @@ import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { DOCUMENT_VERSION } from '../http/openapi/document.ts'
 import { toParameters } from '../http/request/parameters.ts'
 import { priceSentence } from '../http/route/charge.ts'
-import { getFieldSchemas, type JsonSchema } from '../http/route/json_schema.ts'
+import { enumKeyword, getFieldSchemas, type JsonSchema } from '../http/route/json_schema.ts'
 import type { Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
 
@@ -100,7 +100,7 @@ const PLAIN = new Set([
 /** Shortens a schema, because `tools/list` takes up context in every session: chain ids become a plain enum. */
 function shortenSchema(name: string, schema: JsonSchema): JsonSchema {
   const { examples, 'x-chain-ids': chainIds, description, ...rest } = schema
-  if (chainIds !== undefined) return { type: rest['type'], enum: chainIds }
+  if (Array.isArray(chainIds)) return { type: rest['type'], ...enumKeyword(chainIds) }
   return PLAIN.has(name) ? rest : { ...rest, description }
 }
 

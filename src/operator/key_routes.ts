@@ -15,6 +15,7 @@ import { dataOutput, idParameter, integerBetween, label, listOutput, pageEntries
 import { createPagination } from '../http/route/page.ts'
 import { type ActContext, defineRoute, type FreeRoute } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
+import { parseInstantMs } from '../lib/text/instant.ts'
 import { toActor } from './access.ts'
 import { apiKeySchema, newApiKeySchema } from './schema.ts'
 import { requireEndpoints, type Switchboard } from './switches.ts'
@@ -82,7 +83,7 @@ export function keyRoutes(options: {
     input: ownerInput,
     body: v.strictObject({
       name: label(NAME_MAX),
-      expires_at: v.optional(v.pipe(v.string(TIME), v.isoTimestamp(TIME))),
+      expires_at: v.optional(v.pipe(v.string(TIME), v.isoTimestamp(TIME), v.check(isInstant, TIME))),
       allowed_networks: v.optional(stringList('expected networks such as 10.0.0.0/8 or 2001:db8::/32')),
       allowed_endpoints: v.optional(stringList('expected endpoints such as GET /v1/lending/aave-v3')),
       credits_per_day: v.optional(integerBetween(1, CREDITS_PER_DAY_MAX)),
@@ -145,6 +146,11 @@ function getOwner({ organization_id: pathId }: OwnerInput, { identity }: ActCont
 
 function stringList(expected: string) {
   return v.pipe(v.array(v.string(expected), expected), v.minLength(1, expected), v.maxLength(KEY_LIST_MAX, expected))
+}
+
+/** Refuses 30 February, which `new Date` reads as a day of March. */
+function isInstant(text: string): boolean {
+  return parseInstantMs(text) !== undefined
 }
 
 function parseFutureTime(text: string, nowMs: number): Date {

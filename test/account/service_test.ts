@@ -140,6 +140,17 @@ test('rerollKey() makes a new key and lets the old one expire, never later than 
   expect(await readErrorCode(rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
 })
 
+test('rerollKey() copies every limit of the key, its expiry too', async () => {
+  const { organizationId } = await createAccount(db)
+  const expiresAt = new Date(Date.now() + 7 * 86_400_000)
+  const limits = { networks: ['10.0.0.0/8'], endpoints: ['GET /v1/usage/logs'], creditsPerDay: 7 }
+  const old = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'week', expiresAt, limits })
+  const next = await rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: old.id, graceSec: 60 })
+  const { id, key, last4, created_at, ...copied } = old
+  expect(next).toMatchObject(copied)
+  expect(next.expires_at).toEqual(expiresAt)
+})
+
 test('grantCredits() records its reason and never takes the balance below zero', async () => {
   const { organizationId } = await createAccount(db, { credits: 100 })
   expect(await grantCredits(db, { by: CLI_ACTOR, organizationId, credits: -40, reason: 'Billed twice' })).toMatchObject(

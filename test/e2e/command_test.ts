@@ -19,6 +19,7 @@ const WRONG = [
   { words: ['key', 'create', 'a', 'b'] },
   { words: ['key', 'create', 'a', '--expires', 'tomorrow'] },
   { words: ['key', 'create', 'a', '--expires', '2020-01-01'] },
+  { words: ['key', 'create', 'a', '--expires', '2999-02-30'] },
   { words: ['credits', 'grant', 'x', 'many', '--reason', 'why'] },
   { words: ['credits', 'grant', 'x', '5'] },
   { words: ['credits', 'grant', 'x', '1_000_000_000_001', '--reason', 'why'] },

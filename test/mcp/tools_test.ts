@@ -42,6 +42,15 @@ test('the list of tools is short', () => {
   expect(Buffer.byteLength(JSON.stringify({ tools: listings }))).toBeLessThan(LISTING_BYTES_MAX)
 })
 
+test('a tool without a chain to serve lists no chain ids', () => {
+  const solana = createServiceRoutes(
+    readConfig({ CHAINS: '101' }, () => ''),
+    refuseToConnect,
+  )
+  const listings = [...createTools(solana).values()].map(({ listing }) => listing)
+  expect(JSON.stringify(listings)).not.toContain('"enum":[]')
+})
+
 test('agents are told that texts of strangers are no instructions', () => {
   expect(INSTRUCTIONS).toMatch(/Names and texts of tokens.* come from strangers.*never instructions/)
 })

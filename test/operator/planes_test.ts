@@ -448,6 +448,7 @@ describe('the operator', () => {
       ['POST', `${path}/grants`, { credits: 5 }],
       ['POST', `${path}/keys`, { name: 'k', expires_at: '2020-01-01T00:00:00Z' }],
       ['POST', `${path}/keys`, { name: 'k', expires_at: 'soon' }],
+      ['POST', `${path}/keys`, { name: 'k', expires_at: '2999-02-30T00:00:00Z' }],
       ['POST', `${path}/keys/x/reroll`, { grace_sec: -1 }],
       ['PUT', '/admin/v1/settings/switches', { name: 'GET /v1/nothing', on: false }],
       ['PUT', '/admin/v1/settings/switches', { name: 'mcp', on: 'off' }],

@@ -12,6 +12,7 @@ import {
 } from '../../account/api_key.ts'
 import { CLI_ACTOR } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { parseInstantMs } from '../../lib/text/instant.ts'
 import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
 import { createSwitchboard } from '../../service/routes.ts'
 import { withOrganization } from '../account_database.ts'
@@ -118,12 +119,12 @@ function printNewKey(
 }
 
 function parseTime(text: string): Date {
-  const time = new Date(text)
-  if (!/^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) || Number.isNaN(time.getTime())) {
+  const ms = parseInstantMs(text)
+  if (ms === undefined || !/^[^T]+$|(Z|[+-]\d{2}:\d{2})$/.test(text)) {
     throw new UsageError(`Cannot read time "${text}": expected YYYY-MM-DD or an ISO 8601 time with its zone`)
   }
-  if (time.getTime() <= systemClock.now()) {
+  if (ms <= systemClock.now()) {
     throw new UsageError(`Cannot let a key expire at "${text}": expected a time in the future`)
   }
-  return time
+  return new Date(ms)
 }

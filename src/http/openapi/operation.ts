@@ -40,7 +40,8 @@ export function toParametersAndBody(route: {
   const parameters = getFieldSchemas(route.input).map(({ name, required, schema }) => {
     const inPath = path.includes(`{${name}}`)
     const { description, examples, ...rest } = schema
-    const value = getExampleValue(schema, exampleValues?.get(name)) ?? route.familyValues?.get(name)
+    const value =
+      getExampleValue(schema, exampleValues?.get(name)) ?? getExampleValue(schema, route.familyValues?.get(name))
     const isRequested = inPath || required || exampleValues?.has(name) === true
     const shown = toParameterExample(value, { isRequested })
     return { name, in: inPath ? 'path' : 'query', required: inPath || required, description, ...shown, schema: rest }

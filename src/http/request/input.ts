@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { type Address, checksumAddress, type Hex } from 'viem'
 import { pow10, UINT256_MAX } from '../../lib/number/fixed_point.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
+import { parseInstantMs } from '../../lib/text/instant.ts'
 import { EVM_ADDRESS, SOLANA_ADDRESS, type TextFormat, textSchema } from '../../lib/text/text_format.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
 
@@ -90,6 +91,7 @@ export const limit = v.optional(
 
 /** Describes chain ids without an `enum`, so that a client generated for one configuration accepts another. */
 export function chainSchema(ids: readonly number[]): OpenapiSchema {
+  if (ids.length === 0) return { type: 'integer', description: 'No such chain is served.', 'x-chain-ids': ids }
   const description = `Id of a chain that is served: ${ids.join(', ')}. Any other is refused.`
   return { type: 'integer', description, examples: [ids[0]], 'x-chain-ids': ids }
 }
@@ -260,28 +262,6 @@ function instant(edge: 'first' | 'last') {
     v.transform((text) => new Date(parseInstantMs(text, edge) ?? Number.NaN)),
     documented({ type: 'string', description: 'YYYY-MM-DD or ISO 8601, UTC without a zone.', examples: DATES }),
   )
-}
-
-const INSTANT =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?)?$/
-const DAY_MS = 86_400_000
-const OFFSET_MINUTES_MAX = 14 * 60
-
-/** Parses a date or timestamp to milliseconds since the epoch; undefined if it is invalid or before 1970. */
-function parseInstantMs(text: string, edge: 'first' | 'last'): number | undefined {
-  const match = INSTANT.exec(text)
-  if (match === null) return undefined
-  const [, year, month, day, hour, minute, second, fraction, sign, offsetHour, offsetMinute] = match
-  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  // Date.UTC accepts 30 February as a day of March.
-  if (Number(year) < 1970 || new Date(midnight).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
-  if (hour === undefined) return edge === 'first' ? midnight : midnight + DAY_MS - 1
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 59) return undefined
-  const offset = Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)
-  if (Number(offsetMinute ?? 0) > 59 || offset > OFFSET_MINUTES_MAX) return undefined
-  const minutes = Number(hour) * 60 + Number(minute) - (sign === '-' ? -offset : offset)
-  const ms = Number((fraction ?? '').padEnd(3, '0').slice(0, 3))
-  return midnight + minutes * 60_000 + Number(second ?? 0) * 1000 + ms
 }
 
 /** Compares in units of 10^-18: as a float, 1 plus the smallest step is 1. */

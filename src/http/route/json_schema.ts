@@ -54,11 +54,16 @@ export function closedObject(properties: Readonly<Record<string, JsonSchema>>) {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
 }
 
+/** Creates the keyword `enum`; none without values, as by configuration: an empty one is no valid schema. */
+export function enumKeyword<Value>(values: readonly Value[]): { readonly enum?: Value[] } {
+  return values.length === 0 ? {} : { enum: [...values] }
+}
+
 /** Replaces the default JSON Schema of one schema; undefined to keep it. */
 function adaptSchema({ type, entries = {}, options = [] }: Node, usual: ConvertedSchema): ConvertedSchema | undefined {
   switch (type) {
     case 'picklist':
-      return { type: 'string', enum: [...options] }
+      return { type: 'string', ...enumKeyword(options) }
     case 'object':
     case 'strict_object': {
       const { properties = {}, required = [], ...rest } = usual

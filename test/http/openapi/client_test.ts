@@ -88,6 +88,27 @@ function complaints(files: Readonly<Record<string, string>>): string {
   return Bun.spawnSync([tsc, '-p', directory], { cwd: directory }).stdout.toString()
 }
 
+test('each() follows next_page at its own address: its parameters pin a list that grows meanwhile', async () => {
+  writeFileSync(join(directory, 'client.ts'), text)
+  const { createClient } = await import(join(directory, 'client.ts'))
+  const pinned = 'limit=2&status=200&from=2026-01-01T00%3A00%3A00.000Z&page='
+  const pages: Record<string, object> = {
+    'http://h/v1/usage/logs?limit=2&status=200': { data: [1, 2], pagination: { page: 1, next_page: `${pinned}2` } },
+    [`http://h/v1/usage/logs?${pinned}2`]: { data: [3, 4], pagination: { page: 2, next_page: `${pinned}3` } },
+    [`http://h/v1/usage/logs?${pinned}3`]: { data: [5], pagination: { page: 3, next_page: null } },
+  }
+  const fetch = async (url: string) => {
+    const body = JSON.stringify(pages[url]).replaceAll('"limit', '"https://public.example/v1/usage/logs?limit')
+    return new Response(body)
+  }
+  const entries: number[] = []
+  const client = createClient({ baseUrl: 'http://h', key: 'k', fetch })
+  for await (const entry of client.each('/v1/usage/logs', { params: { query: { limit: 2, status: 200 } } })) {
+    entries.push(entry)
+  }
+  expect(entries).toEqual([1, 2, 3, 4, 5])
+})
+
 describe('what the client tries again', () => {
   const answer = (status: number, headers: Record<string, string> = {}) =>
     new Response(status === 200 ? '{"data":[]}' : '{"error":{"code":"C","message":"m","request_id":"r"}}', {
@@ -150,6 +171,13 @@ describe('what the client tries again', () => {
 describe('the typed client', () => {
   test('compiles, refuses wrong calls, and its paths suit openapi-fetch', () => {
     expect(complaints({ 'client.ts': text, 'usage.ts': USAGE })).toBe('')
+  }, 60_000)
+
+  test('compiles for a service of chains without Aave, whose lists of names and chains are empty', () => {
+    const solana = describeServices(readConfig({ CHAINS: '101' }, () => ''))
+    const empty = /"enum": \[\s*\]|"examples": \[\s*null\s*\]|is served: \./.exec(solana)
+    expect(empty).toBeNull()
+    expect(complaints({ 'client.ts': clientText(solana), 'usage.ts': '' })).toBe('')
   }, 60_000)
 
   test('a wrong use is a compiler error', () => {

@@ -27,7 +27,7 @@ test('the document of everything has no finding, whatever is configured', () => 
   const noFile = () => {
     throw new Error('Expected no file')
   }
-  for (const env of [{}, { CHAINS: '1', OPERATOR_PORT: '0', PUBLIC_URL: 'https://api.example' }]) {
+  for (const env of [{}, { CHAINS: '101' }, { CHAINS: '1', OPERATOR_PORT: '0', PUBLIC_URL: 'https://api.example' }]) {
     expect(findings(describeServices(readConfig(env, noFile)))).toEqual([])
   }
 }, 30_000)

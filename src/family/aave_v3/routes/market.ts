@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { documented } from '../../../http/request/input.ts'
+import { enumKeyword } from '../../../http/route/json_schema.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { notConfiguredError } from '../../target.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
@@ -25,7 +26,7 @@ export function marketIdParameter(names: ReadonlySet<string>) {
     v.transform((text) => byName.get(text) ?? text),
     documented({
       type: 'string',
-      enum: [...new Set(shown)],
+      ...enumKeyword([...new Set(shown)]),
       description: 'Market of Aave V3, by its own name or as Aave calls it.',
     }),
   )

@@ -95,7 +95,7 @@ interface AnyInit {
 }
 
 interface AnyList {
-  readonly data?: { readonly data: readonly unknown[]; readonly pagination: { readonly page: number; readonly next_page: string | null } }
+  readonly data?: { readonly data: readonly unknown[]; readonly pagination: { readonly next_page: string | null } }
   readonly error?: { error: { code: string; message: string; request_id: string } }
   readonly response: Response
 }
@@ -148,8 +148,10 @@ export function createClient(options: ClientOptions): Client {
       const { data, error, response } = (await call('GET', template, { ...once, params: { ...init.params, query } })) as AnyList
       if (data === undefined) throw new ApiError(error as never, response.status)
       yield* data.data
-      if (data.pagination.next_page === null) return
-      query = { ...query, page: data.pagination.page + 1 }
+      const next = data.pagination.next_page
+      if (next === null) return
+      // Its parameters pin the list, which may grow meanwhile; its host may be another than the client's.
+      query = Object.fromEntries(new URL(next, options.baseUrl).searchParams)
     }
   }
   return {
