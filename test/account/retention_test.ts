@@ -7,7 +7,8 @@ import { type Database, SqlError } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
-import { createAccount, readBooks, settlement } from './scene.ts'
+import { settle } from '../support/test_clock.ts'
+import { createAccount, readBooks, settlement, waitForSleeper } from './scene.ts'
 
 /** One round of the job. */
 function tendLog(days: number): Promise<unknown> {
@@ -123,7 +124,7 @@ test('a void of a dropped row, and one during the drop, cost no caller a credit'
     const dropping = tendLog(90).catch((error: unknown) => {
       if (!(error instanceof SqlError)) throw error
     })
-    await Bun.sleep(round)
+    await settle(round)
     await Promise.all([dropping, voidBatch(db, old.slice(0, 3))])
     await tendLog(90)
     await readBooks(db, organizationId)
@@ -143,7 +144,7 @@ test('while a reader holds the log, as a dump does, nothing is dropped and no re
   const held = reading.then(() => {
     isOver = true
   })
-  await Bun.sleep(200)
+  await waitForSleeper(db)
   const dropping = tendLog(90).catch((error: unknown) => error)
   const settled = 50
   for (let count = 0; count < settled; count += 1) await gate.settle(settlement(caller))

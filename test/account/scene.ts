@@ -4,6 +4,7 @@ import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Admission, Caller, Gate, SessionRequest, Settlement } from '../../src/http/exchange/gate.ts'
+import { waitFor } from '../support/wait_for.ts'
 
 /** An organization with credits and one key. */
 export interface Account {
@@ -175,4 +176,22 @@ export async function admitKey(
 export function admitted(admission: Admission): Extract<Admission, { kind: 'admitted' }> {
   if (admission.kind !== 'admitted') throw new Error(`Expected an admission, got ${JSON.stringify(admission.kind)}`)
   return admission
+}
+
+/** Lets `ms` pass for an organization's rate window, whose clock is the database's. */
+export async function ageRateWindow(db: Database, organizationId: string, ms: number): Promise<void> {
+  await db.run(
+    `update rate_window_state set at = array(
+       select t - $2 * interval '1 millisecond' from unnest(at) with ordinality a (t, no) order by no)
+     where organization_id = $1`,
+    [organizationId, ms],
+  )
+}
+
+/** Waits until a statement with `pg_sleep` sleeps, after it has taken its locks and its transaction id. */
+export async function waitForSleeper(db: Database): Promise<void> {
+  await waitFor('a statement that sleeps', async () => {
+    const sleeping = "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+    return (await db.run(sleeping, [])).length > 0
+  })
 }

@@ -14,7 +14,8 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { caseCount } from '../../support/cases.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
+import { settle } from '../../support/test_clock.ts'
+import { admitKey, admitted, ageRateWindow, createAccount, readBooks, settlement } from '../scene.ts'
 
 const ENDPOINT = 'GET /v1/test'
 
@@ -180,7 +181,7 @@ describe('rate limit', () => {
   }, 10_000)
 
   test('a caller that waits until the reset is admitted', async () => {
-    const { key } = await createAccount(db, { rateLimit: 3 })
+    const { key, organizationId } = await createAccount(db, { rateLimit: 3 })
     for (let count = 0; count < 3; count++) admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
     const refusal = await admitKey(gate, { key, endpoint: ENDPOINT })
     if (refusal.kind !== 'refused') throw new Error('Expected a refusal')
@@ -189,13 +190,13 @@ describe('rate limit', () => {
     expect(waitMs).toBeGreaterThan(500)
     expect(waitMs).toBeLessThanOrEqual(1_000)
     expect([0, 1]).toContain(resetSec - Math.ceil((refusal.requestedAtMs + waitMs) / 1_000))
-    await Bun.sleep(waitMs)
+    await ageRateWindow(db, organizationId, waitMs)
     admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
     // The next two places free as much later as they were taken.
     for (let count = 0; count < 2; count++) {
       const next = await admitKey(gate, { key, endpoint: ENDPOINT })
       if (next.kind !== 'refused') continue
-      await Bun.sleep(next.rateLimit.waitMs)
+      await ageRateWindow(db, organizationId, next.rateLimit.waitMs)
       admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
     }
   }, 10_000)
@@ -237,7 +238,7 @@ describe('rate limit', () => {
       [organizationId],
     )
     expect(await verdict(key)).toBe('RATE_LIMIT_EXCEEDED')
-    await Bun.sleep(1_010)
+    await ageRateWindow(db, organizationId, 1_000)
     expect(await verdict(key)).toBe('admitted')
   })
 })
@@ -267,7 +268,7 @@ describe('settle', () => {
       Array.from({ length: 1_500 }, async (_, index) => {
         const { caller, organizationId } = accounts[index % accounts.length] ?? (accounts[0] as (typeof accounts)[0])
         const through = index % 2 === 0 ? gate : otherGate
-        if (index % 7 === 0) await Bun.sleep(index % 11)
+        if (index % 7 === 0) await settle(index % 11)
         return { organizationId, ...(await through.settle(settlement(caller, { credits: cost }))) }
       }),
     )

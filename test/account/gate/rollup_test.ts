@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { createAccount, readBooks, settlement } from '../scene.ts'
+import { createAccount, readBooks, settlement, waitForSleeper } from '../scene.ts'
 
 let database: TestDatabase
 let db: Database
@@ -76,7 +76,7 @@ test('what a slow transaction logs is counted, even if later transactions were c
      from mine, slept`,
     [],
   )
-  await Bun.sleep(200)
+  await waitForSleeper(db)
   for (let round = 0; round < 3; round++) {
     await settleBatch(db, [settlement(caller)])
     await fold()
@@ -149,7 +149,7 @@ test('an old snapshot does not make batches of the gate read more and more pages
   // A plan that was made while the tables were empty says nothing.
   await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
   // By then the window's rows belong to an earlier era.
-  await Bun.sleep(4_000)
+  await db.run('update rate_window_state set era = era - 2', [])
   await call()
   const pages: number[] = []
   for (let batch = 0; batch < 21; batch++) {

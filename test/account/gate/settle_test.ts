@@ -8,7 +8,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { testDatabase } from '../../support/database.ts'
-import { createAccount, readBooks, settlement } from '../scene.ts'
+import { createAccount, readBooks, settlement, waitForSleeper } from '../scene.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -151,7 +151,7 @@ test('batches that bring the same new names at once agree on their numbers', asy
      select pg_sleep(0.4) from balance`,
     [organizationId],
   )
-  await Bun.sleep(100)
+  await waitForSleeper(db)
   const batches = Array.from({ length: 8 }, (_, key) => [settlement({ ...caller, apiKeyId: `key_${key}` }, { path })])
   const outcomes = await Promise.all(batches.map((batch) => settleBatch(many, batch)))
   await held

@@ -11,6 +11,7 @@ import type { Caller, SessionRequest } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { settle } from '../../support/test_clock.ts'
 import { type Account, admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 
 /** One round of the job. */
@@ -68,7 +69,7 @@ test('over two processes a session never spends more than its budget, and never 
   const callers = await Promise.all([gate, otherGate].map((each) => readCaller(account, session, each)))
   const settled = await Promise.all(
     Array.from({ length: 40 }, async (_, index) => {
-      await Bun.sleep(index % 5)
+      await settle(index % 5)
       const through = index % 2 === 0 ? gate : otherGate
       return through.settle(settlement(callers[index % 2] ?? account.caller, { credits: 3 }))
     }),

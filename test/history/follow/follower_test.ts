@@ -3,10 +3,15 @@ import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
 import { ResponseTimeoutError } from '../../../src/chain/rpc/transport.ts'
 import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
-import { waitFor } from '../../support/wait_for.ts'
+import { settle } from '../../support/test_clock.ts'
 import { toWallet } from '../scene.ts'
 import { toHash } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
+
+/** Lets the follower work until `holds()`; the test's time limit ends it otherwise. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await settle(1)
+}
 
 test.each([401, 450])('%d wallets that wait together share requests, at most 200 in one', async (wallets) => {
   const { endpoint, answered } = quietEndpoint(1_000_000)
@@ -100,12 +105,14 @@ test('who waits for a turn behind others is told that nothing is done yet', asyn
     },
   ])
   // Each begins a task of its own, until as many run as may.
+  const leaving = new AbortController()
   const waiting: Promise<unknown>[] = []
   for (let number = 0; number < 12; number++) {
-    waiting.push(complete(follower, 50_000 + number, toWallet(number), AbortSignal.timeout(200)).catch(() => {}))
-    await Bun.sleep(1)
+    waiting.push(complete(follower, 50_000 + number, toWallet(number), leaving.signal).catch(() => {}))
+    await settle()
   }
   expect(follower.getProgress(toWallet(11))).toMatchObject({ percent: 0, blocks: 50_011, seconds: undefined })
+  leaving.abort()
   await Promise.all(waiting)
   await follower.close()
 })
@@ -120,7 +127,7 @@ function stalledEndpoint(time: { nowMs: number }): { readonly endpoint: Backgrou
       if (read.method !== 'eth_getLogs') return await endpoint.request(read, signal)
       asked.push(read.method)
       const lateMs = time.nowMs + (read.timeoutMs ?? 0)
-      await Bun.sleep(0)
+      await settle(1)
       time.nowMs = Math.max(time.nowMs, lateMs)
       throw new ResponseTimeoutError('No answer in time')
     },
@@ -179,12 +186,14 @@ test('if the only endpoint stalls, the request fails, and the endpoint is tried 
   expect(answered).toEqual([])
   isStalled = false
   const stalledToMs = time.nowMs
-  const isComplete = () =>
-    complete(follower, 900_000, toWallet(1)).then(
+  let isComplete = false
+  while (!isComplete) {
+    isComplete = await complete(follower, 900_000, toWallet(1)).then(
       () => true,
       () => false,
     )
-  await waitFor('a complete history', isComplete)
+    await settle(1)
+  }
   expect(answered.length).toBeGreaterThan(1)
   // A minute, and at most one of the pauses that attempts make between them.
   expect(time.nowMs - stalledToMs).toBeLessThan(60_000 + 30_000)
@@ -194,12 +203,14 @@ test('if the only endpoint stalls, the request fails, and the endpoint is tried 
 test('work ends half a minute after the last who asked has left, and goes on if they come back before', async () => {
   const { time, ...simulated } = simulateTime()
   const { endpoint, answered } = quietEndpoint(1_000)
+  let leaving = new AbortController()
   let isSlow = false
   const request: BackgroundEndpoint['request'] = async (read, signal) => {
     // Eight at a time take a second.
     if (isSlow && read.method === 'eth_getLogs') {
+      leaving.abort()
       time.nowMs += 1_000 / 8
-      await Bun.sleep(1)
+      await settle(1)
     }
     return await endpoint.request(read, signal)
   }
@@ -207,19 +218,19 @@ test('work ends half a minute after the last who asked has left, and goes on if 
   await complete(follower, 2_000, toWallet(0))
   isSlow = true
   const blocks = 10_000_000
-  const ask = () => complete(follower, blocks, toWallet(1), AbortSignal.timeout(1)).catch(() => {})
-  const quiet = async () => {
-    for (let before = -1; before !== answered.length; await Bun.sleep(20)) before = answered.length
+  /** Asks, leaves with the first request, and waits until the work has ended. Returns the number of answers. */
+  const askAndLeave = async () => {
+    leaving = new AbortController()
+    await expect(complete(follower, blocks, toWallet(1), leaving.signal)).rejects.toBeInstanceOf(AbortedError)
+    await until(() => follower.getProgress(toWallet(1)) === undefined)
     return answered.length
   }
   answered.length = 0
-  await ask()
-  const once = await quiet()
+  const once = await askAndLeave()
   // What is begun is finished: less than a minute in all, where the whole takes 40 minutes.
   expect(time.nowMs).toBeGreaterThan(30_000)
   expect(time.nowMs).toBeLessThan(60_000)
-  await ask()
-  expect(await quiet()).toBeGreaterThan(once)
+  expect(await askAndLeave()).toBeGreaterThan(once)
   await follower.close()
 })
 
@@ -245,7 +256,7 @@ test.each([
   answered.length = 0
   isBegun = true
   await expect(complete(follower, 20_000, toWallet(1), leaving.signal)).rejects.toBeInstanceOf(AbortedError)
-  await waitFor('nothing left to do', () => follower.getProgress(toWallet(1)) === undefined)
+  await until(() => follower.getProgress(toWallet(1)) === undefined)
   expect(Math.min(...answered.map(({ fromBlock }) => fromBlock))).toBe(oldest)
   await follower.close()
 })
@@ -258,7 +269,7 @@ test('one asker gets four tasks at a time, also alone', async () => {
     const request: BackgroundEndpoint['request'] = async (read, signal) => {
       if (read.method !== 'eth_getLogs') return await endpoint.request(read, signal)
       most[index] = Math.max(most[index] ?? 0, ++running)
-      await Bun.sleep(1)
+      await settle(1)
       running--
       return await endpoint.request(read, signal)
     }
@@ -275,7 +286,7 @@ test('one asker gets four tasks at a time, also alone', async () => {
 test('askers are served in turn: one who asks for hundreds of histories does not delay another’s only one', async () => {
   const { endpoint, answered } = quietEndpoint(10_000)
   const request: BackgroundEndpoint['request'] = async (read, signal) => {
-    await Bun.sleep(1)
+    await settle(1)
     return await endpoint.request(read, signal)
   }
   const follower = follow([{ ...endpoint, request }])
@@ -293,8 +304,8 @@ test('askers are served in turn: one who asks for hundreds of histories does not
       PLACE,
       never,
     )
-  const many = Array.from({ length: 300 }, (_, index) => ask(1 + index, 'many'))
-  await waitFor('work for many', () => answered.length > 100)
+  for (let number = 1; number <= 300; number++) void ask(number, 'many').catch(() => {})
+  await until(() => answered.length > 100)
   const before = answered.length
   await ask(1_000, 'one')
   const meanwhile = answered.length - before
@@ -302,7 +313,6 @@ test('askers are served in turn: one who asks for hundreds of histories does not
   expect(meanwhile).toBeGreaterThanOrEqual(120)
   expect(meanwhile).toBeLessThan(600)
   await follower.close()
-  await Promise.allSettled(many.map((each) => Promise.race([each, Bun.sleep(10)])))
 })
 
 test('a caller whose endpoints were too narrow is served when one of them takes more, without a restart', async () => {

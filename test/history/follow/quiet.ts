@@ -6,7 +6,7 @@ import { createFollower, type Follower } from '../../../src/history/follow/follo
 import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { Stream, StreamTarget } from '../../../src/history/stream.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { createSkippingClock } from '../../support/test_clock.ts'
 import { EMITTER } from '../scene.ts'
@@ -70,7 +70,7 @@ interface Circumstances {
 /** A follower of endpoints over a simulated database. */
 export function follow(
   endpoints: readonly BackgroundEndpoint[],
-  { clock = systemClock, log = silentLog, checks = {}, store = simulateStore(() => 0) }: Circumstances = {},
+  { clock = createSkippingClock(), log = silentLog, checks = {}, store = simulateStore(() => 0) }: Circumstances = {},
 ): Follower<StreamTarget> {
   const { coverage, stream } = store.open('test', () => false)
   return createFollower({

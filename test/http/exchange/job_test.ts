@@ -15,7 +15,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
-import { createAccount, readBooks } from '../../account/scene.ts'
+import { ageRateWindow, createAccount, readBooks } from '../../account/scene.ts'
 import { createClient } from '../../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
 
@@ -130,7 +130,7 @@ test('a job keeps to the limits of its organization: its rate, what is switched 
   await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
   expect(parseCode(await invoke(organizationId, '1'))).toBe('ACCOUNT_SUSPENDED')
   await setOrganizationState(db, 'restore', { id: organizationId, by: CLI_ACTOR })
-  await Bun.sleep(1_000)
+  await ageRateWindow(db, organizationId, 1_000)
   expect((await invoke(organizationId, '1')).answer.status).toBe(200)
   const nobody = await invoke('org_that_never_was', '1')
   expect([nobody.answer.status, nobody.account]).toEqual([401, undefined])
