@@ -151,6 +151,19 @@ test('with X quote tokens left in a pool, no total rises by more than X for any 
   expect(counts.refused).toBeGreaterThan(1)
 }, 60_000)
 
+test('many wallets count the bound each in its own question, and no more than it', async () => {
+  const { token, pool, wallet } = await attack({ held: 60_000, dollars: 100_000 })
+  const others = [0, 1, 2].map((index) => toWalletAddress(`inflated together ${index}`))
+  await devnet.send(others.map((to) => transferCall(token, { from: BANK, to, value: toRaw(60_000, 18) })))
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const paid = Number(await left(pool)) * PAID_SHARE
+  for (const each of [wallet, ...others]) {
+    const { net, row } = await look({ wallet: each, token })
+    expect(row.not_counted).toMatchObject({ reason: 'exceeds_liquidity' })
+    expect(Math.abs(Number(net) / paid - 1)).toBeLessThan(0.001)
+  }
+}, 30_000)
+
 test('a token that calls itself USDC has no price', async () => {
   const parameters = [{ type: 'string' }, { type: 'string' }, { type: 'uint8' }] as const
   const data = ownCreationCode('Token', encodeAbiParameters(parameters, ['USD Coin', 'USDC', 6]))
@@ -182,6 +195,41 @@ test('a vault outside the table has no price and is not called', async () => {
     expect({ mood, named }).toEqual({ mood, named: [3_000_000n, 3_000_000_000n][Number(mood)] ?? 0n })
   }
 }, 60_000)
+
+test('a gift to a wrapper of the table raises all holders together by the gift, and by nothing if it has no price', async () => {
+  const pooled = await attack({ held: 1, dollars: 100_000 })
+  const [vault = BANK, nested = BANK] = await deploy(devnet, [
+    createCode('Vault', usdc.address, 18),
+    createCode('Vault', pooled.token, 18),
+  ])
+  const [holder, attacker] = ['gift, a holder', 'gift, an attacker'].map((name) => toWalletAddress(name)) as [
+    Address,
+    Address,
+  ]
+  const share = 10n ** 18n
+  await devnet.send([
+    ...[vault, nested].flatMap((each) => [mintCall(each, holder, share), mintCall(each, attacker, 3n * share)]),
+    mintCall(usdc.address, vault, toRaw(4_000, 6)),
+    transferCall(pooled.token, { from: BANK, to: nested, value: toRaw(4, 18) }),
+  ])
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const wrappers = {
+    [vault]: { kind: 'erc4626', of: usdc.address },
+    [nested]: { kind: 'erc4626', of: pooled.token },
+  } as const
+  const { client } = countedClient(pooledChain(devnet, { wrappers }))
+  const portfolio = createPortfolio([client])
+  const worth = async (wallet: Address) =>
+    toFigures(await portfolio.balance(`wallet=${wallet}&chain_id=10&tokens=${vault},${nested}&include_unlisted=true`))
+      .net
+  expect([await worth(holder), await worth(attacker)]).toEqual([1_000_000_000n, 3_000_000_000n])
+  await devnet.send([
+    mintCall(usdc.address, vault, toRaw(100_000, 6)),
+    // A wrapper of a token that pools price has no price, so that its rate moves nothing.
+    transferCall(pooled.token, { from: BANK, to: nested, value: toRaw(1_000_000, 18) }),
+  ])
+  expect([await worth(holder), await worth(attacker)]).toEqual([26_000_000_000n, 78_000_000_000n])
+}, 30_000)
 
 test('a contract that imitates a feed prices neither itself nor the token that it names', async () => {
   const parameters = [{ type: 'uint8' }, { type: 'string' }, { type: 'int256' }] as const

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Hex, zeroAddress } from 'viem'
 import { type Envelope, signEnvelope } from '../../src/chain/receipt/envelope.ts'
+import { AAVE_ORACLE_ROWS } from '../../src/finance/price/table/aave_oracles.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../src/service/receipt/payload.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
@@ -20,6 +22,9 @@ interface Full {
   readonly pnl_status: string
 }
 
+/** Code of a contract that answers every call with zero. */
+const ANSWERS_ZERO = '0x60206000f3'
+
 const PNL = ['pnl', 'pnl_status']
 const SPLIT = ['uncollected_fees', 'withdrawn_principal', 'usd.uncollected_fees', 'usd.withdrawn_principal']
 const formatPaths = (base: string, fields: readonly string[]) => fields.map((field) => `${base}.${field}`)
@@ -30,6 +35,7 @@ let stage: Stage
 let wallet: string
 let told: bigint
 let unsplit: bigint
+let pooled: bigint
 let plain: bigint
 let hooked: bigint
 
@@ -53,6 +59,11 @@ beforeAll(async () => {
   wallet = found ?? ''
   unsplit = findOwn(isUnsplit)
   told = findOwn((each) => !isUnsplit(each))
+  const unfed = lives.tokens.filter(({ feed }) => feed === undefined)
+  const byPool = held.find(({ tokenId, pool }) => {
+    return active.some((each) => each.tokenId === tokenId) && pool.tokens.some((token) => unfed.includes(token))
+  })
+  pooled = byPool?.tokenId ?? 0n
   const { pools, mintMany } = await devnet.uniswapV4()
   const minted = await mintMany(
     [pools.native, pools.feeTaking].map((pool) => {
@@ -148,6 +159,33 @@ describe('a receipt of an answer in full', () => {
       usd['total'] = '1.000000'
     }
     expect((await said(lied(receipt, total))).verdicts.figures.is).toBe('false')
+  }, 120_000)
+
+  test('covers prices by pools, with the earlier blocks that they rest on', async () => {
+    const { devnet } = scene
+    const setOracle = async (bytecode: Hex) => {
+      await devnet.client.setCode({ address: AAVE_ORACLE_ROWS[1] ?? zeroAddress, bytecode })
+      // Blocks of one second would share the moment that a later test asks for.
+      await devnet.rpc.call('evm_increaseTime', 12)
+      await devnet.rpc.call('evm_mine')
+    }
+    // An oracle without a contract is a source that failed, and pools replace none: this one says that it has none.
+    await setOracle(ANSWERS_ZERO)
+    try {
+      const receipt = await requestReceipt(v3(pooled))
+      const { reads, answer } = decodePayload(receipt)
+      const { usd } = answer.data as Full
+      expect([usd['token0_price_source'], usd['token1_price_source']]).toContain('pool')
+      expect(reads.length).toBe(1)
+      for (const { block, calls } of reads) {
+        const earlier = calls.flatMap((call) => call.block?.number ?? [])
+        expect(earlier.length).toBeGreaterThan(0)
+        expect(Math.max(...earlier)).toBeLessThan(block.number)
+      }
+      expect((await said(receipt, [devnet.rpcUrl])).is).toBe('true')
+    } finally {
+      await setOracle('0x')
+    }
   }, 120_000)
 
   test('names the positions of a list whose fees and principal it leaves out', async () => {

@@ -14,7 +14,7 @@ function matches(value: number | undefined, expected: Expected['asset'], toleran
   return value >= low * (1 - tolerance) && value <= high * (1 + tolerance)
 }
 
-function findFaults({ asset, debt, holder, marks }: Asked, expected: Expected): string[] {
+function findFaults({ asset, debt, holder, bound, marks }: Asked, expected: Expected): string[] {
   return [
     ...(matches(asset, expected.asset, FACTOR_TOLERANCE) ? [] : [`asset ×${asset}, expected ${expected.asset}`]),
     ...(expected.debt === undefined || matches(debt, expected.debt, FACTOR_TOLERANCE)
@@ -23,6 +23,9 @@ function findFaults({ asset, debt, holder, marks }: Asked, expected: Expected): 
     ...(expected.holder === undefined || matches(holder, expected.holder, DOLLARS_TOLERANCE)
       ? []
       : [`holder ${holder}, expected ${expected.holder}`]),
+    ...(expected.bound === undefined || matches(bound, expected.bound, DOLLARS_TOLERANCE)
+      ? []
+      : [`bound ${bound}, expected ${expected.bound}`]),
     ...(expected.marks === undefined || expected.marks.join() === marks.join()
       ? []
       : [`marks "${marks}", expected "${expected.marks}"`]),

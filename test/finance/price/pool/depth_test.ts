@@ -46,8 +46,11 @@ const twelve = (intervals: readonly (readonly [tick: number, liquidity: bigint])
 describe('toWindowIntervals()', () => {
   test('are twelve means of ticks, rounded down, and harmonic means of liquidity, also over wrapped sums', () => {
     const stretches = Array.from({ length: 12 }, (_, index) => [150, index - 6, BIG * BigInt(index + 1)] as const)
-    const near = { tickSum: 2n ** 55n - 100n, inverseSum: 2n ** 160n - 5n }
-    for (const start of [{ tickSum: 0n, inverseSum: 0n }, near]) {
+    // Ticks fall first and rise then: the sums wrap in both directions.
+    const inverseSum = 2n ** 160n - 5n
+    const top = { tickSum: 2n ** 55n - 100n, inverseSum }
+    const bottom = { tickSum: -(2n ** 55n) + 100n, inverseSum }
+    for (const start of [{ tickSum: 0n, inverseSum: 0n }, top, bottom]) {
       const intervals = toWindowIntervals(sums(stretches, start), { timeSec: 1_700_000_000, isToken1: false })
       expect(intervals.map(({ tick }) => tick)).toEqual([-6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5])
       for (const [index, { liquidity }] of intervals.entries()) {
@@ -93,6 +96,19 @@ describe('computeStanding()', () => {
     expect(lost?.liquidity).toBe(12n)
     // A price of a second without liquidity is no price.
     expect(lost?.meanTick).toBe(7)
+  })
+
+  test('takes an interval for whole from more liquidity than its seconds on', () => {
+    // An interval of which a second had no liquidity has a harmonic mean of at most its seconds.
+    const mixed = (liquidity: bigint) =>
+      computeStanding(twelve(Array.from({ length: 12 }, (_, index) => (index < 9 ? [500, liquidity] : [7, 151n]))))
+    expect(mixed(150n)).toEqual({ liquidity: 150n, meanTick: 7, recentTick: 7 })
+    expect(mixed(151n)).toEqual({ liquidity: 151n, meanTick: 500, recentTick: 7 })
+    // The last minutes leave such an interval out, too, however little liquidity counts.
+    const late = (liquidity: bigint) =>
+      computeStanding(twelve(Array.from({ length: 12 }, (_, index) => (index === 11 ? [900, liquidity] : [6, 151n]))))
+    expect(late(150n)?.recentTick).toBe(6)
+    expect(late(151n)?.recentTick).toBe(453)
   })
 
   test('tells the last five minutes, but for intervals in which nearly nothing stood', () => {

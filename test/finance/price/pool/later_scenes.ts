@@ -1,6 +1,15 @@
 import { TOKENS } from '../../../devnet/addresses.ts'
 import { ask } from './asked.ts'
-import { halfHour, honest, type Observation, observe, placeBeside, type Scene, through } from './scenes.ts'
+import {
+  type Expected,
+  halfHour,
+  honest,
+  type Observation,
+  observe,
+  placeBeside,
+  type Scene,
+  through,
+} from './scenes.ts'
 import { type Placed, World } from './stage.ts'
 
 const { usdc, weth, dai } = TOKENS
@@ -58,10 +67,7 @@ export const SCENES: readonly Scene[] = [
     async play(stage, side) {
       const { world, pool, tick } = await honest(stage, side, 100_000, { observations: 50 })
       await world.add(world.attacker, pool, tick - 6_900, tick + 600, 1_000_000)
-      const observation = await observe(world, 'in that block', through())
-      const { bound } = observation.asked
-      const isKept = Math.abs(bound - 29_290) < 300
-      return [{ ...observation, label: `${observation.label}, bound ${isKept ? 'unchanged' : bound}` }]
+      return [await observe(world, 'in that block', { ...through(), bound: 29_289 })]
     },
   },
   {
@@ -86,8 +92,7 @@ export const SCENES: readonly Scene[] = [
       const tick = world.tick(2, usdc)
       await world.add(world.attacker, pool, tick - 500, tick + 500, 60_000)
       await halfHour(stage)
-      const observation = await observe(world, 'one wallet', through())
-      return [{ ...observation, label: `one wallet, bound ${Math.round(observation.asked.bound / 1_000)},000` }]
+      return [await observe(world, 'all of the token', { ...through(), bound: 60_000 })]
     },
   },
   {
@@ -206,21 +211,16 @@ export const SCENES: readonly Scene[] = [
         const { world } = scene
         const { pool, tick } = await placeBeside(scene, { usd: 20, dollars: 25, low: -1, high: 1, observations: 300 })
         await stage.mine(40, 60)
-        let fooled = 0
-        let last: Observation | undefined
+        const stood: { readonly from: bigint; readonly to: bigint }[] = []
         for (let round = 0; round < 24; round++) {
           const placed: Placed = await world.add(world.attacker, pool, tick - 400, tick + 401, 6_000)
+          const from = await stage.client.getBlockNumber()
           await stage.mine(on - 1, 12)
-          if (round >= 18) {
-            const { asset = 0 } = await ask(world)
-            if (asset > 5) fooled++
-            // Chance decides: what a fooled reader counts is the dollars that stood in those blocks, no more.
-            last = await observe(world, '', { asset: [1, 10], debt: [1, 10], holder: [5_900, 8_000] })
-          }
+          stood.push({ from, to: from + BigInt(on - 1) })
+          if (round >= 18) seen.push(await observeChosen(world, stood, `${on} of ten, round ${round}`))
           await world.take(placed)
           await stage.mine(9 - on, 12)
         }
-        if (last !== undefined) seen.push({ ...last, label: `${on} of ten, ${fooled} of 6 fooled` })
       }
       return seen
     },
@@ -286,15 +286,40 @@ export const SCENES: readonly Scene[] = [
     },
   },
   {
-    name: 'a quote token that is itself priced by pools has no voice',
+    name: '32 a quote token without a feed, moved to ten times its price, has no voice',
     async play(stage, side) {
-      const { world } = await honest(stage, side, 100_000)
-      const other = await World.create(stage, side)
-      const quote = { address: other.token, decimals: 18, usd: 20 }
-      const pool = await world.pool(quote, 500, 20)
-      await world.full(world.attacker, pool, 0).catch(() => undefined)
+      // The token has to be on its side of the quote token, too: later tokens have higher addresses.
+      const first = await honest(stage, side, 100_000)
+      const second = await honest(stage, side, 100_000)
+      const [scene, quoteScene] = side === 'token0' ? [first, second] : [second, first]
+      const [{ world }, other] = [scene, quoteScene.world]
+      const quote = { address: other.token, decimals: 18, usd: 2 }
+      const trader = await stage.newTrader([world.token, other.token])
+      await world.full(trader, await world.pool(quote, 500, 2), 500_000)
+      await other.push(other.attacker, quoteScene.pool, 20)
       await halfHour(stage)
-      return [await observe(world, '32', through())]
+      const moved = { asset: 10, debt: 10, holder: 80_000, marks: [] }
+      return [
+        await observe(other, 'the quote token itself', moved),
+        await observe(world, 'beside an honest pool, which is five times less deep', { ...through(), bound: 29_289 }),
+      ]
     },
   },
 ]
+
+/** Asks in a block in which the dollars stand, and expects from the earlier blocks that are looked at who is fooled. */
+async function observeChosen(
+  world: World,
+  stood: readonly { readonly from: bigint; readonly to: bigint }[],
+  label: string,
+): Promise<Observation> {
+  const looks = new Set<bigint>()
+  const onRequest = (method: string, [, at]: readonly unknown[]) => {
+    if (method === 'eth_call' && typeof at === 'string' && at.startsWith('0x')) looks.add(BigInt(at))
+  }
+  const asked = await ask(world, { onRequest })
+  const hits = [...looks].filter((look) => stood.some(({ from, to }) => look >= from && look <= to)).length
+  const isFooled = hits >= 2
+  const fooled: Expected = { asset: 10, debt: 10, holder: 6_025, marks: [] }
+  return { label: `${label}, ${hits} of ${looks.size} looks`, asked, expected: isFooled ? fooled : through() }
+}

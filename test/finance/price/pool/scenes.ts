@@ -9,6 +9,8 @@ export interface Expected {
   readonly debt?: number | 'none' | readonly [number, number]
   /** Dollars of a holder of 4,000 tokens. */
   readonly holder?: number | readonly [number, number]
+  /** Dollars that all of the token counts at most. */
+  readonly bound?: number
   /** Undefined if chance decides: the looks are where the hash of the block puts them. */
   readonly marks?: readonly string[]
 }

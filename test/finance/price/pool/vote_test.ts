@@ -52,6 +52,20 @@ describe('decidePrice()', () => {
     })
   })
 
+  test('weighs a pool by the lesser of what stood and what was seen', () => {
+    const honest = voice(1, 2, 1_100)
+    // Neither dollars of half an hour that left nor dollars of a moment outweigh 1,100 that do both.
+    expect(decided([honest, voice(2, 20, 0, { stood: dollars(60_000), seen: dollars(900) })])).toMatchObject({
+      price: 2,
+      debtPrice: 2,
+    })
+    expect(decided([honest, voice(2, 0.02, 0, { stood: dollars(900), seen: dollars(60_000) })])).toMatchObject({
+      debtPrice: 2,
+      marks: ['disputed'],
+      pools: [pool(1)],
+    })
+  })
+
   test('takes the lower of two medians', () => {
     expect(decided([voice(1, 2, 1_000), voice(2, 3, 1_000)])?.price).toBe(2)
     expect(decided([voice(1, 2, 1_000), voice(2, 3, 1_000.000_001)])?.price).toBe(3)
