@@ -43,7 +43,7 @@ function addressesOn(chainId: number): string[] {
     tokens.filter((token) => token.chainId === chainId && (token.tags ?? ['underlying']).includes('underlying')),
   )
   const addresses = new Set(found.map(({ address }) => getAddress(address.toLowerCase())))
-  return [...addresses].filter((address) => !isNativeToken(chainId, address)).sort()
+  return [...addresses].filter((address) => !isNativeToken({ id: chainId }, address)).sort()
 }
 
 const newest =

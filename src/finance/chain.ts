@@ -13,6 +13,8 @@ import { createTokenList, type TokenList } from './token/list/list.ts'
 export interface FinanceChain extends Chain {
   readonly prices: ChainPrices
   readonly tokens: TokenList
+  /** Contracts whose `balanceOf` returns the native balance, checksummed, besides the built-in ones. */
+  readonly nativeDoubles?: readonly Address[]
   /** Tokens that the operator calls spam, checksummed. */
   readonly spamTokens: readonly Address[]
 }

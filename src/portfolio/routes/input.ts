@@ -95,7 +95,7 @@ export function tokensRule<Input extends TokensInput>() {
   return v.rawCheck<Input>(({ dataset, addIssue }) => {
     if (!dataset.typed) return
     const { chain_id, tokens = [] } = dataset.value
-    const native = tokens.find((token) => isNativeToken(chain_id ?? 0, token))
+    const native = tokens.find((token) => isNativeToken({ id: chain_id ?? 0 }, token))
     if (native !== undefined) {
       addIssue({
         message: `Cannot read parameter "tokens": expected no native token, which is always asked, got "${native}"`,

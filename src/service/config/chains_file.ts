@@ -121,6 +121,7 @@ const chainEntries = {
     v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,16}$/, 'expected 1 to 16 printable characters without spaces')),
   ),
   tokens: v.optional(v.array(checksummed)),
+  nativeDoubles: v.optional(v.array(checksummed)),
   spamTokens: v.optional(v.array(checksummed)),
 }
 
@@ -206,6 +207,7 @@ export function toFinanceChain(row: ChainRow, builtIn: FinanceChain | undefined)
   // 0 means that the block time is unknown.
   const blockTimeMs = row.blockTimeMs === 0 ? undefined : (row.blockTimeMs ?? builtIn?.blockTimeMs)
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
+  const nativeDoubles = row.nativeDoubles ?? builtIn?.nativeDoubles ?? []
   const explorerUrl = row.explorer ?? builtIn?.explorer
   return {
     id,
@@ -219,7 +221,8 @@ export function toFinanceChain(row: ChainRow, builtIn: FinanceChain | undefined)
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
     ...(explorerUrl === undefined ? {} : { explorer: explorerUrl }),
     prices,
-    tokens: createTokenList({ id, ...nativeCurrency, prices }, listOwnTokens(row)),
+    tokens: createTokenList({ id, ...nativeCurrency, nativeDoubles, prices }, listOwnTokens(row)),
+    ...(nativeDoubles.length === 0 ? {} : { nativeDoubles }),
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
   }
 }

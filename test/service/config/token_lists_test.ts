@@ -100,6 +100,15 @@ describe('TOKEN_LISTS', () => {
     expect(chainsWith([], env)[0]?.tokens.addresses).toEqual([...addresses, getAddress(token(7))])
   })
 
+  test('reads no token that CHAINS_FILE calls a double of the native one, from any list', () => {
+    const doubles = [token(7), token(8)]
+    const chains = [{ id: 1, name: 'Mine', rpcUrls: ['http://a.test'], tokens: doubles, nativeDoubles: doubles }]
+    const list = file('doubles.json', createList([{ chainId: 1, address: token(8) }]))
+    const [mainnet] = chainsWith([list], { CHAINS_FILE: file('doubles_chains.json', { chains }) })
+    expect(mainnet?.tokens.addresses).toEqual(ethereum?.tokens.addresses ?? [])
+    expect(mainnet?.nativeDoubles).toEqual(doubles.map((each) => getAddress(each)))
+  })
+
   test('reports all mistakes of all files at once, without paths', () => {
     const tokens = Array.from({ length: 6_000 }, (_, index) => ({ chainId: 1, address: token(index) }))
     const wrong = tokens.slice(0, 8).map(({ chainId }) => ({ chainId, address: '0x12' }))

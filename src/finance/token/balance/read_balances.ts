@@ -77,7 +77,7 @@ export async function readBalances(
 ): Promise<Balances> {
   const { id, tokens } = chain
   const listed = toTokenSet(tokens.addresses)
-  const unlisted = [...new Set(additional)].filter((token) => !listed.has(token) && !isNativeToken(id, token))
+  const unlisted = [...new Set(additional)].filter((token) => !listed.has(token) && !isNativeToken(chain, token))
   const query: BalancePages = {
     subject: { wallet, prices: getPriceSources(chain) },
     packed: packTokens(tokens.addresses) + packTokens(unlisted),

@@ -25,6 +25,7 @@ export interface NamedTokens {
 
 /** A chain without its token list. */
 interface ListedChain extends Pick<Chain, 'id' | 'nativeCurrency'> {
+  readonly nativeDoubles?: readonly Address[]
   readonly prices: {
     readonly usdFeeds: Readonly<Record<Address, unknown>>
     readonly wrappers?: Readonly<Record<Address, unknown>>
@@ -42,10 +43,8 @@ const BUILT_IN_CHAINS: Readonly<Record<string, readonly string[]>> = builtIn.cha
  * Creates a chain's list: the built-in tokens and stablecoins, the tokens with a configured price, and the operator's. It may be longer
  * than `LISTED_MAX`.
  */
-export function createTokenList(
-  { id, nativeCurrency, prices }: ListedChain,
-  added: readonly NamedTokens[] = [],
-): TokenList {
+export function createTokenList(chain: ListedChain, added: readonly NamedTokens[] = []): TokenList {
+  const { id, nativeCurrency, prices } = chain
   const { wrapped } = nativeCurrency ?? {}
   const addresses = new Set<Address>([
     ...((BUILT_IN_CHAINS[id] ?? []) as readonly Address[]),
@@ -57,7 +56,7 @@ export function createTokenList(
     ...added.flatMap((each) => each.addresses),
   ])
   return {
-    addresses: [...addresses].filter((token) => !isNativeToken(id, token)),
+    addresses: [...addresses].filter((token) => !isNativeToken(chain, token)),
     names: [...new Set([BUILT_IN, ...added.map(({ name }) => name)])],
     added,
   }

@@ -35,8 +35,14 @@ const DUPLICATES: Readonly<Record<number, Address>> = {
 
 const COMMON_KEYS = new Set(COMMON_ADDRESSES.map((each) => each.toLowerCase()))
 
+/** A chain, and the operator's additions to the contracts that repeat its native balance. */
+interface NativeDoubles {
+  readonly id: number
+  readonly nativeDoubles?: readonly Address[]
+}
+
 /** True if a wallet's balance of this token is its native balance, so that counting both would count it twice. */
-export function isNativeToken(chainId: number, token: Address): boolean {
+export function isNativeToken({ id, nativeDoubles = [] }: NativeDoubles, token: Address): boolean {
   const key = token.toLowerCase()
-  return COMMON_KEYS.has(key) || DUPLICATES[chainId]?.toLowerCase() === key
+  return [DUPLICATES[id], ...nativeDoubles].some((each) => each?.toLowerCase() === key) || COMMON_KEYS.has(key)
 }
