@@ -58,11 +58,15 @@ export function onCharge(listener) {
  * Sends a request to a route under `/v1` like any client, and retries it after 429. Rejects only when `signal` fires.
  * @template [Body=unknown]
  * @param {string} path path and query, without a leading slash
- * @param {{ key: string, signal?: AbortSignal, method?: 'GET' | 'POST' | 'DELETE', body?: unknown }} options
+ * @param {{ key: string, signal?: AbortSignal, method?: 'GET' | import('./submission.js').ChangeRequest['method'], body?: unknown, idempotencyKey?: string }} options
  * @returns {Promise<Answer<Body> | Failure>}
  */
-export async function requestApi(path, { key, signal, method = 'GET', body }) {
-  const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) }
+export async function requestApi(path, { key, signal, method = 'GET', body, idempotencyKey }) {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+  }
   const init = { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) }
   for (let attempts = 1; ; attempts++) {
     /** @type {Answer<Body> | Failure} */

@@ -1,4 +1,5 @@
 import { requestPlane } from './account.js'
+import { createSubmission } from './submission.js'
 import { useEffect, useLayoutEffect, useRef, useState } from './view.js'
 
 /**
@@ -115,20 +116,31 @@ export function useAnswer(path, everyMs) {
   return { answer, again }
 }
 
-/** Awaits a submitted request and keeps its failure. */
-export function useSubmission() {
+/**
+ * Sends changes, each filled form once, and keeps the last failure.
+ * @param {(path: string, options: Omit<import('./submission.js').ChangeRequest, 'path'> & { idempotencyKey: string }) => Promise<import('./submission.js').Outcome>} [send] the plane's by default
+ */
+export function useSubmission(send = requestPlane) {
   const [failure, setFailure] = useState(/** @type {import('./api.js').Failure | undefined} */ (undefined))
+  const [busy, setBusy] = useState(0)
+  const sender = useRef(/** @type {ReturnType<typeof createSubmission> | undefined} */ (undefined))
+  sender.current ??= createSubmission()
+  const submission = sender.current
   /**
-   * @template [Body=unknown]
-   * @param {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} sent
-   * @param {(answer: import('./api.js').Answer<Body>) => void} [onDone]
+   * Does nothing while the same request is under way.
+   * @param {import('./submission.js').ChangeRequest} request
+   * @param {(answer: import('./api.js').Answer<any>) => void} [onDone]
    */
-  const wait = async (sent, onDone) => {
-    const answer = await sent
-    setFailure(answer.ok ? undefined : answer)
-    if (answer.ok) onDone?.(answer)
+  const submit = async (request, onDone) => {
+    const { path, ...options } = request
+    setBusy((count) => count + 1)
+    const outcome = await submission(request, (idempotencyKey) => send(path, { ...options, idempotencyKey }))
+    setBusy((count) => count - 1)
+    if (outcome === undefined) return
+    setFailure(outcome.ok ? undefined : outcome)
+    if (outcome.ok) onDone?.(outcome)
   }
-  return { failure, wait }
+  return { failure, isBusy: busy > 0, submit }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { requestPlane, withQuery } from '../lib/account.js'
+import { withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
 import { formatDay, formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
@@ -47,13 +47,13 @@ export function Keys({ base, suspended }) {
     <//>
     ${
       opened?.kind === 'revoke' &&
-      html`<${Confirm} title=${`Revoke "${opened.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${opened.key.id}`, { method: 'DELETE' })}>
+      html`<${Confirm} title=${`Revoke "${opened.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} request=${{ path: `${base}/${opened.key.id}`, method: 'DELETE' }}>
         <p>From its next request on, the key …${opened.key.last4} is refused. This cannot be taken back.</p>
       <//>`
     }
     ${
       opened?.kind === 'reroll' &&
-      html`<${Confirm} title=${`Replace "${opened.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${opened.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
+      html`<${Confirm} title=${`Replace "${opened.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} request=${{ path: `${base}/${opened.key.id}/reroll`, method: 'POST', body: { grace_sec: Number(grace) } }}>
         <p>A new key takes its place.</p>
         <${Choice} label="The old one" place="field" value=${grace} options=${GRACES} onValue=${setGrace} />
       <//>`
@@ -97,7 +97,7 @@ function CreateKey({ base, suspended, onCreated }) {
     setName('')
     onCreated(answer)
   }
-  return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The key was not created" note=${note}>
+  return html`<${Form} request=${{ path: base, method: 'POST', body }} onDone=${done} refused="The key was not created" note=${note}>
     <${Field} label="Name of a new key" value=${name} maxlength="100" onValue=${setName} />
     <${Field} label="Expires (UTC, if ever)" type="date" value=${until} onValue=${setUntil} />
     <button type="submit">Create key</button>
