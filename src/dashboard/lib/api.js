@@ -15,6 +15,7 @@ import { delay } from './time.js'
  * @property {number | undefined} credits charged credits
  * @property {string | undefined} since first day of an incomplete daily series
  * @property {number} ms duration measured by the page
+ * @property {number} atSec Unix seconds when the service answered, by its clock: the reader's may be wrong
  */
 
 /**
@@ -104,6 +105,7 @@ export async function send(path, init = {}) {
       since: headers.get('x-snapshots-from') ?? undefined,
       credits: credits === null ? undefined : Number(credits),
       ms: Math.round(performance.now() - startedMs),
+      atSec: parseDate(headers.get('date')),
     }
   } catch (error) {
     init.signal?.throwIfAborted()
@@ -155,6 +157,15 @@ function parseProgress(text) {
   const [, percent, count, unit] = /^percent=(\d+)(?:, left=(\d+), unit=(\w+))?$/.exec(text ?? '') ?? []
   if (percent === undefined) return {}
   return { progress: { percent: Number(percent), ...(count && { left: { count: Number(count), unit } }) } }
+}
+
+/**
+ * Parses a `Date` header to Unix seconds. Without one, as behind some proxies, the reader's clock at this moment stands in.
+ * @param {string | null} text
+ */
+export function parseDate(text) {
+  const ms = Date.parse(text ?? '')
+  return Math.floor((Number.isNaN(ms) ? Date.now() : ms) / 1000)
 }
 
 /**

@@ -43,7 +43,7 @@ export function Keys({ base, suspended }) {
     ${created && html`<${NewSecret} title=${`The key "${created.name}"`} secret=${created.key} label="Copy the key" onClose=${() => setCreated(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onCreated=${done} />
     <${PagedTable} label="Keys" columns=${COLUMNS} request=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
-      ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setOpened({ kind, key })} />`}
+      ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} atSec=${listed.answer?.ok ? listed.answer.atSec : 0} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setOpened({ kind, key })} />`}
     <//>
     ${
       opened?.kind === 'revoke' &&
@@ -61,12 +61,13 @@ export function Keys({ base, suspended }) {
   `
 }
 
-/** @param {{ value: import('../lib/shapes.d.ts').Key, onAsk: (kind: 'revoke' | 'reroll') => void }} props */
+/** @param {{ value: import('../lib/shapes.d.ts').Key, atSec: number, onAsk: (kind: 'revoke' | 'reroll') => void }} props */
 function KeyRow({
   value: { name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt },
+  atSec,
   onAsk,
 }) {
-  const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now()
+  const expired = expiresAt !== null && Date.parse(expiresAt) <= atSec * 1000
   const [kind, text] = revokedAt
     ? ['closed', `revoked ${formatDay(revokedAt)}`]
     : expired

@@ -58,7 +58,13 @@ test('a sum says what it lacks', () => {
 test('the wallets together name those that are not in it', () => {
   const whole = { net: '20', state: 'whole', missing: 2 }
   const unread = computeTotal([])
-  expect(sumTotals([whole, unread])).toMatchObject({ net: '20.000000', isLoading: false, unread: 1, partial: 0, missing: 2 })
+  expect(sumTotals([whole, unread])).toMatchObject({
+    net: '20.000000',
+    isLoading: false,
+    unread: 1,
+    partial: 0,
+    missing: 2,
+  })
   expect(sumTotals([unread, unread])).toMatchObject({ net: undefined, unread: 2 })
   expect(sumTotals([whole, { ...whole, state: 'partial' }, undefined])).toMatchObject({ isLoading: true, partial: 1 })
 })
