@@ -134,8 +134,9 @@ export function useSubmission(send = requestPlane) {
   const submission = sender.current
   /**
    * Does nothing while the same request is under way.
+   * @template [Body=unknown]
    * @param {import('./submission.js').ChangeRequest} request
-   * @param {(answer: import('./api.js').Answer<any>) => void} [onDone]
+   * @param {(answer: import('./api.js').Answer<Body>) => void} [onDone]
    */
   const submit = async (request, onDone) => {
     const { path, ...options } = request
@@ -144,7 +145,7 @@ export function useSubmission(send = requestPlane) {
     setBusy((count) => count - 1)
     if (outcome === undefined) return
     setFailure(outcome.ok ? undefined : outcome)
-    if (outcome.ok) onDone?.(outcome)
+    if (outcome.ok) onDone?.(/** @type {import('./api.js').Answer<Body>} */ (outcome))
   }
   return { failure, isBusy: busy > 0, submit }
 }
