@@ -21,6 +21,7 @@ import historyCoverageListSql from './queries/history_coverage_list.sql' with { 
 import historyCoverageReleaseSql from './queries/history_coverage_release.sql' with { type: 'text' }
 import historyCoverageUpdateCheckedSql from './queries/history_coverage_update_checked.sql' with { type: 'text' }
 import historyProgressListSql from './queries/history_progress_list.sql' with { type: 'text' }
+import idempotencyFinishSql from './queries/idempotency_finish.sql' with { type: 'text' }
 import idempotencyForgetSql from './queries/idempotency_forget.sql' with { type: 'text' }
 import idempotencyReleaseSql from './queries/idempotency_release.sql' with { type: 'text' }
 import instanceKeyInsertSql from './queries/instance_key_insert.sql' with { type: 'text' }
@@ -213,6 +214,12 @@ export const historyProgressList = bindQuery<
   Record<never, never>,
   { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; wanted: string | null; missing: string | null; anchor_number: string | null; stopped: boolean }
 >('background', { text: historyProgressListSql, params: [] })
+
+/** Records that the request which claimed an idempotency key was answered. */
+export const idempotencyFinish = bindQuery<
+  { settlementId: string },
+  Record<never, never>
+>('read', { text: idempotencyFinishSql, params: ['settlementId'] })
 
 /** Deletes idempotency keys a day after their first use, and sums the size of the remaining ones. */
 export const idempotencyForget = bindQuery<

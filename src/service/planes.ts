@@ -1,3 +1,4 @@
+import { createChangeClaims } from '../account/gate/change_claims.ts'
 import type { Database } from '../db/database.ts'
 import { familyAliases } from '../family/mod.ts'
 import { createLoginPlane } from '../http/plane/login.ts'
@@ -33,10 +34,11 @@ export function createPlanes(
   const { db, clock } = options
   const { admin, dashboard, cookies } = createPlaneParts(config, options)
   const shared = { publicUrl, clock }
+  const unmetered = { ...shared, claims: createChangeClaims(db) }
   const login = createLoginPlane({ open: signIn({ db, clock, cookies }), ...shared })
   return {
-    callers: [login, createUnmeteredPlane({ ...shared, ...dashboard, authenticate: organizationAccess(db) })],
-    operator: [login, createUnmeteredPlane({ ...shared, ...admin, authenticate: operatorAccess(db, adminToken) })],
+    callers: [login, createUnmeteredPlane({ ...unmetered, ...dashboard, authenticate: organizationAccess(db) })],
+    operator: [login, createUnmeteredPlane({ ...unmetered, ...admin, authenticate: operatorAccess(db, adminToken) })],
   }
 }
 

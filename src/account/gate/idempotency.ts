@@ -14,13 +14,14 @@ const RECORD_BYTES = 512
 export async function claimKey(
   db: Database,
   { organizationId, key, hash, settlementId }: IdempotencyClaim,
+  claimSec = CLAIM_SEC,
 ): Promise<ClaimResult> {
   const [row] = await idempotencyClaim(db, {
     organization: organizationId,
     key,
     hash,
     settlement: settlementId,
-    claimSec: CLAIM_SEC,
+    claimSec,
     bytesMax: USE_BYTES_MAX,
   })
   switch (row?.state) {

@@ -6,7 +6,7 @@ import { pluralize } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { Choice, Field } from '../part/field.js'
 import { ADVICE } from '../part/notice.js'
-import { resolveWallet } from './requests/name.js'
+import { resolveWallets } from './requests/name.js'
 
 /**
  * Form for one or several wallets. Resolves ENS names before `onWallets` is called.
@@ -15,13 +15,18 @@ import { resolveWallet } from './requests/name.js'
 export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) {
   const [text, setText] = useState(wallets.join(' '))
   const [moment, setMoment] = useState(asOf)
+  const [isMomentCut, setMomentCut] = useState(false)
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
   const [recent, setRecent] = useState(getRecentWallets())
   const [isLoading, setLoading] = useState(false)
   const id = useId()
+  const resolution = useRef(/** @type {AbortController | undefined} */ (undefined))
+  // A name that answers after another wallet was chosen must not take the view.
+  useEffect(() => () => resolution.current?.abort(), [apiKey, wallets.join(), asOf])
   useEffect(() => {
     setText(wallets.join(' '))
     setMoment(asOf)
+    setMomentCut(false)
     setRecent(getRecentWallets())
   }, [wallets.join(), asOf])
   const input = useRef(/** @type {HTMLInputElement | null} */ (null))
@@ -31,19 +36,26 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
     const entries = uniqueWallets(text.split(/[\s,;]+/))
-    const excess =
-      entries.length > WALLETS_MAX ? `These are ${entries.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
-    const failedCheck =
-      excess ?? (entries.length === 0 ? describeWalletError('') : entries.map(describeWalletError).find(Boolean))
+    const failedCheck = findFormError(entries, isMomentCut)
     setFault(failedCheck)
     if (failedCheck !== undefined || isLoading) return
     setLoading(true)
-    const results = await Promise.all(entries.map((each) => resolveWallet(each, apiKey)))
+    const controller = new AbortController()
+    resolution.current = controller
+    const results = await resolveWallets(entries, { key: apiKey, signal: controller.signal })
     setLoading(false)
+    if (results === undefined) return
     const failed = results.find((each) => 'fault' in each)
     setFault(failed?.fault)
     if (failed === undefined) onWallets(uniqueWallets(results.flatMap(({ wallet = [] }) => wallet)), moment)
   }
+  /** The value of a date of which a part is missing is empty, like that of no date. */
+  const changeMoment = (event) => {
+    const { value, validity } = event.target
+    setMomentCut(validity.badInput)
+    setMoment(value === '' ? '' : `${value}Z`)
+  }
+  const isPast = moment !== '' || isMomentCut
   const forget = () => {
     clearWallets()
     setRecent([])
@@ -58,10 +70,10 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
     ${
       atTime &&
-      html`<details class="as-of" open=${moment !== ''}><summary>${moment === '' ? 'As of now' : 'As of a past moment'}</summary>
+      html`<details class="as-of" open=${isPast}><summary>${isPast ? 'As of a past moment' : 'As of now'}</summary>
         <label for=${`${id}t`}>As of (UTC)</label>
-        <input id=${`${id}t`} type="datetime-local" value=${moment.replace(/Z$/, '')} onInput=${(event) => setMoment(event.target.value === '' ? '' : `${event.target.value}Z`)} />
-        <p class="soft">Every figure is then read at the last block at or before that moment, but on Solana, which keeps no past. Leave it empty for now.</p>
+        <input id=${`${id}t`} type="datetime-local" value=${moment.replace(/Z$/, '')} onInput=${changeMoment} />
+        <p class="soft">Every figure is then read at the last block at or before that moment, but on Solana, which keeps no past. A name is looked up as it is now. Leave it empty for now.</p>
       </details>`
     }
     ${
@@ -72,6 +84,17 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
         <button type="button" class="small quiet" onClick=${forget}>Forget</button></p>`
     }
   </form>`
+}
+
+/**
+ * Returns the error of a filled form; undefined if it can be sent.
+ * @param {readonly string[]} entries wallets and names
+ * @param {boolean} isMomentCut whether a part of the date is missing
+ */
+export function findFormError(entries, isMomentCut) {
+  if (entries.length > WALLETS_MAX) return `These are ${entries.length}: up to ${WALLETS_MAX} are shown at once.`
+  if (isMomentCut) return 'A part of the date or its time of day is missing: complete it, or clear it for now.'
+  return entries.length === 0 ? describeWalletError('') : entries.map(describeWalletError).find(Boolean)
 }
 
 /** Error codes that make the key itself unusable, not only one request. */

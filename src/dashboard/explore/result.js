@@ -14,7 +14,8 @@ import { groupCauses, Notices } from './requests/causes.js'
 import { createPlan } from './requests/plan.js'
 import { isPending } from './requests/polling.js'
 import { EmptyFamilies, Section } from './section.js'
-import { computeTotal, Summary } from './summary.js'
+import { Summary } from './summary.js'
+import { computeTotal } from './total.js'
 
 /** @typedef {import('./requests/answers.js').RequestedPart} RequestedPart */
 
@@ -32,7 +33,7 @@ export function Result({ context, setView, spent, onTotal }) {
   const [round, setRound] = useState(0)
   const causes = groupCauses(parts)
   const total = computeTotal(parts)
-  useEffect(() => onTotal(total), [total.net, total.isWhole])
+  useEffect(() => onTotal(total), [total.net, total.state, total.missing])
   const pending = parts.filter(({ answer }) => isPending(answer))
   const listParts = (/** @type {RequestedPart['family']} */ family) => parts.filter((part) => part.family === family)
   const add = (/** @type {import('./requests/plan.js').ListKey} */ list) => () =>

@@ -4,13 +4,14 @@ import { pluralize } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
 import { DefinitionList, Usd } from '../part/figure.js'
 import { FAMILY_NAMES, formatPartName } from './requests/plan.js'
+import { collectFigures } from './total.js'
 
 /**
  * Totals of the results so far, and the progress of the requests.
  * @param {{ label: string, parts: readonly import('./requests/answers.js').RequestedPart[], pending: readonly import('./requests/answers.js').RequestedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number | undefined }} props `pending`: parts that the service is preparing
  */
 export function Summary({ label, parts, pending, catalog, spent }) {
-  const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, barred, notLoaded } =
+  const { liquidity, fees, withdrawn, mixed, netWorths, obligations, added, unpriced, barred, notLoaded } =
     collectFigures(parts)
   const answered = parts.filter(({ answer }) => answer !== undefined).length
   const failed = parts.filter(
@@ -49,16 +50,17 @@ export function Summary({ label, parts, pending, catalog, spent }) {
         `${lending} collateral − debt`,
         html`<${Sum} values=${netWorths} isLoading=${isLoading} isKnown=${wasRead(evm ? 'aave' : 'kamino')} />`,
       ],
-      ...(evm ? [] : [['Kamino obligations', obligations]]),
+      ...(evm
+        ? []
+        : [
+            [
+              'Kamino obligations',
+              html`${wasRead('kamino') ? obligations : 'unknown'}${added > 0 && html` <span class="soft">and ${added} added below, not in the sums</span>`}`,
+            ],
+          ]),
     ]} />
     <${Progress} parts=${parts} pending=${pending} catalog=${catalog} answered=${answered} />
   </section>`
-}
-
-/** Computes the net value of the wallet's positions, as far as loaded. @param {readonly import('./requests/answers.js').RequestedPart[]} parts */
-export function computeTotal(parts) {
-  const { liquidity, netWorths } = collectFigures(parts)
-  return { net: sumDollars([...liquidity, ...netWorths]), isWhole: parts.every(({ answer }) => answer?.ok) }
 }
 
 /** Sum of loaded figures; shows no zero if none was loaded. @param {{ values: readonly string[], isKnown: boolean, isLoading: boolean }} props */
@@ -67,33 +69,6 @@ function Sum({ values, isKnown, isLoading }) {
   return isLoading
     ? html`<i class="skeleton-figure"><span class="visually-hidden">being read</span></i>`
     : html`<span class="absent">not read</span>`
-}
-
-/** @param {readonly import('./requests/answers.js').RequestedPart[]} parts */
-function collectFigures(parts) {
-  const bodies = (/** @type {string} */ family) =>
-    parts.flatMap((part) => (part.family === family && part.answer?.ok ? [part.answer.body] : []))
-  const lists = /** @type {import('../lib/shapes.d.ts').PositionList[]} */ (bodies('liquidity'))
-  const markets = /** @type {import('../lib/shapes.d.ts').AaveList[]} */ ([...bodies('aave'), ...bodies('kamino')])
-  const lendingPositions = markets.flatMap(({ data }) => data.flatMap((each) => each.positions))
-  const positions = /** @type {import('../lib/shapes.d.ts').FullPosition[]} */ (lists.flatMap(({ data }) => data))
-  const priced = positions.filter(({ usd }) => usd.total !== null)
-  const barred = positions.filter(({ withdrawable_error: error }) => error).length
-  const firstPages = lists.flatMap(({ pagination }) => (pagination.page === 1 ? [pagination.total] : []))
-  return {
-    notLoaded: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
-    liquidity: priced.flatMap(({ usd }) => usd.total ?? []),
-    fees: priced.flatMap(({ usd }) => usd.uncollected_fees ?? []),
-    withdrawn: priced.flatMap(({ usd }) => usd.withdrawn_principal ?? []),
-    // Without its history the fees within a position's uncollected sum are unknown.
-    mixed: priced.flatMap(({ usd, uncollected_fees: fees }) =>
-      fees === null ? [usd.total ?? '0', `-${usd.amounts}`] : [],
-    ),
-    netWorths: lendingPositions.map(({ netWorthUSD }) => netWorthUSD),
-    obligations: lendingPositions.length,
-    barred,
-    unpriced: positions.length - priced.length - barred,
-  }
 }
 
 /**

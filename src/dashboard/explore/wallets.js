@@ -1,13 +1,13 @@
-import { shortenAddress } from '../lib/address.js'
-import { sumDollars } from '../lib/decimal.js'
+import { shortenAddress, walletKind } from '../lib/address.js'
 import { getStoredName } from '../lib/session.js'
 import { pluralize } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
 import { DefinitionList, Usd } from '../part/figure.js'
 import { Result } from './result.js'
+import { sumTotals } from './total.js'
 
-/** @typedef {{ net: string, isWhole: boolean }} Total net worth in US dollars, as far as loaded */
+/** @typedef {import('./total.js').Total} Total */
 
 /**
  * The wallets of a view, one below the other. Several wallets have a common total first.
@@ -31,19 +31,30 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
       <${Result} context=${context} setView=${setView} spent=${isOne ? spent : undefined} onTotal=${onTotal(wallet)} />
     </div>`
   })
-  return html`${!isOne && html`<${Together} wallets=${wallets} totals=${totals} spent=${spent} />`}${sections}`
+  return html`${!isOne && html`<${Together} wallets=${wallets} totals=${totals} spent=${spent} isPast=${view.asOf !== ''} />`}${sections}`
 }
 
-/** @param {{ wallets: readonly string[], totals: Readonly<Record<string, Total>>, spent: number }} props */
-function Together({ wallets, totals, spent }) {
-  const isWhole = wallets.every((wallet) => totals[wallet]?.isWhole)
+/** @param {{ wallets: readonly string[], totals: Readonly<Record<string, Total>>, spent: number, isPast: boolean }} props */
+function Together({ wallets, totals, spent, isPast }) {
+  const { net, isLoading, unread, partial, missing } = sumTotals(wallets.map((wallet) => totals[wallet]))
+  const drawNet = (/** @type {string} */ wallet) => {
+    const total = totals[wallet]
+    if (total?.net !== undefined) return html`<${Usd} value=${total.net} />`
+    if (total === undefined || total.state === 'loading') return html`<span class="absent">being read</span>`
+    const isSolanaPast = isPast && walletKind(wallet) === 'solana'
+    return html`<span class="absent">${isSolanaPast ? 'not shown as of a past moment' : 'not read'}</span>`
+  }
   return html`<section class="summary together" aria-label="All wallets">
     <div class="total">
       <h1 class="total-name">${pluralize(wallets.length, 'wallet')}, net</h1>
-      <p class="total-value"><${Usd} value=${sumDollars(wallets.map((wallet) => totals[wallet]?.net ?? '0'))} /></p>
-      <p class="soft">${isWhole ? '' : 'So far, '}for ${pluralize(spent, 'credit')}.</p>
+      <p class="total-value">${net === undefined ? html`<span class="absent">${isLoading ? 'being read' : 'not read'}</span>` : html`<${Usd} value=${net} />`}</p>
+      <p class="soft">${isLoading ? 'So far, ' : ''}for ${pluralize(spent, 'credit')}.
+        ${unread > 0 && html` <b class="bad">${pluralize(unread, 'wallet')} ${unread === 1 ? 'is' : 'are'} not in it.</b>`}
+        ${partial > 0 && html` <b class="bad">Not all of ${pluralize(partial, 'wallet')} could be read.</b>`}
+        ${missing > 0 && html` ${pluralize(missing, 'position')} ${missing === 1 ? 'is' : 'are'} not in it.`}
+      </p>
     </div>
-    <${DefinitionList} rows=${wallets.map((wallet) => [html`<span class="mono">${shortenAddress(wallet)}</span> ${getStoredName(wallet)}`, html`<${Usd} value=${totals[wallet]?.net ?? '0'} />`])} />
+    <${DefinitionList} rows=${wallets.map((wallet) => [html`<span class="mono">${shortenAddress(wallet)}</span> ${getStoredName(wallet)}`, drawNet(wallet)])} />
   </section>`
 }
 

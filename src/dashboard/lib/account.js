@@ -5,10 +5,10 @@ import { clearSession, getSessionSecret } from './session.js'
  * Sends a request to a plane with sessions: the browser adds the session cookie, this function the secret stored in the tab.
  * @template [Body=unknown]
  * @param {string} path
- * @param {{ method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', body?: unknown, signal?: AbortSignal }} [options]
+ * @param {{ method?: 'GET' | import('./submission.js').ChangeRequest['method'], body?: unknown, idempotencyKey?: string, signal?: AbortSignal }} [options]
  * @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>}
  */
-export function requestPlane(path, { method = 'GET', body, signal } = {}) {
+export function requestPlane(path, { method = 'GET', body, idempotencyKey, signal } = {}) {
   const secret = getSessionSecret()
   return send(path, {
     method,
@@ -16,6 +16,7 @@ export function requestPlane(path, { method = 'GET', body, signal } = {}) {
     headers: {
       ...(secret !== undefined && { 'x-session-page': secret }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     },
     ...(signal && { signal }),
     ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -15,6 +15,7 @@ import { delay } from './time.js'
  * @property {number | undefined} credits charged credits
  * @property {string | undefined} since first day of an incomplete daily series
  * @property {number} ms duration measured by the page
+ * @property {number} atSec Unix seconds when the service answered, by its clock: the reader's may be wrong
  */
 
 /**
@@ -58,11 +59,15 @@ export function onCharge(listener) {
  * Sends a request to a route under `/v1` like any client, and retries it after 429. Rejects only when `signal` fires.
  * @template [Body=unknown]
  * @param {string} path path and query, without a leading slash
- * @param {{ key: string, signal?: AbortSignal, method?: 'GET' | 'POST' | 'DELETE', body?: unknown }} options
+ * @param {{ key: string, signal?: AbortSignal, method?: 'GET' | import('./submission.js').ChangeRequest['method'], body?: unknown, idempotencyKey?: string }} options
  * @returns {Promise<Answer<Body> | Failure>}
  */
-export async function requestApi(path, { key, signal, method = 'GET', body }) {
-  const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) }
+export async function requestApi(path, { key, signal, method = 'GET', body, idempotencyKey }) {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+  }
   const init = { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) }
   for (let attempts = 1; ; attempts++) {
     /** @type {Answer<Body> | Failure} */
@@ -100,6 +105,7 @@ export async function send(path, init = {}) {
       since: headers.get('x-snapshots-from') ?? undefined,
       credits: credits === null ? undefined : Number(credits),
       ms: Math.round(performance.now() - startedMs),
+      atSec: parseDate(headers.get('date')),
     }
   } catch (error) {
     init.signal?.throwIfAborted()
@@ -151,6 +157,15 @@ function parseProgress(text) {
   const [, percent, count, unit] = /^percent=(\d+)(?:, left=(\d+), unit=(\w+))?$/.exec(text ?? '') ?? []
   if (percent === undefined) return {}
   return { progress: { percent: Number(percent), ...(count && { left: { count: Number(count), unit } }) } }
+}
+
+/**
+ * Parses a `Date` header to Unix seconds. Without one, as behind some proxies, the reader's clock at this moment stands in.
+ * @param {string | null} text
+ */
+export function parseDate(text) {
+  const ms = Date.parse(text ?? '')
+  return Math.floor((Number.isNaN(ms) ? Date.now() : ms) / 1000)
 }
 
 /**

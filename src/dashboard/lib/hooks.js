@@ -1,4 +1,6 @@
 import { requestPlane } from './account.js'
+import { pollRepeatedly } from './poll.js'
+import { createSubmission } from './submission.js'
 import { useEffect, useLayoutEffect, useRef, useState } from './view.js'
 
 /**
@@ -90,45 +92,62 @@ export function useLoaded(load, inputs) {
 }
 
 /**
+ * `earlier`: the answer for another path, until that for the current one has come.
  * @template [Body=unknown]
- * @typedef {{ answer: import('./api.js').Answer<Body> | import('./api.js').Failure | undefined, again: () => void }} RequestState
+ * @typedef {{ answer: import('./api.js').Answer<Body> | import('./api.js').Failure | undefined, earlier?: import('./api.js').Answer<Body> | undefined, again: () => void }} RequestState
  */
 
 /**
- * Reads `path` of a plane with sessions, and repeats it every `everyMs` while the page is visible.
+ * Reads `path` of a plane with sessions, and again `everyMs` after each answer while the page is visible.
  * @template [Body=unknown]
  * @param {string} path
  * @param {number} [everyMs]
  * @returns {RequestState<Body>}
  */
 export function useAnswer(path, everyMs) {
-  /** @param {AbortSignal} signal @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} */
-  const load = (signal) => requestPlane(path, { signal })
-  const { value: answer, again } = useLoaded(load, [path])
-  useEffect(() => {
-    if (everyMs === undefined) return undefined
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') again()
-    }, everyMs)
-    return () => clearInterval(timer)
-  }, [path, everyMs])
-  return { answer, again }
+  const [read, setRead] = useState(
+    /** @type {{ path: string, answer: import('./api.js').Answer<Body> | import('./api.js').Failure } | undefined} */ (
+      undefined
+    ),
+  )
+  const poll = (/** @type {AbortSignal} */ signal) =>
+    pollRepeatedly(() => /** @type {Promise<NonNullable<typeof read>['answer']>} */ (requestPlane(path, { signal })), {
+      everyMs,
+      signal,
+      isVisible: () => document.visibilityState === 'visible',
+      onAnswer: (answer) => setRead({ path, answer }),
+    })
+  const again = useTask(poll, [path, everyMs])
+  if (read === undefined || read.path === path) return { answer: read?.answer, again }
+  return { answer: undefined, earlier: read.answer.ok ? read.answer : undefined, again }
 }
 
-/** Awaits a submitted request and keeps its failure. */
-export function useSubmission() {
+/**
+ * Sends changes, each filled form once, and keeps the last failure.
+ * @param {(path: string, options: Omit<import('./submission.js').ChangeRequest, 'path'> & { idempotencyKey: string }) => Promise<import('./submission.js').Outcome>} [send] the plane's by default
+ */
+export function useSubmission(send = requestPlane) {
   const [failure, setFailure] = useState(/** @type {import('./api.js').Failure | undefined} */ (undefined))
+  const [busy, setBusy] = useState(0)
+  const sender = useRef(/** @type {ReturnType<typeof createSubmission> | undefined} */ (undefined))
+  sender.current ??= createSubmission()
+  const submission = sender.current
   /**
+   * Does nothing while the same request is under way.
    * @template [Body=unknown]
-   * @param {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} sent
+   * @param {import('./submission.js').ChangeRequest} request
    * @param {(answer: import('./api.js').Answer<Body>) => void} [onDone]
    */
-  const wait = async (sent, onDone) => {
-    const answer = await sent
-    setFailure(answer.ok ? undefined : answer)
-    if (answer.ok) onDone?.(answer)
+  const submit = async (request, onDone) => {
+    const { path, ...options } = request
+    setBusy((count) => count + 1)
+    const outcome = await submission(request, (idempotencyKey) => send(path, { ...options, idempotencyKey }))
+    setBusy((count) => count - 1)
+    if (outcome === undefined) return
+    setFailure(outcome.ok ? undefined : outcome)
+    if (outcome.ok) onDone?.(/** @type {import('./api.js').Answer<Body>} */ (outcome))
   }
-  return { failure, wait }
+  return { failure, isBusy: busy > 0, submit }
 }
 
 /**

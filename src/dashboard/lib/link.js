@@ -13,13 +13,21 @@ const LIST_MAX = 20
 export const WALLETS_MAX = 5
 
 /**
+ * Returns one spelling of a wallet, to compare wallets: the digits of EVM addresses have no case.
+ * @param {string} wallet
+ */
+export function toWalletId(wallet) {
+  return /^0x[0-9a-f]{40}$/i.test(wallet) ? wallet.toLowerCase() : wallet
+}
+
+/**
  * Each wallet once, in its first spelling: an EVM address is the same in capitals.
  * @param {readonly string[]} wallets
  */
 export function uniqueWallets(wallets) {
   const bySpelling = new Map()
   for (const wallet of wallets.filter(Boolean)) {
-    const key = /^0x[0-9a-f]{40}$/i.test(wallet) ? wallet.toLowerCase() : wallet
+    const key = toWalletId(wallet)
     if (!bySpelling.has(key)) bySpelling.set(key, wallet)
   }
   return [...bySpelling.values()]

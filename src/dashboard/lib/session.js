@@ -1,3 +1,5 @@
+import { toWalletId, uniqueWallets } from './link.js'
+
 /** Values stored in this tab. Only the key leaves it, and only to this service. */
 
 const KEY = 'walletscope.key'
@@ -40,7 +42,7 @@ export function getRecentWallets() {
 
 /** @param {string} wallet */
 export function rememberWallet(wallet) {
-  write(RECENT, JSON.stringify([wallet, ...getRecentWallets().filter((each) => each !== wallet)].slice(0, RECENT_MAX)))
+  write(RECENT, JSON.stringify(uniqueWallets([wallet, ...getRecentWallets()]).slice(0, RECENT_MAX)))
 }
 
 export function clearWallets() {
@@ -50,13 +52,15 @@ export function clearWallets() {
 
 /** Returns the ENS name that led to a wallet in this tab. @param {string} wallet @returns {string | undefined} */
 export function getStoredName(wallet) {
-  const [, name] = listNames().find(([stored]) => stored === wallet) ?? []
+  const [, name] = listNames().find(([stored = '']) => toWalletId(stored) === toWalletId(wallet)) ?? []
   return name
 }
 
 /** Stores the wallet of a name; replaces the previous entry of either. @param {string} wallet @param {string} name */
 export function rememberName(wallet, name) {
-  const others = listNames().filter(([storedWallet, storedName]) => storedWallet !== wallet && storedName !== name)
+  const others = listNames().filter(
+    ([storedWallet = '', storedName]) => toWalletId(storedWallet) !== toWalletId(wallet) && storedName !== name,
+  )
   write(NAMES, JSON.stringify([[wallet, name], ...others].slice(0, NAMES_MAX)))
 }
 

@@ -20,12 +20,15 @@ export function formatMoment(at) {
 }
 
 /**
- * Parses the moment of a link, ISO 8601 or Unix seconds, to Unix seconds; infinity for now.
+ * Parses the moment of a link, ISO 8601 or Unix seconds, to Unix seconds; infinity for now. As in the service, a moment
+ * without a zone is UTC.
  * @param {string} moment
  */
 export function parseMoment(moment) {
   if (moment === '') return Number.POSITIVE_INFINITY
-  return /^\d+$/.test(moment) ? Number(moment) : Date.parse(moment) / 1000
+  if (/^\d+$/.test(moment)) return Number(moment)
+  const hasZone = !moment.includes('T') || /(?:Z|[+-]\d\d:?\d\d)$/i.test(moment)
+  return Date.parse(hasZone ? moment : `${moment}Z`) / 1000
 }
 
 /** @param {number | string} at */

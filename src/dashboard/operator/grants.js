@@ -1,4 +1,4 @@
-import { requestPlane, withQuery } from '../lib/account.js'
+import { withQuery } from '../lib/account.js'
 import { formatThousands } from '../lib/decimal.js'
 import { useAnswer } from '../lib/hooks.js'
 import { formatMoment } from '../lib/time.js'
@@ -35,7 +35,7 @@ function GrantForm({ path, onDone }) {
     setReason('')
     onDone()
   }
-  return html`<${Form} send=${() => requestPlane(path, { method: 'POST', body })} onDone=${done} refused="Nothing was granted">
+  return html`<${Form} request=${{ path, method: 'POST', body }} onDone=${done} refused="Nothing was granted">
     <${Field} label="Credits" place="narrow" type="number" step="1" value=${credits} required onValue=${setCredits} />
     <${Field} label="Reason" value=${reason} required maxlength="200" onValue=${setReason} />
     <button type="submit">Grant</button>

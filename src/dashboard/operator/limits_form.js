@@ -1,4 +1,3 @@
-import { requestPlane } from '../lib/account.js'
 import { html, useState } from '../lib/view.js'
 import { Field, Form } from '../part/field.js'
 
@@ -13,7 +12,7 @@ export function LimitsForm({ path, method, organization = NEW, label, verb, refu
   const [limit, setLimit] = useState(String(organization.rate_limit))
   const [triggers, setTriggers] = useState(String(organization.trigger_limit))
   const body = { name: name.trim(), rate_limit: Number(limit), trigger_limit: Number(triggers) }
-  return html`<${Form} send=${() => requestPlane(path, { method, body })} onDone=${onDone} refused=${refused}>
+  return html`<${Form} request=${{ path, method, body }} onDone=${onDone} refused=${refused}>
     <${Field} label=${label} value=${name} required maxlength="100" onValue=${setName} />
     <${Field} label="Requests a second" place="narrow" type="number" min="1" value=${limit} required onValue=${setLimit} />
     <${Field} label="Triggers" place="narrow" type="number" min="0" value=${triggers} required onValue=${setTriggers} />

@@ -1,13 +1,12 @@
-import { requestPlane } from '../lib/account.js'
 import { formatThousands } from '../lib/decimal.js'
-import { useAnswer } from '../lib/hooks.js'
+import { useAnswer, useSubmission } from '../lib/hooks.js'
 import { formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { Copy } from '../part/copy.js'
 import { DefinitionList } from '../part/figure.js'
 import { Keys } from '../part/keys.js'
-import { ErrorNotice, LoadingNotice } from '../part/notice.js'
+import { ChangeError, ErrorNotice, LoadingNotice } from '../part/notice.js'
 import { Audit } from './audit.js'
 import { BASE } from './base.js'
 import { Grants } from './grants.js'
@@ -72,23 +71,24 @@ export function Organization({ id }) {
     ${
       step &&
       html`<${Confirm} title=${`${STEPS[step]?.title} "${organization.name}"?`} verb=${STEPS[step]?.verb ?? ''} onClose=${() => setStep(undefined)} onDone=${done}
-        act=${() => requestPlane(step === 'delete' ? path : `${path}/${step}`, { method: step === 'delete' ? 'DELETE' : 'POST' })}><p>${STEPS[step]?.text}</p><//>`
+        request=${step === 'delete' ? { path, method: 'DELETE' } : { path: `${path}/${step}`, method: 'POST' }}><p>${STEPS[step]?.text}</p><//>`
     }`
 }
 
 /** Button that creates a one-time login link of the organization. @param {{ id: string }} props */
 function LoginLink({ id }) {
   const [answer, setAnswer] = useState(
-    /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').LoginLink }> | import('../lib/api.js').Failure | undefined} */ (
+    /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').LoginLink }> | undefined} */ (
       undefined
     ),
   )
-  const createLink = async () =>
-    setAnswer(await requestPlane(`${BASE}/login-links`, { method: 'POST', body: { organization_id: id } }))
-  const link = answer?.ok ? new URL(answer.body.data.path.replace(/^\//, ''), document.baseURI).href : ''
+  const { failure, submit } = useSubmission()
+  const createLink = () =>
+    submit({ path: `${BASE}/login-links`, method: 'POST', body: { organization_id: id } }, setAnswer)
+  const link = answer ? new URL(answer.body.data.path.replace(/^\//, ''), document.baseURI).href : ''
   return html`<div>
     <button type="button" onClick=${createLink}>Create a login link</button>
-    ${answer?.ok && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${formatMoment(answer.body.data.expires_at)}, at the address of the usage page.</p>`}
-    ${answer?.ok === false && html`<${ErrorNotice} failure=${answer} title="The link was not created" />`}
+    ${answer && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${formatMoment(answer.body.data.expires_at)}, at the address of the usage page.</p>`}
+    ${failure && html`<${ChangeError} failure=${failure} refused="The link was not created" />`}
   </div>`
 }

@@ -1,8 +1,7 @@
-import { requestPlane } from '../lib/account.js'
 import { useAnswer, useSubmission } from '../lib/hooks.js'
 import { formatMoment } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
-import { ErrorNotice, LoadedAnswer } from '../part/notice.js'
+import { ChangeError, LoadedAnswer } from '../part/notice.js'
 import { BASE } from './base.js'
 
 /** @type {Record<string, string>} */
@@ -33,10 +32,10 @@ export function Switches() {
 
 /** @param {{ rows: readonly import('../lib/shapes.d.ts').Switch[], onDone: () => void }} props */
 function List({ rows, onDone }) {
-  const { failure, wait } = useSubmission()
+  const { failure, submit } = useSubmission()
   const toggle = (/** @type {import('../lib/shapes.d.ts').Switch} */ { name, on }) =>
-    wait(requestPlane(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })).then(onDone)
-  return html`${failure && html`<${ErrorNotice} failure=${failure} title="It was not switched" />`}
+    submit({ path: `${BASE}/settings/switches`, method: 'PUT', body: { name, on: !on } }).then(onDone)
+  return html`${failure && html`<${ChangeError} failure=${failure} refused="It was not switched" />`}
     <ul class="switches">${rows.map(
       (row) => html`<li>
         <span class=${classes(row.kind === 'endpoint' && 'mono')}>${FEATURES[row.name] ?? row.name}

@@ -1,6 +1,6 @@
 import { useSubmission } from '../lib/hooks.js'
-import { html, useEffect, useId, useRef, useState } from '../lib/view.js'
-import { ErrorNotice } from './notice.js'
+import { html, useEffect, useId, useRef } from '../lib/view.js'
+import { ChangeError } from './notice.js'
 
 /**
  * Modal dialog, which keeps the focus until it is closed. The child receives a function that closes it.
@@ -20,23 +20,20 @@ export function Dialog({ title, onClose, children }) {
 
 /**
  * Dialog that confirms an irreversible action. Stays open with the error if the action fails.
- * @param {{ title: string, verb: string, children: unknown, act: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
+ * @param {{ title: string, verb: string, children: unknown, request: import('../lib/submission.js').ChangeRequest, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
  */
-export function Confirm({ title, verb, children, act, onDone, onClose }) {
-  const { failure, wait } = useSubmission()
-  const [busy, setBusy] = useState(false)
-  const run = async (/** @type {Event} */ event) => {
+export function Confirm({ title, verb, children, request, onDone, onClose }) {
+  const { failure, isBusy, submit } = useSubmission()
+  const run = (/** @type {Event} */ event) => {
     event.preventDefault()
-    setBusy(true)
-    await wait(act(), onDone)
-    setBusy(false)
+    return submit(request, onDone)
   }
   return html`<${Dialog} title=${title} onClose=${onClose}>
     ${(/** @type {() => void} */ close) => html`<form onSubmit=${run}>
       ${children}
-      ${failure && html`<${ErrorNotice} failure=${failure} title="It was not done" />`}
+      ${failure && html`<${ChangeError} failure=${failure} refused="It was not done" />`}
       <p class="more">
-        <button type="submit" class="danger" disabled=${busy}>${verb}</button>
+        <button type="submit" class="danger" disabled=${isBusy}>${verb}</button>
         <button type="button" onClick=${close}>Cancel</button>
       </p>
     </form>`}

@@ -1,20 +1,20 @@
 import { useSubmission } from '../lib/hooks.js'
 import { html, useId } from '../lib/view.js'
-import { ErrorNotice } from './notice.js'
+import { ChangeError } from './notice.js'
 
 /**
- * Form whose failure is shown below its fields.
- * @param {{ send: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, refused: string, note?: unknown, children: unknown }} props `note`: shown below the fields instead of a failure
+ * Form that sends one request; its failure is shown below its fields.
+ * @param {{ request: import('../lib/submission.js').ChangeRequest, send?: Parameters<typeof useSubmission>[0], onDone: (answer: import('../lib/api.js').Answer) => void, refused: string, note?: unknown, children: unknown }} props `send`: sends to the plane by default; `note`: shown below the fields instead of a failure
  */
-export function Form({ send, onDone, refused, note, children }) {
-  const { failure, wait } = useSubmission()
-  const submit = (/** @type {Event} */ event) => {
+export function Form({ request, send, onDone, refused, note, children }) {
+  const { failure, isBusy, submit } = useSubmission(send)
+  const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault()
-    return wait(send(), onDone)
+    return submit(request, onDone)
   }
-  return html`<form class="fields" onSubmit=${submit}>
+  return html`<form class="fields" onSubmit=${onSubmit} aria-busy=${isBusy}>
     ${children}
-    ${failure ? html`<div class="full"><${ErrorNotice} failure=${failure} title=${refused} /></div>` : note}
+    ${failure ? html`<div class="full"><${ChangeError} failure=${failure} refused=${refused} /></div>` : note}
   </form>`
 }
 

@@ -1,4 +1,4 @@
-import { requestPlane, withQuery } from '../lib/account.js'
+import { withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
 import { formatDay, formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
@@ -43,17 +43,17 @@ export function Keys({ base, suspended }) {
     ${created && html`<${NewSecret} title=${`The key "${created.name}"`} secret=${created.key} label="Copy the key" onClose=${() => setCreated(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onCreated=${done} />
     <${PagedTable} label="Keys" columns=${COLUMNS} request=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
-      ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setOpened({ kind, key })} />`}
+      ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} atSec=${listed.answer?.ok ? listed.answer.atSec : 0} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setOpened({ kind, key })} />`}
     <//>
     ${
       opened?.kind === 'revoke' &&
-      html`<${Confirm} title=${`Revoke "${opened.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${opened.key.id}`, { method: 'DELETE' })}>
+      html`<${Confirm} title=${`Revoke "${opened.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} request=${{ path: `${base}/${opened.key.id}`, method: 'DELETE' }}>
         <p>From its next request on, the key …${opened.key.last4} is refused. This cannot be taken back.</p>
       <//>`
     }
     ${
       opened?.kind === 'reroll' &&
-      html`<${Confirm} title=${`Replace "${opened.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${opened.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
+      html`<${Confirm} title=${`Replace "${opened.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} request=${{ path: `${base}/${opened.key.id}/reroll`, method: 'POST', body: { grace_sec: Number(grace) } }}>
         <p>A new key takes its place.</p>
         <${Choice} label="The old one" place="field" value=${grace} options=${GRACES} onValue=${setGrace} />
       <//>`
@@ -61,12 +61,13 @@ export function Keys({ base, suspended }) {
   `
 }
 
-/** @param {{ value: import('../lib/shapes.d.ts').Key, onAsk: (kind: 'revoke' | 'reroll') => void }} props */
+/** @param {{ value: import('../lib/shapes.d.ts').Key, atSec: number, onAsk: (kind: 'revoke' | 'reroll') => void }} props */
 function KeyRow({
   value: { name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt },
+  atSec,
   onAsk,
 }) {
-  const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now()
+  const expired = expiresAt !== null && Date.parse(expiresAt) <= atSec * 1000
   const [kind, text] = revokedAt
     ? ['closed', `revoked ${formatDay(revokedAt)}`]
     : expired
@@ -97,7 +98,7 @@ function CreateKey({ base, suspended, onCreated }) {
     setName('')
     onCreated(answer)
   }
-  return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The key was not created" note=${note}>
+  return html`<${Form} request=${{ path: base, method: 'POST', body }} onDone=${done} refused="The key was not created" note=${note}>
     <${Field} label="Name of a new key" value=${name} maxlength="100" onValue=${setName} />
     <${Field} label="Expires (UTC, if ever)" type="date" value=${until} onValue=${setUntil} />
     <button type="submit">Create key</button>

@@ -1,3 +1,4 @@
+import { describeUncertainty } from '../lib/submission.js'
 import { pluralize } from '../lib/time.js'
 import { html } from '../lib/view.js'
 
@@ -22,10 +23,9 @@ export const ADVICE = {
 
 /**
  * Error with advice and a retry button.
- * @param {{ failure: import('../lib/api.js').Failure, title?: string, onRetry?: () => void }} props
+ * @param {{ failure: import('../lib/api.js').Failure, title?: string, advice?: string, onRetry?: () => void }} props
  */
-export function ErrorNotice({ failure, title, onRetry }) {
-  const advice = ADVICE[failure.code]
+export function ErrorNotice({ failure, title, advice = ADVICE[failure.code], onRetry }) {
   return html`<div class="notice trouble" role="alert">
     <p class="notice-title">${title ?? 'This could not be read'}</p>
     <p>${failure.message}</p>
@@ -36,6 +36,15 @@ export function ErrorNotice({ failure, title, onRetry }) {
       ${onRetry && html`<button type="button" class="small" onClick=${onRetry}>Try again</button>`}
     </p>
   </div>`
+}
+
+/**
+ * Error of a change. Unless it is known that the change was not made, `refused` is not shown.
+ * @param {{ failure: import('../lib/api.js').Failure, refused: string }} props
+ */
+export function ChangeError({ failure, refused }) {
+  const { title, advice } = describeUncertainty(failure) ?? { title: refused }
+  return html`<${ErrorNotice} failure=${failure} title=${title} advice=${advice} />`
 }
 
 /**

@@ -1,7 +1,7 @@
 import { useOverflow } from '../lib/hooks.js'
 import { pluralize } from '../lib/time.js'
-import { html, useLayoutEffect } from '../lib/view.js'
-import { LoadedAnswer } from './notice.js'
+import { classes, html, useEffect, useLayoutEffect } from '../lib/view.js'
+import { LoadedAnswer, LoadingNotice } from './notice.js'
 
 /**
  * Table. On a phone, the cells of a row stack vertically, each beside the name of its column. Scrolls sideways on overflow.
@@ -42,19 +42,40 @@ export const ACTIONS_COLUMN = html`<th scope="col"><span class="visually-hidden"
  */
 
 /**
- * One page of a list as a table, with buttons to the other pages; `empty` if the list has no rows. The child draws a row;
- * additional properties go to the table.
+ * One page of a list as a table, with buttons to the other pages; `empty` if the list has no rows. A page that has lost its
+ * rows gives way to the last one. While another page is read, the rows of the earlier one are dimmed. The child draws a
+ * row; additional properties go to the table.
  * @template Row
  * @param {{ request: import('../lib/hooks.js').RequestState, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: Row) => unknown, [name: string]: unknown }} props
  */
 export function PagedTable({ request, waiting, empty, noun, onPage, children: row, ...table }) {
-  return html`<${LoadedAnswer} request=${request} waiting=${waiting}>${draw}<//>`
+  const isEarlier = request.answer === undefined && request.earlier !== undefined
+  const shown = isEarlier ? { ...request, answer: request.earlier } : request
+  const page = request.answer?.ok ? /** @type {Page<Row>} */ (request.answer.body) : undefined
+  const pageWithRows = page && findPageWithRows(page)
+  useEffect(() => {
+    if (pageWithRows !== undefined) onPage(pageWithRows)
+  }, [pageWithRows])
+  return html`<div class=${classes(isEarlier && 'earlier')} aria-busy=${isEarlier}><${LoadedAnswer} request=${shown} waiting=${waiting}>${draw}<//></div>`
 
   /** @param {Page<Row>} page */
   function draw({ data, pagination }) {
-    if (data.length === 0) return empty
-    return html`<${Table} ...${table}>${data.map((each) => row(each))}<//><${Pager} pagination=${pagination} noun=${noun} onPage=${onPage} />`
+    if (data.length === 0 && pagination.total === 0 && !isEarlier) return empty
+    const rows =
+      data.length === 0
+        ? html`<${LoadingNotice}>${waiting}<//>`
+        : html`<${Table} ...${table}>${data.map((each) => row(each))}<//>`
+    return html`${rows}<${Pager} pagination=${pagination} noun=${noun} onPage=${onPage} />`
   }
+}
+
+/**
+ * Returns the last page of a list if the shown one has no rows, although the list has: its rows were deleted or are too old.
+ * @param {Page<unknown>} page
+ */
+export function findPageWithRows({ data, pagination: { page, limit, total } }) {
+  const last = Math.ceil(total / limit)
+  return data.length === 0 && total > 0 && last !== page ? last : undefined
 }
 
 /** @param {{ pagination: { page: number, limit: number, total: number }, noun: string, onPage: (page: number) => void }} props */

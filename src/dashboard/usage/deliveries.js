@@ -1,8 +1,8 @@
-import { requestPlane, withQuery } from '../lib/account.js'
+import { withQuery } from '../lib/account.js'
 import { useAnswer, useSubmission } from '../lib/hooks.js'
 import { formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
-import { EmptyState, ErrorNotice } from '../part/notice.js'
+import { ChangeError, EmptyState } from '../part/notice.js'
 import { ACTIONS_COLUMN, PagedTable, textColumn } from '../part/table.js'
 
 /** @typedef {import('../lib/shapes.d.ts').Delivery} Delivery */
@@ -39,10 +39,10 @@ export function Deliveries({ path, name, onClose }) {
 /** Messages that could not be delivered, with buttons to post them again. @param {{ base: string }} props */
 export function DeadLetters({ base }) {
   const [page, setPage] = useState(1)
-  const { failure, wait } = useSubmission()
+  const { failure, submit } = useSubmission()
   const listed = useAnswer(withQuery(`${base}/dead-letters`, { page, limit: 10 }), LOOK_MS)
   const redeliver = (/** @type {DeadLetter} */ { id, webhook_id: webhookId }) =>
-    wait(requestPlane(`${base}/webhooks/${webhookId}/redeliver`, { method: 'POST', body: { ids: [id] } }), listed.again)
+    submit({ path: `${base}/webhooks/${webhookId}/redeliver`, method: 'POST', body: { ids: [id] } }, listed.again)
   return html`<${PagedTable} label="Dead letters" columns=${DEAD_COLUMNS} request=${listed} waiting="Loading failed deliveries" empty=${html`<${EmptyState} title="Everything arrived">Undelivered messages are kept for 30 days.<//>`} noun="message" onPage=${setPage}>
       ${(/** @type {DeadLetter} */ each) => html`<tr key=${each.id}>
         <th scope="row">${formatMoment(each.created_at)}</th>
@@ -51,7 +51,7 @@ export function DeadLetters({ base }) {
         <td><button type="button" class="small" onClick=${() => redeliver(each)} aria-label=${`Post again: ${formatMessage(each)}, ${formatMoment(each.created_at)}`}>Post again</button></td>
       </tr>`}
     <//>
-    ${failure && html`<${ErrorNotice} failure=${failure} title="It is not posted again" />`}`
+    ${failure && html`<${ChangeError} failure=${failure} refused="It is not posted again" />`}`
 }
 
 /** Formats a message: `fired, change 3`. @param {Pick<Delivery, 'type' | 'change'>} message */

@@ -43,7 +43,7 @@ export function UsagePage() {
     return html`
       <h1 class="page-title">Usage</h1>
       ${suspended && html`<div class="notice trouble"><p class="notice-title">This organization is suspended</p><p class="soft">Every call is refused with 403 ACCOUNT_SUSPENDED, and no key can be created. Keys and credits work again once the operator restores it.</p></div>`}
-      <${Balance} organization=${organization} />
+      <${Balance} organization=${organization} atSec=${answer?.ok ? answer.atSec : 0} />
       <section class="family" aria-label="Requests"><h2>Requests</h2>
         <div class="card"><${UsageChart} path=${`${BASE}/usage`} range=${range} onRange=${setRange} choices=${[['path', 'route'], ['key', 'key'], ['status', 'status']]} /></div>
         <div class="card"><${Latency} path=${`${BASE}/latency`} range=${range} /></div>
@@ -55,9 +55,9 @@ export function UsagePage() {
   }
 }
 
-/** @param {{ organization: import('../lib/shapes.d.ts').Organization }} props */
-function Balance({ organization: { balance, granted, burn, days_left: daysLeft, rate_limit: rateLimit, id } }) {
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
+/** @param {{ organization: import('../lib/shapes.d.ts').Organization, atSec: number }} props */
+function Balance({ atSec, organization: { balance, granted, burn, days_left: daysLeft, rate_limit: rateLimit, id } }) {
+  const today = Math.floor((atSec * 1000) / DAY_MS) * DAY_MS
   const days = Array.from({ length: BURN_DAYS }, (_, index) =>
     new Date(today - (BURN_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   )

@@ -1,9 +1,9 @@
-import { requestPlane, withQuery } from '../lib/account.js'
+import { withQuery } from '../lib/account.js'
 import { useAnswer, useSubmission } from '../lib/hooks.js'
 import { formatClause, STATE_KINDS } from '../lib/trigger.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
-import { EmptyState, ErrorNotice } from '../part/notice.js'
+import { ChangeError, EmptyState } from '../part/notice.js'
 import { ACTIONS_COLUMN, PagedTable, textColumn } from '../part/table.js'
 import { DeadLetters, Deliveries } from './deliveries.js'
 import { Webhooks } from './webhooks.js'
@@ -23,22 +23,22 @@ export function Triggers({ base }) {
   const [chosen, setChosen] = useState(
     /** @type {{ kind: 'delete' | 'look', trigger: Trigger } | undefined} */ (undefined),
   )
-  const { failure, wait } = useSubmission()
+  const { failure, submit } = useSubmission()
   const listed = useAnswer(withQuery(path, { page, limit: 25 }), LOOK_MS)
   if (listed.answer?.ok === false && listed.answer.status === 404) return null
   const close = () => setChosen(undefined)
   const pause = (/** @type {Trigger} */ { id, state }) =>
-    wait(requestPlane(`${path}/${id}`, { method: 'PATCH', body: { paused: state !== 'paused' } })).then(listed.again)
+    submit({ path: `${path}/${id}`, method: 'PATCH', body: { paused: state !== 'paused' } }).then(listed.again)
   return html`<section class="family" aria-label="Triggers"><h2>Triggers</h2>
       <div class="card">
         <${PagedTable} label="Triggers" columns=${COLUMNS} request=${listed} waiting="Reading the triggers" empty=${html`<${EmptyState} title="No trigger yet">Create one with a bell in Explore or with POST /v1/triggers.<//>`} noun="trigger" onPage=${setPage}>
           ${(/** @type {Trigger} */ trigger) => html`<${TriggerRow} key=${trigger.id} value=${trigger} onPause=${() => pause(trigger)} onDelete=${() => setChosen({ kind: 'delete', trigger })} onLook=${() => setChosen({ kind: 'look', trigger })} />`}
         <//>
-        ${failure && html`<${ErrorNotice} failure=${failure} title="The trigger was not changed" />`}
+        ${failure && html`<${ChangeError} failure=${failure} refused="The trigger was not changed" />`}
         ${chosen?.kind === 'look' && html`<${Deliveries} key=${chosen.trigger.id} path=${`${path}/${chosen.trigger.id}/deliveries`} name=${formatName(chosen.trigger)} onClose=${close} />`}
         ${
           chosen?.kind === 'delete' &&
-          html`<${Confirm} title=${`Delete "${formatName(chosen.trigger)}"?`} verb="Delete it" onClose=${close} act=${() => requestPlane(`${path}/${chosen.trigger.id}`, { method: 'DELETE' })} onDone=${() => {
+          html`<${Confirm} title=${`Delete "${formatName(chosen.trigger)}"?`} verb="Delete it" onClose=${close} request=${{ path: `${path}/${chosen.trigger.id}`, method: 'DELETE' }} onDone=${() => {
             close()
             listed.again()
           }}>

@@ -1,11 +1,10 @@
-import { requestPlane } from '../lib/account.js'
-import { useAnswer } from '../lib/hooks.js'
+import { useAnswer, useSubmission } from '../lib/hooks.js'
 import { formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { NewSecret } from '../part/copy.js'
 import { Field, Form } from '../part/field.js'
-import { EmptyState, ErrorNotice, LoadedAnswer } from '../part/notice.js'
+import { ChangeError, EmptyState, LoadedAnswer } from '../part/notice.js'
 import { ACTIONS_COLUMN, Table, textColumn } from '../part/table.js'
 
 /** @typedef {import('../lib/shapes.d.ts').Webhook} Webhook */
@@ -21,22 +20,20 @@ export function Webhooks({ base }) {
   const listed = useAnswer(base, LOOK_MS)
   const [created, setCreated] = useState(/** @type {import('../lib/shapes.d.ts').NewWebhook | undefined} */ (undefined))
   const [deleted, setDeleted] = useState(/** @type {Webhook | undefined} */ (undefined))
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const { failure, submit } = useSubmission()
   const [message, setMessage] = useState('')
-  /** @param {Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>} request @param {string} done */
-  const run = async (request, done) => {
-    const answer = await request
-    setFailure(answer.ok ? undefined : answer)
-    setMessage(answer.ok ? done : '')
-    if (answer.ok) listed.again()
+  /** @param {import('../lib/submission.js').ChangeRequest} request @param {string} done */
+  const run = (request, done) => {
+    setMessage('')
+    return submit(request, () => {
+      setMessage(done)
+      listed.again()
+    })
   }
   const test = ({ id, url }) =>
-    run(requestPlane(`${base}/${id}/test`, { method: 'POST' }), `A test message is posted to ${url}.`)
+    run({ path: `${base}/${id}/test`, method: 'POST' }, `A test message is posted to ${url}.`)
   const start = ({ id, url }) =>
-    run(
-      requestPlane(`${base}/${id}`, { method: 'PATCH', body: { status: 'active' } }),
-      `Messages are posted to ${url} again.`,
-    )
+    run({ path: `${base}/${id}`, method: 'PATCH', body: { status: 'active' } }, `Messages are posted to ${url} again.`)
   return html`
     ${created && html`<${NewSecret} title=${`The secret of ${created.url}`} secret=${created.secret} label="Copy the secret" onClose=${() => setCreated(undefined)} />`}
     <${CreateWebhook} base=${base} onCreated=${(
@@ -46,12 +43,11 @@ export function Webhooks({ base }) {
       listed.again()
     }} />
     <${LoadedAnswer} request=${listed} waiting="Reading the webhooks">${draw}<//>
-    ${failure && html`<${ErrorNotice} failure=${failure} title="The webhook was not changed" />`}
+    ${failure && html`<${ChangeError} failure=${failure} refused="The webhook was not changed" />`}
     ${
       deleted &&
-      html`<${Confirm} title=${`Delete "${deleted.name || deleted.url}"?`} verb="Delete it" onClose=${() => setDeleted(undefined)} act=${() => requestPlane(`${base}/${deleted.id}`, { method: 'DELETE' })} onDone=${() => {
+      html`<${Confirm} title=${`Delete "${deleted.name || deleted.url}"?`} verb="Delete it" onClose=${() => setDeleted(undefined)} request=${{ path: `${base}/${deleted.id}`, method: 'DELETE' }} onDone=${() => {
         setDeleted(undefined)
-        setFailure(undefined)
         setMessage(`${deleted.url} is deleted.`)
         listed.again()
       }}>
@@ -88,7 +84,7 @@ function CreateWebhook({ base, onCreated }) {
     setName('')
     onCreated(answer)
   }
-  return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The webhook was not created">
+  return html`<${Form} request=${{ path: base, method: 'POST', body }} onDone=${done} refused="The webhook was not created">
     <${Field} label="URL of a new webhook" type="url" value=${url} required onValue=${setUrl} />
     <${Field} label="Its name" place="narrow" value=${name} maxlength="100" onValue=${setName} />
     <button type="submit">Create webhook</button>

@@ -94,6 +94,7 @@ export function createLoginPlane(options: {
 
   return {
     prefix: LOGIN_PATH,
+    takesIdempotencyKey: false,
     find(planeRequest) {
       const { method, path } = planeRequest
       const isKnown = path === LOGIN_PATH && METHODS.split(', ').includes(method)

@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { CodedError } from '../../lib/error.ts'
 import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
+import { toIdempotencyClaim } from '../exchange/idempotency.ts'
 import { answerNonEndpoint } from '../exchange/refusal.ts'
 import { PLANE_CALLER_CONCURRENCY_MAX } from '../limits.ts'
 import { readJson } from '../request/body.ts'
@@ -10,6 +11,7 @@ import { isBodylessMethod } from '../request/target.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import type { FreeRoute, Reply } from '../route/route.ts'
 import { createRouteTable, type RouteMatch } from '../route/route_table.ts'
+import { type ChangeClaims, changeOnce } from './claims.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
 import { limitSessionLookups } from './session_lookups.ts'
 
@@ -25,12 +27,16 @@ export interface PlaneRequest {
   /** Prefix of absolute links. */
   readonly base: string
   readonly fault: CodedError | undefined
+  /** The `Idempotency-Key` header, and a unique id of the request. */
+  readonly idempotency?: { readonly key: string; readonly settlementId: string } | undefined
 }
 
 /** A part of the service that takes no API keys and charges nothing. */
 export interface Plane {
   /** The plane answers this path, and all that begin with it and a slash. */
   readonly prefix: string
+  /** True if the plane takes an `Idempotency-Key` for changes. */
+  readonly takesIdempotencyKey: boolean
   /** Finds a request's route, a template or one of a few words, for metrics, and its answer, which may throw. */
   find(planeRequest: PlaneRequest): { readonly route: string; answer(): Promise<PreparedAnswer> }
 }
@@ -44,6 +50,7 @@ export function createUnmeteredPlane(options: {
   readonly publicUrl: string | undefined
   readonly openapi: string
   readonly clock: Clock
+  readonly claims: ChangeClaims
 }): Plane {
   const { prefix, clock } = options
   const table = createRouteTable<FreeRoute>(options.routes, new Map())
@@ -64,18 +71,33 @@ export function createUnmeteredPlane(options: {
     if (match.kind !== 'endpoint') return answerNonEndpoint(match, method)
     const { route } = match.endpoint
     const { params } = match
+    let bytes: Buffer | undefined
     const reply = await limitByCaller(identity.organizationId ?? identity.by, async () => {
       const act = await route.accept({
         parameters: () => readParameters(route.input, { params, query: planeRequest.query }),
-        body: () => readJson(request, clock),
+        body: async () => {
+          const body = await readJson(request, clock)
+          bytes = body.bytes
+          return body
+        },
       })
-      return act({ identity, clock, nowMs: clock.now(), url: toUrl(planeRequest) })
+      const change = () => act({ identity, clock, nowMs: clock.now(), url: toUrl(planeRequest) })
+      if (planeRequest.idempotency === undefined) return change()
+      const { key, settlementId } = planeRequest.idempotency
+      const organizationId = identity.organizationId ?? OPERATOR
+      const { query } = planeRequest
+      return changeOnce(
+        options.claims,
+        toIdempotencyClaim(key, { method, path, query, body: bytes }, { organizationId, settlementId }),
+        change,
+      )
     })
     return { ...successAnswer(formatBody(reply, requestId)), status: route.status ?? 200, headers: reply.headers ?? {} }
   }
 
   return {
     prefix,
+    takesIdempotencyKey: true,
     find(planeRequest) {
       const { method, path, fault } = planeRequest
       if (fault === undefined && path === openapiPath && isBodylessMethod(method)) {
@@ -89,6 +111,9 @@ export function createUnmeteredPlane(options: {
     },
   }
 }
+
+/** Owner of the operator's idempotency keys, unlike any id of an organization. */
+const OPERATOR = 'operator'
 
 /** Finds the plane of a path, if any. */
 export function findPlane(planes: readonly Plane[], path: string): Plane | undefined {

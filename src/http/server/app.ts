@@ -144,7 +144,8 @@ export function createApp(options: AppOptions) {
     const base = getBase(host)
     const idempotencyKey = headers.get(IDEMPOTENCY_KEY)
     if (plane !== undefined) {
-      const planeFault = fault ?? (idempotencyKey === null ? undefined : unsupportedIdempotencyKeyError())
+      const isKeyUnsupported = idempotencyKey !== null && !(plane.takesIdempotencyKey && !isBodylessMethod(method))
+      const planeFault = fault ?? (isKeyUnsupported ? unsupportedIdempotencyKeyError() : undefined)
       return answerPlane(plane, {
         request,
         requestId,
@@ -153,6 +154,7 @@ export function createApp(options: AppOptions) {
         query,
         base,
         fault: planeFault,
+        idempotency: idempotencyKey === null ? undefined : { key: idempotencyKey, settlementId: toSettlementId(fresh) },
         startedMs,
       })
     }

@@ -86,6 +86,7 @@ test('a caller can take its own slots only', async () => {
     publicUrl: undefined,
     openapi: '{}',
     clock: systemClock,
+    claims: { claim: async () => ({ kind: 'claimed' }), finish: async () => {}, release: async () => {} },
   })
   const ask = (caller: string, query = '') => {
     const request = new Request('http://h/p/v1/hold', { headers: { authorization: `Bearer ${caller}` } })

@@ -1,4 +1,4 @@
-import { formatRatioAsPercent } from '../../lib/decimal.js'
+import { formatRatioAsPercent, formatSignificant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Usd } from '../../part/figure.js'
 import { computeCushion } from '../liquidity/scale.js'
@@ -38,7 +38,7 @@ export function Gauge({ healthFactor, target, bell }) {
       <path class="arc-now ${state}" d=${arc(0, Math.max(cushion, 0.004))} />
       <${Tick} at=${computeCushion(target)} />
       <line class="needle" x1=${point(cushion, RADIUS - 11).x} y1=${point(cushion, RADIUS - 11).y} x2=${point(cushion, RADIUS + 8).x} y2=${point(cushion, RADIUS + 8).y} />
-      <text class="gauge-value ${state}" x=${CENTER.x} y=${CENTER.y - 12}>${isDebtless ? '∞' : healthFactor}</text>
+      <text class="gauge-value ${state}" x=${CENTER.x} y=${CENTER.y - 12}>${isDebtless ? '∞' : formatHealthFactor(healthFactor)}</text>
       <text class="gauge-name" x=${CENTER.x} y=${CENTER.y + 8}>health factor</text>
     </svg>
     <figcaption>
@@ -46,12 +46,31 @@ export function Gauge({ healthFactor, target, bell }) {
         isDebtless
           ? 'No debt: nothing can be liquidated.'
           : cushion === 0
-            ? html`<b class="bad">Can be liquidated.</b>`
+            ? html`<b class="bad">${isLiquidatable(healthFactor) ? 'Can be liquidated.' : 'At the edge: can be liquidated below 1.'}</b>`
             : html`Liquidation if weighted collateral falls by <b class=${state}>${formatRatioAsPercent(cushion.toFixed(6), 1)}</b> against the debt.`
       }
     </figcaption>
     ${bell}
   </figure>`
+}
+
+/**
+ * Protocols liquidate below 1. The figure is cut, so that 1.0000 may be a little more.
+ * @param {string} healthFactor
+ */
+export function isLiquidatable(healthFactor) {
+  return /^\d/.test(healthFactor) && Number(healthFactor) < 1
+}
+
+/** Digits of a health factor for which the picture has room. */
+const DIGITS_MAX = 11
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 2 })
+
+/** Formats a health factor for the picture, whose label has all digits. @param {string} healthFactor */
+export function formatHealthFactor(healthFactor) {
+  if (healthFactor.length <= DIGITS_MAX) return healthFactor
+  const isPower = /^\d{16}/.test(healthFactor)
+  return isPower ? formatSignificant(healthFactor) : COMPACT.format(Number(healthFactor))
 }
 
 /** @param {{ at: number }} props position of the health factor that the safe amounts keep */

@@ -1,10 +1,11 @@
 import { requestApi } from '../../lib/api.js'
 import { formatDay, pluralize } from '../../lib/time.js'
-import { html, useState } from '../../lib/view.js'
+import { html, useEffect, useRef, useState } from '../../lib/view.js'
 import { DefinitionList } from '../../part/figure.js'
 import { ErrorNotice, LoadingNotice } from '../../part/notice.js'
 import { formatQuery } from '../requests/plan.js'
 import { feeAprOfDays } from './fee_apr.js'
+import { readPast } from './past.js'
 import { FeeApr } from './rate.js'
 
 const DAY_SEC = 86_400
@@ -55,31 +56,26 @@ function listMidnights(openedSec, untilSec) {
 }
 
 /**
- * Reads the position at past moments, one after the other, until one fails.
+ * Reads the position at past moments on `start`; a further `start` reads those that are left. Ends with its part of the page.
  * @param {Props & { moments: readonly number[], full: boolean }} options
  */
 function usePast({ moments, full, base, target, context: { key } }) {
-  const [state, setState] = useState(
-    /** @type {{ isStarted: boolean, positions: readonly FullPosition[], failure?: import('../../lib/api.js').Failure }} */ ({
-      isStarted: false,
-      positions: [],
-    }),
-  )
-  const start = async () => {
-    /** @type {FullPosition[]} */
-    const positions = []
-    setState({ isStarted: true, positions })
-    for (const at_time of moments) {
-      const query = formatQuery({ ...target, at_time, ...(full && { full: 'true' }) })
-      /** @type {import('../../lib/api.js').Answer<PositionAnswer> | import('../../lib/api.js').Failure} */
-      const answer = await requestApi(`${base}?${query}`, { key })
-      if (!answer.ok) return setState({ isStarted: true, positions, failure: answer })
-      positions.push(answer.body.data)
-      setState({ isStarted: true, positions: [...positions] })
-    }
-    return undefined
+  const [past, setPast] = useState(/** @type {import('./past.js').Past | undefined} */ (undefined))
+  const controller = useRef(/** @type {AbortController | undefined} */ (undefined))
+  useEffect(() => () => controller.current?.abort(), [])
+  const { positions = [], failure } = past ?? {}
+  const start = () => {
+    controller.current?.abort()
+    controller.current = new AbortController()
+    const { signal } = controller.current
+    /** @returns {Promise<import('../../lib/api.js').Answer<PositionAnswer> | import('../../lib/api.js').Failure>} */
+    const read = (/** @type {number} */ at_time) =>
+      requestApi(`${base}?${formatQuery({ ...target, at_time, ...(full && { full: 'true' }) })}`, { key, signal })
+    readPast(moments, { positions, signal, read, onPast: setPast }).catch((error) => {
+      if (!signal.aborted) throw error
+    })
   }
-  return { ...state, start }
+  return { isStarted: past !== undefined, positions, failure, start }
 }
 
 /** @param {Props & { windows: readonly number[] }} props */

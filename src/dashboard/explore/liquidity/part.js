@@ -51,7 +51,7 @@ export function LiquidityParts({ parts, context, order, getOffers }) {
     sortPositions(positions, order).map((position) => {
       const { part, served } = /** @type {typeof answers[number]} */ (answersByPosition.get(position))
       const key = `${part.path} ${position.manager_address}:${position.token_id}`
-      return html`<${PositionCard} key=${key} position=${position} served=${served} context=${context} chain=${isListed ? undefined : chainName(context.catalog, part.chainId)} />`
+      return html`<${PositionCard} key=${key} position=${position} served=${served} context=${context} atSec=${part.answer?.ok ? part.answer.atSec : 0} chain=${isListed ? undefined : chainName(context.catalog, part.chainId)} />`
     })
   const sections = answers.flatMap(({ part, served, list }) => [
     html`<div class="across" key=${`${part.path} head`}><${PartHead} part=${part} context=${context}>${part.family === 'closed' && ', closed'}${list.pagination.page > 1 && html` <span class="soft">page ${list.pagination.page}</span>`}<//></div>`,
@@ -95,8 +95,8 @@ function LeftOut({ counts: { errors, spams } }) {
   </details>`
 }
 
-/** @param {{ position: Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, chain?: string }} props `chain`: its name, if no heading shows it */
-function PositionCard({ position, served, context, chain }) {
+/** @param {{ position: Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, atSec: number, chain?: string }} props `atSec`: when the position was read; `chain`: its name, if no heading shows it */
+function PositionCard({ position, served, context, atSec, chain }) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state
   // Show the direction in which the price is above one: it is easier to read.
@@ -126,7 +126,7 @@ function PositionCard({ position, served, context, chain }) {
     }
     ${!prices && html`<p class="soft">Ticks ${formatSignificant(state.tickLower)} to ${formatSignificant(state.tickUpper)}. It has no liquidity any more.</p>`}
     <${ProfitAndLoss} position=${position} served=${served} context=${context} onFigures=${setPnl} />
-    <${PositionHistory} position=${position} pnl=${pnl} served=${served} context=${context} />
+    <${PositionHistory} position=${position} pnl=${pnl} served=${served} context=${context} atSec=${atSec} />
   </article>`
 }
 

@@ -14,9 +14,9 @@ const DAY_SEC = 86_400
 /**
  * History of a position: opening and closing, fee APR, and flows. Read when scrolled to if the service has the history,
  * else on a click, because it costs credits.
- * @param {{ position: import('../../lib/shapes.d.ts').Position, pnl: import('../../lib/shapes.d.ts').ProfitAndLoss | undefined, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context }} props
+ * @param {{ position: import('../../lib/shapes.d.ts').Position, pnl: import('../../lib/shapes.d.ts').ProfitAndLoss | undefined, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, atSec: number }} props `atSec`: when the position was read; its figures are of then, however long the page stays open
  */
-export function PositionHistory({ position, pnl, served, context }) {
+export function PositionHistory({ position, pnl, served, context, atSec }) {
   const { key, view } = context
   const [ref, near] = useScrolledTo()
   const [isRequested, setRequested] = useState(false)
@@ -28,7 +28,7 @@ export function PositionHistory({ position, pnl, served, context }) {
   if (!served.events) return null
   if (!isRequested && !isReady)
     return html`<p class="more"><button type="button" onClick=${() => setRequested(true)}>Dates and flows <i>${pluralize(served.credits.events, 'credit')}</i></button></p>`
-  const until = Math.min(parseMoment(view.asOf), Math.floor(Date.now() / 1000))
+  const until = Math.min(parseMoment(view.asOf), atSec)
   const { token0, token1 } = position.position_state
   return html`<div class="life" ref=${ref}>
     <${PolledAnswer} request=${request} what="The history of the position" context=${context} render=${(

@@ -20,13 +20,13 @@ const DAY_SEC = 86_400
 
 /**
  * Net worth of the wallet on one chain at each midnight up to the moment of the view. Read when scrolled to.
- * @param {{ chainId: number, context: import('../page.js').Context }} props
+ * @param {{ chainId: number, atSec: number, context: import('../page.js').Context }} props
  */
-export function Days({ chainId, context }) {
+export function Days({ chainId, atSec, context }) {
   const { catalog, view, key } = context
   const [ref, near] = useScrolledTo()
   const until = parseMoment(view.asOf)
-  const daysAgo = Math.max(0, Math.ceil((Date.now() / 1000 - until) / DAY_SEC))
+  const daysAgo = Math.max(0, Math.ceil((atSec - until) / DAY_SEC))
   const max_snapshots = Math.min(DAYS + daysAgo, DAYS_MAX)
   const query = formatQuery({ wallet: view.wallet, chain_id: chainId, max_snapshots })
   const request = usePolledAnswer(near ? `v1/portfolio/snapshots?${query}` : undefined, key)

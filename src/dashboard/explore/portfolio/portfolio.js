@@ -34,12 +34,12 @@ export function Portfolio({ context, round, isReported }) {
   if (answer?.ok === false && !isPending(answer) && isReported(answer)) return null
   return html`<section class="family" aria-label=${view.label('Portfolio')}>
     <div class="family-head"><h2>Portfolio</h2></div>
-    <div class="stack"><${PolledAnswer} request=${balance} what="The portfolio" context=${context} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
+    <div class="stack"><${PolledAnswer} request=${balance} what="The portfolio" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Balance>} */ { body, atSec }) => html`<${Worth} atSec=${atSec} balance=${body.data} context=${context} query=${query} />`} /></div>
   </section>`
 }
 
-/** @param {{ balance: Balance['data'], context: import('../page.js').Context, query: string }} props */
-function Worth({ balance, context, query }) {
+/** @param {{ atSec: number, balance: Balance['data'], context: import('../page.js').Context, query: string }} props */
+function Worth({ atSec, balance, context, query }) {
   const { by_kind: kinds, by_confidence: confidences, by_chain: chains, rows, unread, coverage } = balance
   const uncounted = rows.unpriced + rows.spam + rows.other_reasons
   if (rows.counted + uncounted === 0 && unread.length === 0) return html`<${EmptyState} title="Nothing found" />`
@@ -73,7 +73,7 @@ function Worth({ balance, context, query }) {
       <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
     <//>
   </article>
-  ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}`
+  ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} atSec=${atSec} context=${context} />`)}`
 }
 
 /** Chains missing from the sum. @param {{ unread: Balance['data']['unread'], catalog: import('../../lib/catalog.js').Catalog }} props */

@@ -5,15 +5,30 @@ import { rememberName } from '../../lib/session.js'
 /**
  * Resolves an ENS name to a wallet and stores the name for the tab. An address is returned as it is.
  * @param {string} text
- * @param {string} key
+ * @param {{ key: string, signal: AbortSignal }} options
  * @returns {Promise<{ wallet: string } | { wallet?: never, fault: string }>}
  */
-export async function resolveWallet(text, key) {
+async function resolveWallet(text, options) {
   if (!isEnsName(text)) return { wallet: text }
   /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').EnsName> | import('../../lib/api.js').Failure} */
-  const answer = await requestApi(`v1/names?name=${encodeURIComponent(text)}`, { key })
+  const answer = await requestApi(`v1/names?name=${encodeURIComponent(text)}`, options)
   if (!answer.ok) return { fault: `${answer.message.replace(/\.$/, '')}.` }
   const { name, wallet } = answer.body.data
   rememberName(wallet, name)
   return { wallet }
+}
+
+/**
+ * Resolves several texts; undefined if `signal` fires first.
+ * @param {readonly string[]} texts
+ * @param {{ key: string, signal: AbortSignal }} options
+ */
+export async function resolveWallets(texts, options) {
+  try {
+    const results = await Promise.all(texts.map((text) => resolveWallet(text, options)))
+    return options.signal.aborted ? undefined : results
+  } catch (error) {
+    if (options.signal.aborted) return undefined
+    throw error
+  }
 }

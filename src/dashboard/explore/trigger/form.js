@@ -31,8 +31,10 @@ export function TriggerForm({ watched, destinations, apiKey, credits, onCreated 
     when: isRange ? { figure, is: side === 'true' } : { figure, below: level.trim() },
     webhook_id: destinationId === '' ? null : destinationId,
   }
-  const send = () => requestApi('v1/triggers', { key: apiKey, method: 'POST', body })
-  return html`<${Form} send=${send} onDone=${onCreated} refused="The trigger was not created">
+  const send = (/** @type {string} */ path, /** @type {object} */ options) =>
+    requestApi(path, { ...options, key: apiKey })
+  const request = { path: 'v1/triggers', method: 'POST', body }
+  return html`<${Form} request=${request} send=${send} onDone=${onCreated} refused="The trigger was not created">
     ${
       isRange
         ? html`<${Choice} label="When it" value=${side} options=${[

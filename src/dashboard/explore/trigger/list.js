@@ -2,7 +2,7 @@ import { requestApi } from '../../lib/api.js'
 import { useLoaded, useSubmission } from '../../lib/hooks.js'
 import { formatClause, listDestinations, STATE_KINDS } from '../../lib/trigger.js'
 import { classes, html } from '../../lib/view.js'
-import { ErrorNotice, LoadingNotice } from '../../part/notice.js'
+import { ChangeError, ErrorNotice, LoadingNotice } from '../../part/notice.js'
 import { formatQuery } from '../requests/plan.js'
 import { TriggerForm } from './form.js'
 
@@ -18,14 +18,13 @@ const FILTERS = ['wallet', 'token_id', 'obligation_address']
  */
 export function TriggerPanel({ watched, context }) {
   const { key } = context
-  const { failure, wait } = useSubmission()
+  const { failure, submit } = useSubmission((path, options) => requestApi(path, { ...options, key }))
   const { value: loaded, again } = useLoaded((signal) => readAll(watched, { key, signal }), [])
   if (loaded === undefined) return html`<${LoadingNotice}>Loading triggers<//>`
   if ('ok' in loaded) return html`<${ErrorNotice} failure=${loaded} onRetry=${again} />`
   const { triggers, webhooks } = loaded
   const destinations = listDestinations(webhooks)
-  const remove = (/** @type {Trigger} */ { id }) =>
-    wait(requestApi(`v1/triggers/${id}`, { key, method: 'DELETE' }), again)
+  const remove = (/** @type {Trigger} */ { id }) => submit({ path: `v1/triggers/${id}`, method: 'DELETE' }, again)
   return html`<p class="soft">${watched.name}</p>
     ${
       triggers.length > 0 &&
@@ -39,7 +38,7 @@ export function TriggerPanel({ watched, context }) {
         )}
       </ul>`
     }
-    ${failure && html`<${ErrorNotice} failure=${failure} title="It was not deleted" />`}
+    ${failure && html`<${ChangeError} failure=${failure} refused="It was not deleted" />`}
     <${TriggerForm} watched=${watched} destinations=${destinations} apiKey=${key} credits=${context.catalog.credits.trigger} onCreated=${again} />`
 }
 
