@@ -33,6 +33,7 @@ export function Summary({ label, parts, pending, catalog, spent }) {
         ${unpriced > 0 && html` ${pluralize(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
         ${barred > 0 && html` ${pluralize(barred, 'position')} without a known withdrawal ${barred === 1 ? 'is' : 'are'} not in it.`}
         ${notLoaded > 0 && html` ${pluralize(notLoaded, 'position')} not shown yet ${notLoaded === 1 ? 'is' : 'are'} not in it.`}
+        ${added > 0 && html` ${pluralize(added, 'added obligation')} ${added === 1 ? 'is' : 'are'} not in it.`}
         ${failed > 0 && html` <b class="bad">${pluralize(failed, 'part')} could not be read, so this is not all.</b>`}
       </p>
     </div>
@@ -50,14 +51,7 @@ export function Summary({ label, parts, pending, catalog, spent }) {
         `${lending} collateral − debt`,
         html`<${Sum} values=${netWorths} isLoading=${isLoading} isKnown=${wasRead(evm ? 'aave' : 'kamino')} />`,
       ],
-      ...(evm
-        ? []
-        : [
-            [
-              'Kamino obligations',
-              html`${wasRead('kamino') ? obligations : 'unknown'}${added > 0 && html` <span class="soft">and ${added} added below, not in the sums</span>`}`,
-            ],
-          ]),
+      ...(evm ? [] : [['Kamino obligations', wasRead('kamino') ? obligations : 'unknown']]),
     ]} />
     <${Progress} parts=${parts} pending=${pending} catalog=${catalog} answered=${answered} />
   </section>`
