@@ -149,7 +149,7 @@ test('an old snapshot does not make batches of the gate read more and more pages
   // A plan that was made while the tables were empty says nothing.
   await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
   // By then the window's rows belong to an earlier era.
-  await db.run('update rate_window_state set era = era - 2', [])
+  await Bun.sleep(4_000)
   await call()
   const pages: number[] = []
   for (let batch = 0; batch < 21; batch++) {

@@ -83,13 +83,13 @@ test('a check that fails twice over agreeing endpoints is logged and reported as
   await complete(follower, 2_000, toWallet(3))
   time.nowMs += 600_000
   const later = asked()
-  const everybody = {
+  const unrestrictedSubject = {
     subject: null,
     fromBlock: 1,
     final: { number: 65_002, hash: toHash(65_002), epoch: 0 },
     requesters: new Set<string>(),
   }
-  expect(await catchFailure(follower.complete(everybody, PLACE, never))).toEqual(failure)
+  expect(await catchFailure(follower.complete(unrestrictedSubject, PLACE, never))).toEqual(failure)
   expect(asked()).toBeGreaterThan(later)
   await follower.close()
 })
