@@ -18,7 +18,10 @@ const V3_6 = ['main', 'lido', 'etherfi'] as const satisfies readonly MarketName[
 /** Aave V3 on a devnet: three markets of 3.6 at Ethereum's addresses, one of 3.0, and wallets with a past in them. */
 export interface AaveDevnet extends AaveV3 {
   readonly wallets: typeof AAVE_WALLETS
-  /** `count` wallets with a random past in the three markets of 3.6; the same seed on a fresh devnet gives the same. */
+  /**
+   * `count` wallets with a random past in the three markets of 3.6; the same seed on a fresh devnet gives the same. Throws
+   * if the devnet has the wallets of this seed already: their past would be another one.
+   */
   randomWallets(seed: number, count: number): Promise<RandomAaveWallets>
   /** What wallets did in `main` in every way there is, `steps` of it at random. */
   history(seed: number, steps: number): Promise<AaveHistory>
@@ -45,10 +48,16 @@ export async function addAaveV3(
   onProgress('Making wallets that lend and borrow: supplies, loans, eModes, liquidations')
   await buildAaveScenario(tools.send, aave)
   await catchUp(tools.rpc, aave)
+  const seeds = new Set<number>()
   return {
     ...aave,
     wallets: AAVE_WALLETS,
-    randomWallets: (seed, count) => randomWallets({ ...tools, aave }, { seed, count }),
+    randomWallets: async (seed, count) => {
+      if (seeds.has(seed))
+        throw new Error(`Cannot make wallets of seed ${seed} twice on one devnet: choose another seed`)
+      seeds.add(seed)
+      return randomWallets({ ...tools, aave }, { seed, count })
+    },
     history: (seed, steps) => aaveHistory({ ...tools, aave }, { seed, steps }),
     life: (market, options) =>
       runRandomActivity({ ...tools, aave, release: market === 'v3_0' ? old : current }, { market, ...options }),

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const shared = await sharedAave()
   devnet = shared.devnet
   aave = shared.aave
-  const random = await aave.randomWallets(20_261_123, 40)
+  const random = await aave.randomWallets(40_123, 40)
   wallets = [...Object.values(aave.wallets), ...random.wallets]
 }, 180_000)
 

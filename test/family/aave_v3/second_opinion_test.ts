@@ -98,7 +98,8 @@ function debtSlack(ours: Position, theirs: Summary): number {
 
 function close(ours: number, theirs: number, tolerance: { readonly relative: number; readonly absolute?: number }) {
   const { relative, absolute = 0 } = tolerance
-  const allowed = Math.max(Math.abs(theirs) * relative, absolute)
+  // Doubles round both figures, and the library cuts its own.
+  const allowed = Math.abs(theirs) * relative + absolute
   if (!(Math.abs(ours - theirs) <= allowed)) throw new Error(`Expected ${ours} to be within ${allowed} of ${theirs}`)
 }
 
