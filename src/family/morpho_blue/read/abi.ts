@@ -1,4 +1,4 @@
-import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { decodeLensPage, type LensCursor, readOptional } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
@@ -30,11 +30,12 @@ export function encodeRead({ morpho, wallet, marketIds }: MarketsQuery, sources:
 
 /**
  * Decodes the lens' answer; the head of `lens.sol` describes its layout. Throws `UpstreamError` for another layout, and
- * `ContractUnresponsiveError` if Morpho is not at its address, unless `isIdle`: no market was requested.
+ * `ContractUnresponsiveError` if Morpho is not at its address, also if no market was requested: without its contract,
+ * "no market" is no finding.
  */
-export function decodeLens(answer: Hex, { isIdle = false }: { readonly isIdle?: boolean } = {}): RawRead {
+export function decodeLens(answer: Hex): RawRead {
   const { from, block, taken } = decodeLensPage(answer)
-  const feeRecipient = readOptional(from, () => from.address()) ?? (isIdle ? zeroAddress : undefined)
+  const feeRecipient = readOptional(from, () => from.address())
   if (feeRecipient === undefined) throw morphoUnresponsiveError()
   const entries: RawEntry[] = []
   while (!from.isAtEnd()) entries.push(readEntry(from))

@@ -40,6 +40,8 @@ export function createEnteredMarketsReader(options: {
   readonly db: Database
 }) {
   const { reader, history, db } = options
+  /** Deployments whose contract was read: a contract that stands stays, but "no events" is no proof that one stands. */
+  const readDeployments = new WeakSet<MorphoBlueDeployment>()
 
   /** The stored entries, and whether they are complete. */
   const readStored = (target: StreamTarget, wallet: Hex, toBlock: number) =>
@@ -108,7 +110,8 @@ export function createEnteredMarketsReader(options: {
     },
     /**
      * The wallet's positions in them at that block, with one more request. `check` throws if there are too many
-     * markets. Throws as `markets` and as `PositionReader.read`.
+     * markets. The first read of a deployment asks its contract in any case. Throws as `markets` and as
+     * `PositionReader.read`.
      */
     async read(
       target: MorphoBlueTarget,
@@ -124,11 +127,15 @@ export function createEnteredMarketsReader(options: {
         entries: [] as readonly Hex[],
       }))
       const prefetcher = createPrefetcher<WithExpiry<WalletRead>>({ readsMax: 1 })
-      const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
-        reader.read({ ...target, block: at }, { wallet, marketIds }, within)
+      const deployment = getDeployment(target)
+      const readAt = async (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) => {
+        const read = await reader.read({ ...target, block: at }, { wallet, marketIds }, within)
+        readDeployments.add(deployment)
+        return read
+      }
       const prefetch = async (at: PinnedBlock) => {
         const markets = selectPrefetchable((await storedEntries).entries) ?? []
-        if (markets.length === 0) return
+        if (markets.length === 0 && readDeployments.has(deployment)) return
         prefetcher.start(getKey(at, markets), (within) => readAt(at, markets, within), signal)
       }
       if (block !== undefined) void prefetch(block)
@@ -136,7 +143,7 @@ export function createEnteredMarketsReader(options: {
 
       const { marketIds, end } = await readWithFees(target, { subject, pendingTip }, signal)
       check(marketIds.length)
-      if (marketIds.length === 0) return { block: end, markets: [] }
+      if (marketIds.length === 0 && readDeployments.has(deployment)) return { block: end, markets: [] }
       return (await prefetcher.take(getKey(end, marketIds))) ?? (await readAt(end, marketIds, signal))
     },
   }

@@ -129,7 +129,7 @@ async function readMarkets(
     async read({ start, end, block }) {
       const data = encodeRead({ ...query, marketIds: marketIds.slice(start, end) }, sources)
       const answer = await call({ data, block, isLight: marketIds.length <= LIGHT_MARKETS_MAX })
-      return decodeLens(answer, { isIdle: marketIds.length === 0 })
+      return decodeLens(answer)
     },
     count: () => marketIds.length,
   })

@@ -266,6 +266,14 @@ describe('a request', () => {
     expect(refused).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
   })
 
+  test('is refused where the configured contract is missing: "no events" is no proof that nothing is owed', async () => {
+    const missing = startLister(other, { database, having: [OTHER] })
+    const refused = await missing.ask({ wallet: morpho.wallets.supplier })
+    await missing.close()
+    expect(refused).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE', credits: 0 })
+    expect(refused.message).toContain('its Morpho contract does not answer')
+  })
+
   test('about two chains has a page for each, charges both, and names the one that cannot be read', async () => {
     await other.morpho()
     const elsewhere = await startFaultyRpc(other.rpcUrl)
