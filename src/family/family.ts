@@ -79,6 +79,15 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
     row: v.InferOutput<v.ObjectSchema<Entries, undefined>>,
     builtIn: Setting | undefined,
   ) => Setting | undefined
+  /**
+   * Key field of entries that are lists, by entry: `"add"` of a row joins its list to the built-in one by it. The
+   * setting of such a family is the list itself.
+   */
+  readonly listKeys?: Readonly<Partial<Record<keyof Entries & string, string>>>
+  /** Contracts of a setting, to tell what a row of `CHAINS_FILE` leaves out of the built-in ones. */
+  readonly listContracts?: (setting: Setting) => readonly NamedContract[]
+  /** True if wallets owe in its contracts. @default false */
+  readonly hasDebts?: boolean
   /** Mistakes between the parts of a setting: "manager 0x… of chain 1 is described twice". */
   readonly findMistakes?: (setting: Setting, chainId: number) => readonly string[]
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
@@ -99,6 +108,12 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
     readonly feature: Feature
     readonly rounds: (setup: FamilySetup<Setting>) => BackgroundWork['round']
   }
+}
+
+/** A contract of a setting, and its name within the family: `market lido`. */
+interface NamedContract {
+  readonly address: Address
+  readonly name: string
 }
 
 /** Factories of the readers of a family's subjects. Both connect. */
@@ -156,22 +171,51 @@ interface ConfiguredSetup extends Omit<FamilySetup<never>, 'settings'> {
 
 /** Makes a family and hides the type of its settings. */
 export function defineFamily<Entries extends v.ObjectEntries, Setting>(definition: FamilyDefinition<Entries, Setting>) {
-  const { entries, builtIn, getSetting, findMistakes = () => [], work } = definition
+  const { entries, builtIn, getSetting, findMistakes = () => [], listKeys = {}, work } = definition
   const { name, aliases, network, revision = 1, hasOwnPrices = false } = definition
   const facts: FamilyFacts = { name, aliases, network, revision }
   const rowSchema = v.object(entries)
+  const addedEntries = Object.fromEntries(Object.entries(entries).filter(([entry]) => entry in listKeys))
+  const addedSchema = v.object({ add: v.optional(v.object(addedEntries), {}) })
+
+  /** The row with its lists joined to the built-in ones where `"add"` says so. */
+  function joinLists(chainId: number, row: unknown): v.InferOutput<typeof rowSchema> {
+    const own: Record<string, unknown> = v.parse(rowSchema, row)
+    const { add } = v.parse(addedSchema, row)
+    for (const [entry, key] of Object.entries<string | undefined>(listKeys)) {
+      const added = add[entry]
+      if (key === undefined || added === undefined) continue
+      own[entry] = joinByKey((own[entry] ?? builtIn.get(chainId) ?? []) as ListRows, added as ListRows, key)
+    }
+    return own as v.InferOutput<typeof rowSchema>
+  }
+
+  /** What wallets may have in built-in contracts that a setting lacks: "debts in aave-v3 market lido". */
+  function listOmitted(chainId: number, setting: Setting): readonly string[] {
+    const builtInSetting = builtIn.get(chainId)
+    const { listContracts, hasDebts = false } = definition
+    if (listContracts === undefined || builtInSetting === undefined) return []
+    const kept = new Set(listContracts(setting).map(({ address }) => address))
+    return listContracts(builtInSetting)
+      .filter(({ address }) => !kept.has(address))
+      .map((contract) => `${hasDebts ? DEBTS_IN : 'positions in'} ${name} ${contract.name}`)
+  }
 
   return {
     ...facts,
     entries: entries as v.ObjectEntries,
+    /** The entries that `"add"` of a row takes too. */
+    addedEntries: addedEntries as v.ObjectEntries,
     /** The family with its rows of a `CHAINS_FILE`, by chain id; the rows were checked with `entries`. */
     configure(rows: ReadonlyMap<number, unknown>) {
       const settings = new Map(builtIn)
       const mistakes: string[] = []
+      const omitted = new Map<number, readonly string[]>()
       for (const [chainId, row] of rows) {
-        const setting = getSetting(v.parse(rowSchema, row), builtIn.get(chainId))
+        const setting = getSetting(joinLists(chainId, row), builtIn.get(chainId))
         if (setting === undefined) continue
         settings.set(chainId, setting)
+        omitted.set(chainId, listOmitted(chainId, setting))
         mistakes.push(...findMistakes(setting, chainId))
       }
       const toSetup = ({ chainIds, servesSolana, connect }: ConfiguredSetup): FamilySetup<Setting> => {
@@ -185,6 +229,8 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(definitio
         settings: settings as ReadonlyMap<number, unknown>,
         /** Mistakes in the rows. */
         mistakes: mistakes as readonly string[],
+        /** What rows leave out of the built-in settings, by chain id: "debts in aave-v3 market lido". */
+        omitted: omitted as ReadonlyMap<number, readonly string[]>,
         /** Entries of a row of `CHAINS_FILE` that configure the chain as it is. */
         toRow: (chainId: number): Readonly<Record<string, unknown>> =>
           Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
@@ -210,4 +256,20 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(definitio
       }
     },
   }
+}
+
+const DEBTS_IN = 'debts in'
+
+/** Sorts what is not read: a missing debt makes a sum too large. */
+export function sortDebtsFirst(omitted: readonly string[]): readonly string[] {
+  const isDebt = (text: string) => text.startsWith(DEBTS_IN)
+  return [...omitted.filter(isDebt), ...omitted.filter((text) => !isDebt(text))]
+}
+
+type ListRows = readonly Readonly<Record<string, unknown>>[]
+
+/** The rows of both lists; an added one stands in place of that with the same key. */
+function joinByKey(rows: ListRows, added: ListRows, key: string): ListRows {
+  const addedKeys = new Set(added.map((row) => row[key]))
+  return [...rows.filter((row) => !addedKeys.has(row[key])), ...added]
 }

@@ -64,6 +64,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       listFamilies: (chainId) =>
         chainId === SOLANA_CHAIN_ID ? (accountReader?.families ?? []) : listFamilies(chainId),
       listTokenLists,
+      listOmitted: (chainId) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
     },
     snapshots: createSnapshotReader({ clients, reader, listFamilies, snapshots }),
   }

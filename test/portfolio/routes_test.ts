@@ -333,6 +333,16 @@ describe('an endpoint', () => {
   })
 })
 
+test('a configuration that leaves built-in contracts out names them among what is not read, debts first', async () => {
+  const { reply } = await setUp().portfolio.balance(`wallet=${HOLDER}`)
+  const { coverage } = reply.data as { readonly coverage: { readonly not_read: readonly string[] } }
+  const isDebt = (text: string) => text.startsWith('debts in')
+  const isPosition = (text: string) => text.startsWith('positions in uniswap-v3')
+  // The devnet's rows stand in place of Ethereum's markets and managers.
+  expect(coverage.not_read).toContain('debts in aave-v3 market horizon')
+  expect(coverage.not_read.findIndex(isPosition)).toBeGreaterThan(coverage.not_read.findLastIndex(isDebt))
+})
+
 test('without any served chain, portfolios are not configured', async () => {
   const portfolio = createPortfolio([])
   expect(await failure(portfolio, 'balance', `wallet=${HOLDER}`)).toMatchObject({

@@ -38,7 +38,13 @@ export const doctorCommand: Command = {
   name: 'doctor',
   summary: 'Check what the database and every endpoint can do',
   async run(args, io) {
-    const reports = [...(await databaseReports(io)), ...(await endpointReports(io)), listenerReport(io.config())]
+    const config = io.config()
+    const reports = [
+      ...(await databaseReports(io)),
+      ...(await endpointReports(io)),
+      ...chainsFileReports(config),
+      listenerReport(config),
+    ]
     const useless = listUnusable(reports)
     print({ usable: useless.length === 0, reports }, { args, io, text: reports.map(formatReport).join('\n\n') })
     if (useless.length > 0) throw new CommandError(`Cannot serve everything: nothing usable for ${useless.join(', ')}`)
@@ -74,6 +80,16 @@ function examineTls({ databaseUrl, databaseTls }: Config): readonly Finding[] {
 /** Examines the host names of the configuration; needs no request. */
 function listenerReport(config: Config): Report {
   return { part: 'listener', findings: [examineNames(config)] }
+}
+
+/** Names what rows of `CHAINS_FILE` leave out of built-in chains. */
+function chainsFileReports({ omissions }: Config): readonly Report[] {
+  if (omissions.length === 0) return []
+  const cost = 'no sum has it; lists under "add" are joined to the built-in ones'
+  const findings = omissions.map(({ chainId, omitted }) =>
+    warningFinding(`chain ${chainId}`, `without ${omitted.join(', ')}`, cost),
+  )
+  return [{ part: 'CHAINS_FILE', findings }]
 }
 
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {

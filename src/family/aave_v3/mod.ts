@@ -42,6 +42,10 @@ export const AAVE_V3 = defineFamily({
   },
   builtIn: AAVE_V3_DEPLOYMENTS,
   getSetting: ({ aaveV3 }) => aaveV3,
+  listKeys: { aaveV3: 'market' },
+  listContracts: (markets) =>
+    markets.map(({ market, poolAddressesProvider }) => ({ address: poolAddressesProvider, name: `market ${market}` })),
+  hasDebts: true,
   findMistakes: (markets, chainId) => [
     ...findDuplicates(markets.map(({ market }) => market)).map(
       (market) => `market "${market}" of chain ${chainId} is described twice`,

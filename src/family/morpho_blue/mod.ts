@@ -22,6 +22,8 @@ export const MORPHO_BLUE = defineFamily({
   entries: { morphoBlue: v.optional(v.strictObject({ morpho: address, startBlock })) },
   builtIn: MORPHO_BLUE_DEPLOYMENTS,
   getSetting: ({ morphoBlue }) => morphoBlue,
+  listContracts: ({ morpho }) => [{ address: morpho, name: `at ${morpho}` }],
+  hasDebts: true,
   contracts({ settings, ...setup }) {
     const reader = createPositionReader({ ...setup, deployments: settings })
     return [...reader.targets.values()].map((target) => ({

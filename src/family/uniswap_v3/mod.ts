@@ -33,6 +33,9 @@ export const UNISWAP_V3 = defineFamily({
   },
   builtIn: UNISWAP_V3_DEPLOYMENTS,
   getSetting: ({ uniswapV3 }) => uniswapV3,
+  listKeys: { uniswapV3: 'manager' },
+  listContracts: (deployments) =>
+    deployments.map(({ manager, code }) => ({ address: manager, name: `${code}'s manager ${manager}` })),
   findMistakes: (deployments, chainId) =>
     findDuplicates(deployments.map(({ manager }) => manager)).map(
       (manager) => `manager ${manager} of chain ${chainId} is described twice`,

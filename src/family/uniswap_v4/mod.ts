@@ -24,6 +24,7 @@ export const UNISWAP_V4 = defineFamily({
   },
   builtIn: UNISWAP_V4_DEPLOYMENTS,
   getSetting: ({ uniswapV4 }) => uniswapV4,
+  listContracts: ({ positionManager }) => [{ address: positionManager, name: `manager ${positionManager}` }],
   histories({ settings }) {
     return [...settings].flatMap(([chainId, deployment]) => {
       const target = toChangeTarget(chainId, deployment)

@@ -1,3 +1,4 @@
+import { sortDebtsFirst } from '../../family/family.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import type { PortfolioQuery, WalletReader } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
@@ -17,6 +18,8 @@ export interface Portfolio {
   readonly listFamilies: (chainId: number) => readonly string[]
   /** Names of token lists that are read, by chain. */
   readonly listTokenLists: (chainId: number) => readonly string[]
+  /** Built-in contracts that the configuration leaves out, by chain, debts first. */
+  readonly listOmitted: (chainId: number) => readonly string[]
 }
 
 /** Holdings that are never read on EVM chains and on Solana. */
@@ -31,7 +34,7 @@ export async function readRows(
   query: PortfolioQuery & { readonly include_unlisted: boolean },
   signal: AbortSignal,
 ) {
-  const { reader, listFamilies, listTokenLists } = portfolio()
+  const { reader, listFamilies, listTokenLists, listOmitted } = portfolio()
   const { reads, unread } = await reader.read(query, signal)
   const chains = reads.map(({ block }) => block.chainId)
   const rows = classifyAssets(
@@ -49,7 +52,11 @@ export async function readRows(
       tokens_asked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
       token_lists: [...new Set(chains.flatMap(listTokenLists))],
       families: [...new Set(chains.flatMap(listFamilies))],
-      not_read: [...NEVER_READ[isSolana ? 'solana' : 'evm'], ...reads.flatMap(({ notRead }) => notRead)],
+      not_read: [
+        ...sortDebtsFirst([...new Set(chains.flatMap(listOmitted))]),
+        ...NEVER_READ[isSolana ? 'solana' : 'evm'],
+        ...reads.flatMap(({ notRead }) => notRead),
+      ],
       ...(isSolana ? { nfts: reads.reduce((sum, { nfts = 0 }) => sum + nfts, 0) } : {}),
       ...(searches.length === 0 ? {} : { found_by: searches }),
     },

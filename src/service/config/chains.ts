@@ -1,9 +1,9 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../../chain/table/chains.ts'
-import type { ConfiguredFamily, Family } from '../../family/family.ts'
+import { type ConfiguredFamily, type Family, sortDebtsFirst } from '../../family/family.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
 import { createPriceMarket, type PriceMarket } from '../../finance/price/table/kamino.ts'
-import { invalidChainsFile, parseChainsFile, type SolanaRow, toFinanceChain } from './chains_file.ts'
+import { invalidChainsFile, listOmittedPrices, parseChainsFile, type SolanaRow, toFinanceChain } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { describeReadError } from './read_file.ts'
 import { type FileSources, withTokenLists } from './token_lists.ts'
@@ -16,6 +16,14 @@ export interface ServedChains {
   /** Protocols with their settings on each chain. */
   readonly families: readonly ConfiguredFamily[]
   readonly solana: SolanaConfig
+  /** What rows of `CHAINS_FILE` leave out of the built-in chains, debts first. */
+  readonly omissions: readonly Omission[]
+}
+
+/** What a row leaves out of a built-in chain: `["debts in aave-v3 market lido", "34 price feeds"]`. */
+interface Omission {
+  readonly chainId: number
+  readonly omitted: readonly string[]
 }
 
 /** Endpoints of Solana, none if it is not served. The URLs may hold secrets. */
@@ -90,7 +98,7 @@ export function readChains(sources: ChainSources): ServedChains {
   const ids = chainsText === undefined ? [...chosenIds] : parseChainIds(chainsText)
   if (ids === undefined) {
     mistakes.push('CHAINS: expected ids of chains in plain digits, separated by commas')
-    return { chains: [], families: configured, solana }
+    return { chains: [], families: configured, solana, omissions: [] }
   }
   const unknownIds = ids.filter((id) => id !== SOLANA_CHAIN_ID && !chains.has(id))
   if (unknownIds.length > 0) {
@@ -101,7 +109,19 @@ export function readChains(sources: ChainSources): ServedChains {
   const served = withTokenLists(knownChains, sources)
   // A configured Solana endpoint enables Solana; without CHAINS the public endpoints serve it too.
   const isSolanaServed = chainsText === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS
-  return { chains: served, families: configured, solana: isSolanaServed ? solana : { ...solana, rpcUrls: [] } }
+  const omissions = served.map((chain) => toOmission(chain, configured)).filter(({ omitted }) => omitted.length > 0)
+  return {
+    chains: served,
+    families: configured,
+    solana: isSolanaServed ? solana : { ...solana, rpcUrls: [] },
+    omissions,
+  }
+}
+
+function toOmission(chain: FinanceChain, families: readonly ConfiguredFamily[]): Omission {
+  const builtIn = FINANCE_CHAINS.find(({ id }) => id === chain.id)
+  const contracts = families.flatMap(({ omitted }) => omitted.get(chain.id) ?? [])
+  return { chainId: chain.id, omitted: [...sortDebtsFirst(contracts), ...listOmittedPrices(chain, builtIn)] }
 }
 
 function isRpcVariable(name: string): name is RpcVariable {

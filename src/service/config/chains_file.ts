@@ -4,7 +4,7 @@ import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Family } from '../../family/family.ts'
 import { address as checksummed, findDuplicates, kaminoEntries } from '../../family/setting.ts'
-import type { FinanceChain, UsdFeed, Wrapper } from '../../finance/chain.ts'
+import { FINANCE_CHAINS, type FinanceChain, type UsdFeed, type Wrapper } from '../../finance/chain.ts'
 import { WRAPPER_KINDS } from '../../finance/price/table/wrappers.ts'
 import { createTokenList, type NamedTokens } from '../../finance/token/list/list.ts'
 
@@ -12,6 +12,7 @@ import { createTokenList, type NamedTokens } from '../../finance/token/list/list
 const QUOTES_MAX = 4
 /** Maximum nested wrappers that `prices.sol` opens. */
 const WRAPPERS_MAX = 2
+const WRAPPERS_EXPECTED = `expected at most ${WRAPPERS_MAX} wrappers around a token, and none around itself`
 /** Maximum of endpoints that must return the same bytes. */
 const QUORUM_MAX = 5
 const QUORUM_EXPECTED = `expected a whole number from 1 to ${QUORUM_MAX}`
@@ -58,10 +59,7 @@ const usdFeeds = v.pipe(
 const wrappers = v.pipe(
   v.array(v.strictObject({ token: checksummed, kind: v.picklist(WRAPPER_KINDS), of: checksummed })),
   v.check((rows) => findDuplicates(rows.map(({ token }) => token)).length === 0, 'expected each token once'),
-  v.check(
-    (rows) => areOpenable(rows),
-    `expected at most ${WRAPPERS_MAX} wrappers around a token, and none around itself`,
-  ),
+  v.check((rows) => areOpenable(rows), WRAPPERS_EXPECTED),
   v.transform(
     (rows): Readonly<Record<Address, Wrapper>> =>
       Object.fromEntries(rows.map(({ token, kind, of }) => [token, { kind, of }])),
@@ -85,10 +83,28 @@ const explorer = v.pipe(
   v.transform((url) => url.replace(/\/+$/, '')),
 )
 
+const quotes = v.pipe(v.array(checksummed), v.maxLength(QUOTES_MAX, `expected at most ${QUOTES_MAX} tokens`))
+
+/** Lists of a row that `"add"` joins to the built-in ones. */
+const addedEntries = {
+  prices: v.exactOptional(
+    v.strictObject({
+      usdFeeds: v.exactOptional(usdFeeds),
+      stablecoins: v.exactOptional(v.array(checksummed)),
+      wrappers: v.exactOptional(wrappers),
+      quotes: v.exactOptional(quotes),
+    }),
+  ),
+  nativeDoubles: v.exactOptional(v.array(checksummed)),
+  spamTokens: v.exactOptional(v.array(checksummed)),
+}
+
 const chainEntries = {
   id: v.pipe(integerAtLeast(1), v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`)),
-  name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
-  rpcUrls,
+  name: v.optional(
+    v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
+  ),
+  rpcUrls: v.optional(rpcUrls),
   quorum: v.optional(
     v.pipe(
       v.number(QUORUM_EXPECTED),
@@ -111,9 +127,7 @@ const chainEntries = {
       wrappedNative: v.exactOptional(checksummed),
       wrappers: v.exactOptional(wrappers),
       uniswapV3Factory: v.exactOptional(checksummed),
-      quotes: v.exactOptional(
-        v.pipe(v.array(checksummed), v.maxLength(QUOTES_MAX, `expected at most ${QUOTES_MAX} tokens`)),
-      ),
+      quotes: v.exactOptional(quotes),
     }),
   ),
   explorer: v.optional(explorer),
@@ -133,8 +147,13 @@ const solanaEntries = {
   ...kaminoEntries,
 }
 
-/** One chain of a `CHAINS_FILE`. A built-in row of the same id supplies missing values. Families add entries. */
-type ChainRow = v.InferOutput<v.StrictObjectSchema<typeof chainEntries, undefined>>
+/**
+ * One chain of a `CHAINS_FILE`. A built-in row of the same id supplies missing values; a list stands in place of the
+ * built-in one, and one under `add` is joined to it. Families add entries.
+ */
+type ChainRow = v.InferOutput<v.StrictObjectSchema<typeof chainEntries, undefined>> & {
+  readonly add?: v.InferOutput<v.StrictObjectSchema<typeof addedEntries, undefined>> | undefined
+}
 
 /** The Solana entry of a `CHAINS_FILE`. Families add entries. */
 export type SolanaRow = v.InferOutput<v.StrictObjectSchema<typeof solanaEntries, undefined>>
@@ -145,16 +164,17 @@ interface ChainsFile {
 }
 
 /** Creates the schema of the file, with each family's entries in the rows of its network. */
-function createChainsFileSchema(
-  families: readonly Pick<Family, 'network' | 'entries'>[],
-): v.GenericSchema<unknown, ChainsFile> {
-  const mergeEntries = (network: Family['network']): v.ObjectEntries =>
-    Object.assign({}, ...families.filter((each) => each.network === network).map(({ entries }) => entries))
+function createChainsFileSchema(families: readonly FamilyEntries[]): v.GenericSchema<unknown, ChainsFile> {
+  const mergeEntries = (network: Family['network'], part: 'entries' | 'addedEntries'): v.ObjectEntries =>
+    Object.assign({}, ...families.filter((each) => each.network === network).map((each) => each[part]))
+  const add = v.optional(v.strictObject({ ...mergeEntries('evm', 'addedEntries'), ...addedEntries }))
   return v.strictObject({
-    chains: v.optional(v.array(v.strictObject({ ...mergeEntries('evm'), ...chainEntries })), []),
-    solana: v.optional(v.strictObject({ ...mergeEntries('solana'), ...solanaEntries })),
+    chains: v.optional(v.array(v.strictObject({ ...mergeEntries('evm', 'entries'), ...chainEntries, add })), []),
+    solana: v.optional(v.strictObject({ ...mergeEntries('solana', 'entries'), ...solanaEntries })),
   })
 }
+
+type FamilyEntries = Pick<Family, 'network' | 'entries' | 'addedEntries'>
 
 /** A parsed `CHAINS_FILE`. Each mistake is one sentence with the path but no value, which may be secret. */
 interface ParsedChainsFile {
@@ -169,10 +189,7 @@ export function invalidChainsFile(mistakes: readonly string[]): ParsedChainsFile
 }
 
 /** Parses the text of a `CHAINS_FILE`. */
-export function parseChainsFile(
-  text: string,
-  families: readonly Pick<Family, 'network' | 'entries'>[],
-): ParsedChainsFile {
+export function parseChainsFile(text: string, families: readonly FamilyEntries[]): ParsedChainsFile {
   let json: unknown
   try {
     json = JSON.parse(text)
@@ -184,7 +201,7 @@ export function parseChainsFile(
   const parsed = v.safeParse(createChainsFileSchema(families), json)
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
-    return { rows: chains, solana, mistakes: listRepeatedIds(chains) }
+    return { rows: chains, solana, mistakes: [...listRepeatedIds(chains), ...chains.flatMap(listRowMistakes)] }
   }
   return invalidChainsFile(parsed.issues.map((issue) => `CHAINS_FILE: ${formatIssue(issue)}`))
 }
@@ -198,16 +215,49 @@ export function formatIssue(issue: v.BaseIssue<unknown>): string {
   return `${path}: ${message.startsWith('Invalid ') ? `expected ${expected}` : message}`
 }
 
+/** Lists what a row lacks without a built-in chain, and mistakes of its lists once they are joined. */
+function listRowMistakes(row: ChainRow, index: number): string[] {
+  const builtIn = FINANCE_CHAINS.find(({ id }) => id === row.id)
+  const missing = builtIn === undefined ? (['name', 'rpcUrls'] as const).filter((key) => row[key] === undefined) : []
+  const { wrappers: joinedWrappers = {}, quotes: joinedQuotes = [] } = joinPrices(row, builtIn)
+  const isOpenable = areOpenable(
+    Object.entries(joinedWrappers).map(([token, { of }]) => ({ token: token as Address, of })),
+  )
+  return [
+    ...missing.map((key) => `chains.${index}.${key}: it is required, because chain ${row.id} is not built in`),
+    ...(isOpenable ? [] : [`chains.${index}.add.prices.wrappers: ${WRAPPERS_EXPECTED}, with those they are added to`]),
+    ...(joinedQuotes.length <= QUOTES_MAX
+      ? []
+      : [`chains.${index}.add.prices.quotes: expected at most ${QUOTES_MAX} tokens, with those they are added to`]),
+  ].map((mistake) => `CHAINS_FILE: ${mistake}`)
+}
+
+/** The price sources of a row over the built-in ones. */
+function joinPrices({ prices, add: { prices: added = {} } = {} }: ChainRow, builtIn: FinanceChain | undefined) {
+  const { wrappedNative: _, ...ownPrices } = prices ?? {}
+  const base: FinanceChain['prices'] = { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...ownPrices }
+  return {
+    ...base,
+    ...(added.usdFeeds && { usdFeeds: { ...base.usdFeeds, ...added.usdFeeds } }),
+    ...(added.wrappers && { wrappers: { ...base.wrappers, ...added.wrappers } }),
+    ...(added.stablecoins && { stablecoins: joinTokens(base.stablecoins, added.stablecoins) }),
+    ...(added.quotes && { quotes: joinTokens(base.quotes, added.quotes) }),
+  }
+}
+
+function joinTokens(base: readonly Address[] = [], added: readonly Address[] = []): readonly Address[] {
+  return [...new Set([...base, ...added])]
+}
+
 /** Creates a chain from a row, over the built-in chain of the same id, if any. */
 export function toFinanceChain(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
-  const { id, name, rpcUrls, quorum = 1 } = row
-  const { wrappedNative: _, ...ownPrices } = row.prices ?? {}
-  const prices = { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...ownPrices }
+  const { id, name = builtIn?.name ?? '', rpcUrls = builtIn?.rpcUrls ?? [], quorum = 1, add } = row
+  const prices = joinPrices(row, builtIn)
   const nativeCurrency = toNativeCurrency(row, builtIn)
   // 0 means that the block time is unknown.
   const blockTimeMs = row.blockTimeMs === 0 ? undefined : (row.blockTimeMs ?? builtIn?.blockTimeMs)
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
-  const nativeDoubles = row.nativeDoubles ?? builtIn?.nativeDoubles ?? []
+  const nativeDoubles = joinTokens(row.nativeDoubles ?? builtIn?.nativeDoubles, add?.nativeDoubles)
   const explorerUrl = row.explorer ?? builtIn?.explorer
   return {
     id,
@@ -223,8 +273,23 @@ export function toFinanceChain(row: ChainRow, builtIn: FinanceChain | undefined)
     prices,
     tokens: createTokenList({ id, ...nativeCurrency, nativeDoubles, prices }, listOwnTokens(row)),
     ...(nativeDoubles.length === 0 ? {} : { nativeDoubles }),
-    spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
+    spamTokens: joinTokens(row.spamTokens ?? builtIn?.spamTokens, add?.spamTokens),
   }
+}
+
+/** What the price lists of a row leave out of the built-in ones: "34 price feeds". */
+export function listOmittedPrices(chain: FinanceChain, builtIn: FinanceChain | undefined): readonly string[] {
+  if (builtIn === undefined) return []
+  const count = (theirs: readonly string[] = [], ours: readonly string[] = []) =>
+    theirs.filter((token) => !ours.includes(token)).length
+  const { usdFeeds, wrappers = {}, stablecoins, quotes } = builtIn.prices
+  const counts = [
+    ['price feeds', count(Object.keys(usdFeeds), Object.keys(chain.prices.usdFeeds))],
+    ['wrappers', count(Object.keys(wrappers), Object.keys(chain.prices.wrappers ?? {}))],
+    ['stablecoins', count(stablecoins, chain.prices.stablecoins)],
+    ['quotes', count(quotes, chain.prices.quotes)],
+  ] as const
+  return counts.filter(([, omitted]) => omitted > 0).map(([what, omitted]) => `${omitted} ${what}`)
 }
 
 function toNativeCurrency(

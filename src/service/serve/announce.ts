@@ -31,11 +31,12 @@ export function printFirstStart(config: Config, first: FirstStart, listens: Port
 
 /** Logs the address, and warns about unsafe settings. */
 export function logListening(config: Config, listens: Ports, { log, out }: Pick<StartOptions, 'log' | 'out'>): void {
-  const { host, databaseTls, publicUrl, workers } = config
+  const { host, databaseTls, publicUrl, workers, omissions } = config
   const { port, operatorPort } = listens
   const chains = listServedChainIds(config)
   log.info({ msg: 'Listening', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
   if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
+  for (const { chainId, omitted } of omissions) log.warn({ msg: LEAVES_OUT, chainId, omitted })
   if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })
   out(`walletscope listens on ${formatServerUrl(host, port)}`)
   if (operatorPort !== undefined) out(`Operator pages: ${formatServerUrl(host, operatorPort)}`)
@@ -46,6 +47,9 @@ const UNPROTECTED = {
   unverified:
     'DATABASE_TLS is unverified: an attacker between this process and the database can read and change everything',
 }
+
+const LEAVES_OUT =
+  'A row of CHAINS_FILE leaves out what is built in: its lists stand in place of the built-in ones, those under "add" are joined to them'
 
 const LINKS_FOLLOW_HOST =
   'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http, and names that ALLOWED_HOSTS does not list are refused'

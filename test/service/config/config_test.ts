@@ -200,6 +200,78 @@ describe('readConfig()', () => {
     expect(JSON.stringify(getSettings(config, 'aave-v3').get(1))).toStartWith('[{"market":"main"')
   })
 
+  describe('a row of a built-in chain', () => {
+    const read = (row: object) =>
+      readConfig({ CHAINS_FILE: 'f', CHAINS: '1' }, () => JSON.stringify({ chains: [{ id: 1, ...row }] }))
+    const market = { market: 'mine', poolAddressesProvider: FACTORY, startBlock: 7 }
+    const listMarkets = (config: Config) =>
+      (getSettings(config, 'aave-v3').get(1) as readonly { market: string }[]).map((each) => each.market)
+
+    test('needs neither name nor endpoints', () => {
+      const [built] = readConfig({ CHAINS: '1' }, noFile).chains
+      expect(read({ maxBlockAgeSec: 99 }).chains).toEqual([{ ...(built as object), maxBlockAgeSec: 99 }] as never)
+    })
+
+    test('joins the lists under "add" to the built-in ones by their keys', () => {
+      const built = readConfig({ CHAINS: '1' }, noFile)
+      const [feedToken = FEED] = Object.keys(built.chains[0]?.prices.usdFeeds ?? {})
+      const joined = read({
+        add: {
+          aaveV3: [market, { market: 'lido', poolAddressesProvider: MANAGER }],
+          uniswapV3: [{ manager: MANAGER, factory: FEED }],
+          prices: { usdFeeds: { [feedToken]: MANAGER, [MANAGER]: FEED }, stablecoins: [MANAGER] },
+          spamTokens: [FEED],
+        },
+      })
+      expect(listMarkets(joined).sort()).toEqual([...listMarkets(built), 'mine'].sort())
+      expect(getSettings(joined, 'aave-v3').get(1)).toContainEqual({
+        market: 'lido',
+        poolAddressesProvider: MANAGER,
+        startBlock: 0,
+      })
+      const managers = getSettings(joined, 'uniswap-v3').get(1) as readonly { manager: string; factory: string }[]
+      expect(managers).toHaveLength((getSettings(built, 'uniswap-v3').get(1) as readonly unknown[]).length)
+      expect(managers.filter(({ manager }) => manager === MANAGER).map(({ factory }) => factory)).toEqual([FEED])
+      const prices = joined.chains[0]?.prices
+      expect(Object.keys(prices?.usdFeeds ?? {}).sort()).toEqual(
+        [...Object.keys(built.chains[0]?.prices.usdFeeds ?? {}), MANAGER].sort(),
+      )
+      expect(prices?.usdFeeds[feedToken as `0x${string}`]?.feed).toBe(MANAGER)
+      expect(prices?.stablecoins).toEqual([...(built.chains[0]?.prices.stablecoins ?? []), MANAGER])
+      expect(joined.chains[0]?.spamTokens).toEqual([FEED])
+      // Of the built-in contracts only the market of lido has another provider now.
+      expect(joined.omissions).toEqual([{ chainId: 1, omitted: ['debts in aave-v3 market lido'] }])
+    })
+
+    test('leaves out what its lists lack, and the configuration names it, debts first', () => {
+      const built = readConfig({ CHAINS: '1' }, noFile)
+      const managers = getSettings(built, 'uniswap-v3').get(1) as readonly { manager: string; code: string }[]
+      const rest = managers.filter(({ manager }) => manager !== MANAGER)
+      const { omissions } = read({
+        uniswapV3: [{ manager: MANAGER, factory: FACTORY }],
+        aaveV3: [market],
+        morphoBlue: { morpho: FEED },
+        prices: { usdFeeds: { [USDC]: FEED } },
+      })
+      const feeds = Object.keys(built.chains[0]?.prices.usdFeeds ?? {}).length - 1
+      expect(rest.length).toBeGreaterThan(0)
+      expect(omissions).toEqual([
+        {
+          chainId: 1,
+          omitted: [
+            ...listMarkets(built).map((name) => `debts in aave-v3 market ${name}`),
+            'debts in morpho-blue at 0xBBBBBbbBBb9cC5e90e3b3Af64bdAF62C37EEFFCb',
+            ...rest.map(({ manager, code }) => `positions in uniswap-v3 ${code}'s manager ${manager}`),
+            `${feeds} price feeds`,
+          ],
+        },
+      ])
+      expect(built.omissions).toEqual([])
+      const other = JSON.stringify({ chains: [{ id: 1, aaveV3: [market] }] })
+      expect(readConfig({ CHAINS_FILE: 'f', CHAINS: '10' }, () => other).omissions).toEqual([])
+    })
+  })
+
   test('CHAINS_FILE names wrappers, at most two of them around a token', () => {
     const [first, second, third] = [USDC, FEED, MANAGER]
     const readPrices = (wrappers: object[]) => {
@@ -412,7 +484,23 @@ describe('readConfig()', () => {
     ['not json', '{', 'expected valid JSON'],
     ['an unknown key', '{"chains":[],"chain":1}', 'CHAINS_FILE: chain: there is no such setting'],
     ['an array in place of an object', '[]', 'CHAINS_FILE: expected an object with "chains"'],
-    ['no name', '{"chains":[{"id":5,"rpcUrls":["http://a"]}]}', 'chains.0.name: it is required'],
+    [
+      'no name',
+      '{"chains":[{"id":5,"rpcUrls":["http://a"]}]}',
+      'chains.0.name: it is required, because chain 5 is not built in',
+    ],
+    ['no endpoints', '{"chains":[{"id":5,"name":"x"}]}', 'chains.0.rpcUrls: it is required, because chain 5 is not'],
+    ['an entry to add that is no list', '{"chains":[{"id":1,"add":{"morphoBlue":{}}}]}', 'there is no such setting'],
+    [
+      'a quote too many',
+      `{"chains":[{"id":1,"add":{"prices":{"quotes":["${MANAGER}","${FACTORY}","${FEED}"]}}}]}`,
+      'chains.0.add.prices.quotes: expected at most 4 tokens, with those they are added to',
+    ],
+    [
+      'a wrapper around wrappers',
+      `{"chains":[{"id":1,"add":{"prices":{"wrappers":[{"token":"${USDC}","kind":"erc4626","of":"${FEED}"},{"token":"${FEED}","kind":"erc4626","of":"0x7f39C581F595B53c5cb19bD0b3f8dA6c935E2Ca0"}]}}}]}`,
+      'chains.0.add.prices.wrappers: expected at most 2 wrappers around a token',
+    ],
     [
       'the id of Solana',
       '{"chains":[{"id":101,"name":"x","rpcUrls":["http://a"]}]}',
