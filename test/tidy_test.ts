@@ -26,10 +26,10 @@ function uses(pattern: RegExp, allowed: RegExp): string[] {
 
 test('only the edges read the environment and chance', () => {
   // The watchdog is the script of another process.
-  expect(uses(/\bprocess\.env\b/, /^src\/(main|node|db\/embedded\/watchdog)\.ts$/)).toEqual([])
+  expect(uses(/\bprocess\.env\b/, /^src\/(program|db\/embedded\/watchdog)\.ts$/)).toEqual([])
   expect(uses(/\bMath\.random\(/, /^$/)).toEqual([])
   expect(uses(/\bconsole\./, /^$/)).toEqual([])
-  expect(uses(/\bprocess\.exit\(/, /^src\/(main|node|db\/embedded\/watchdog)\.ts$/)).toEqual([])
+  expect(uses(/\bprocess\.exit\(/, /^src\/(program|db\/embedded\/watchdog)\.ts$/)).toEqual([])
 })
 
 test('the clock alone tells the time and makes timers', () => {

@@ -76,6 +76,16 @@ export async function checkServable(db: Database, options: Release = {}): Promis
   return 'own'
 }
 
+/** True if the database takes no writes: a standby, or one that was made read-only. Throws as `Database.run`. */
+export async function isReadOnly(db: Database): Promise<boolean> {
+  const [row] = await db.run<{ readonly read_only: boolean }>(
+    `select pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only`,
+    [],
+    LANE,
+  )
+  return row?.read_only === true
+}
+
 /** True if migrations or functions are a newer release's, and all of them are compatible with this one. */
 function isNewerButRuns({ migrations, functions }: Schema, release: Required<Release>): boolean {
   const knownCount = release.migrations.length

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type Command, UsageError } from '../../src/command/command.ts'
 import { openapiCommand } from '../../src/command/openapi.ts'
 import { parseCommandLine } from '../../src/command/parse.ts'
-import { serveCommand } from '../../src/command/serve.ts'
+import { serveCommand } from '../support/serve_command.ts'
 
 function command(name: string, parts: Partial<Command> = {}): Command {
   return { name, positionals: [], options: {}, summary: `Does ${name}`, run: async () => {}, ...parts }

@@ -1,12 +1,13 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { version } from '../../package.json'
 import { IS_FULL } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { untilEmpty } from './processes.ts'
-import { executableProgram, type Finished, giveDatabase, runCommand, sourceProgram } from './program.ts'
+import { executableProgram, type Finished, giveDatabase, nodeProgram, runCommand, sourceProgram } from './program.ts'
 
 await buildWhatIsStale()
 
@@ -43,6 +44,24 @@ const ASTRAY = [
   { words: ['migrate'], wrongs: ['data'] },
 ] as const
 
+describe('the bundle for Node', () => {
+  const program = nodeProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9' })
+  afterAll(() => program.remove())
+
+  test('has the commands of the executable', async () => {
+    const { status, stdout } = await runCommand(program, ['--version'])
+    expect({ status, stdout }).toEqual({ status: 0, stdout: `walletscope ${version}\n` })
+    const unknown = await runCommand(program, ['nonsense'])
+    expect({ status: unknown.status, stdout: unknown.stdout }).toEqual({ status: 2, stdout: '' })
+    expect(unknown.stderr).toMatch(/^walletscope: Cannot find command "nonsense": .+\n$/)
+    const database = await testDatabase()
+    const given = { ...program, env: { ...program.env, DATABASE_URL: database.url } }
+    const { id } = await runJson(given, ['org', 'create', 'Acme'])
+    expect(await runJson(given, ['org', 'list'])).toContainEqual(expect.objectContaining({ id, name: 'Acme' }))
+    await database.close()
+  }, 60_000)
+})
+
 describe.each([
   ...(IS_FULL ? [['the source', sourceProgram] as const] : []),
   ['the executable', executableProgram] as const,
@@ -71,6 +90,22 @@ describe.each([
     expect(detail.stdout).toContain('--name')
     expect(existsSync(join(program.directory, 'data'))).toBe(false)
   }, 30_000)
+
+  test.skipIf(process.platform !== 'linux')(
+    'output that cannot be written is an error',
+    async () => {
+      for (const words of [['openapi'], ['--help'], ['kit', 'compose']]) {
+        const shell = { ...program, command: ['sh', '-c', 'exec "$0" "$@" > /dev/full', ...program.command] }
+        const { status, stderr } = await runCommand(shell, words)
+        expect({ words, status, stderr }).toEqual({
+          words,
+          status: 1,
+          stderr: 'walletscope: Cannot write all output: ENOSPC\n',
+        })
+      }
+    },
+    30_000,
+  )
 
   test('openapi prints the document without a database', async () => {
     const { status, stdout } = await run('openapi')

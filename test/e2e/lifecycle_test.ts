@@ -77,6 +77,19 @@ describe.each([
     expect((await service.stop()).status).toBe(0)
   }, 60_000)
 
+  test.skipIf(process.platform !== 'linux')(
+    'under nohup a lost terminal does not end it, SIGTERM does',
+    async () => {
+      const shell = { ...program, serve: ['sh', '-c', `trap '' HUP; exec "$0" "$@"`, ...program.serve] }
+      const service = await startService(shell)
+      process.kill(service.pid, 'SIGHUP')
+      // Signals are delivered in order: were SIGHUP taken, it would be the one that is named.
+      expect((await service.stop()).status).toBe(0)
+      expect(service.stderr()).toContain('"signal":"SIGTERM"')
+    },
+    60_000,
+  )
+
   test('SIGTERM: readiness goes first, accepted requests are answered and charged, nothing stays', async () => {
     const service = await startService(program, { DRAIN_SECONDS: '1' })
     const before = await total(service, 'status_code=200')

@@ -66,7 +66,7 @@ function copyOfExecutable(): string {
   return copy
 }
 
-/** A copy of the bundle, on Node; its commands are the executable's. */
+/** A copy of the bundle, on Node. */
 export function nodeProgram(env: Environment): Program {
   const { directory, remove } = emptyDirectory()
   const node = Bun.which('node')
@@ -74,7 +74,7 @@ export function nodeProgram(env: Environment): Program {
   const path = join(directory, '../walletscope.mjs')
   copyFileSync(join(ROOT, 'dist/node/walletscope.mjs'), path)
   copyFileSync(join(ROOT, 'dist/node/proof_worker.mjs'), join(directory, '../proof_worker.mjs'))
-  return { directory, env, serve: [node, path], command: [join(ROOT, 'dist/walletscope')], remove }
+  return { directory, env, serve: [node, path], command: [node, path], remove }
 }
 
 /** Starts `serve` and waits until it is ready. Throws with its output if it exits before that. */

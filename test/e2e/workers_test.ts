@@ -205,7 +205,8 @@ describe.skipIf(process.platform !== 'linux').each(FORMS)('workers of the %s', (
     expect((await service.stop()).status).toBe(0)
     expect(await untilEmpty(program.directory, 5_000)).toEqual([])
 
-    const killed = await spawnService(program)
+    // Orphans have no drain: their database is gone, and a successor needs the port.
+    const killed = await spawnService(program, { DRAIN_SECONDS: '60' })
     expect((await killed.stop('SIGKILL')).status).not.toBe(0)
     expect(await untilEmpty(program.directory, 15_000)).toEqual([])
     await database?.close()

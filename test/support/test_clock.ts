@@ -5,6 +5,8 @@ import { AbortedError } from '../../src/lib/error.ts'
 export interface TestClock extends Clock {
   /** Moves the time by `ms`. Runs what becomes due, in order, and lets the work that follows settle each time. */
   advance(ms: number): Promise<void>
+  /** Moves the time by `ms` at once, as a pause of the machine does: timers that became due run at the next move. */
+  jump(ms: number): void
   /** Moves to the moment of the next timer and runs it; false if none waits. */
   advanceToNext(): Promise<boolean>
   /** Number of timers that wait. */
@@ -80,6 +82,9 @@ export function createTestClock({
       await settle(settleTurns)
       for (let next = findNext(); next !== undefined && next.atMs <= untilMs; next = findNext()) await runTimer(next)
       elapsedMs = untilMs
+    },
+    jump(ms) {
+      elapsedMs += ms
     },
     async advanceToNext() {
       await settle(settleTurns)

@@ -1,7 +1,7 @@
 import type { AccountGate } from '../../account/gate/gate.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { type Database, SchemaError } from '../../db/database.ts'
-import { checkServable } from '../../db/schema.ts'
+import { checkServable, isReadOnly } from '../../db/schema.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import type { Probe } from '../../http/page/probes.ts'
 import type { Log } from '../../lib/log.ts'
@@ -39,7 +39,7 @@ function schemaProbe(db: Database, log: Log): Probe {
       logOnce(release, () => {
         if (release === 'newer') log.info({ msg: 'The schema is newer and compatible; continuing' })
       })
-      return true
+      return (await isReadOnly(db)) ? 'it accepts no charges: it is read-only' : true
     } catch (error) {
       if (!(error instanceof SchemaError)) return hideNames(formatReason(error))
       const { message } = error
@@ -49,7 +49,10 @@ function schemaProbe(db: Database, log: Log): Probe {
   }
 }
 
-/** Creates a probe of schema and charging: a database with a full disk still answers reads. */
+/**
+ * Creates a probe of schema and charging: a standby is asked before any caller is refused, and a database with a full
+ * disk still answers reads.
+ */
 export function databaseProbe(db: Database, gate: Pick<AccountGate, 'trouble'>, log: Log): Probe {
   const schema = schemaProbe(db, log)
   return async (signal) => {

@@ -13,7 +13,9 @@ export const bunFork: Fork = {
     if (process.platform !== 'linux') throw new Error('Cannot start WORKERS: more than one worker needs Linux')
     const [, entry = '', ...words] = process.argv
     const args = entry.startsWith(INSIDE) ? words : [...process.execArgv, entry, ...words]
-    return spawn(process.execPath, args, {
+    // The link leads to the running file, also after a new release was put in its place.
+    return spawn('/proc/self/exe', args, {
+      argv0: process.execPath,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: environment,
     })

@@ -13,6 +13,8 @@ import {
 export interface Worker extends WorkerAssignment {
   /** Fires when the supervisor asks the worker to stop, or has ended; the reason names the signal or the loss. */
   readonly stop: AbortSignal
+  /** Fires when the supervisor has ended: its database may have ended with it, and a new one needs the port. */
+  readonly orphaned: AbortSignal
   /** Reports that the ports are open. */
   reportListening(ports: Ports): void
   /** Starts reporting the values of `read`, on request and periodically; `stop` reports a last time. */
@@ -34,6 +36,7 @@ export function findWorker(
   if (text === undefined || process.send === undefined) return undefined
   const assignment: WorkerAssignment = JSON.parse(text)
   const stop = new AbortController()
+  const orphaned = new AbortController()
   const scrapeCallbacks = new Map<number, (text: string) => void>()
   let readFigures: () => readonly MetricSample[] = () => []
   let lastScrapeId = 0
@@ -45,10 +48,15 @@ export function findWorker(
   }
 
   process.on('message', onMessage)
-  process.on('disconnect', () => stop.abort('the process that started it has ended'))
+  process.on('disconnect', () => {
+    const reason = 'the process that started it has ended'
+    orphaned.abort(reason)
+    stop.abort(reason)
+  })
   return {
     ...assignment,
     stop: stop.signal,
+    orphaned: orphaned.signal,
     reportListening: (ports) => void sendMessage({ kind: 'listens', ...ports }),
     startReporting(figures) {
       readFigures = figures

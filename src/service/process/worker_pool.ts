@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { withTimeout } from '../../lib/async/wait.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, repeat } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type MetricSample, type Metrics, mergeMetrics, renderMetrics } from '../../lib/metrics.ts'
 import {
@@ -45,6 +45,8 @@ interface PoolMember {
   readonly workerNumber: number
   readonly child: ChildProcess
   readonly startedMs: number
+  /** When its silence becomes too long, monotonic milliseconds. */
+  silentUntilMs: number
   /** Figures of its last report. */
   figures: readonly MetricSample[]
   readonly ended: Promise<void>
@@ -55,6 +57,11 @@ const RESTART_WAIT_MS = { least: 50, most: 5_000 }
 const STABLE_MS = 10_000
 /** How long a worker may take to report its figures; after that, its last report counts. */
 const COLLECT_MS = 1_000
+/** A worker that reports nothing for so long is killed: its share of all connections gets no answer. */
+const SILENT_MAX_MS = 15_000
+/** Time for a start, which may wait for its database. */
+const STARTING_MAX_MS = 60_000
+const WATCH_MS = 2_000
 
 /** Creates workers that share one listener and one database; restarts a worker that exits. */
 export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
@@ -88,7 +95,9 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       child.once('exit', () => resolve())
       child.once('error', () => resolve())
     })
-    const member: PoolMember = { workerNumber, child, startedMs: clock.monotonicMs(), figures: [], ended }
+    const startedMs = clock.monotonicMs()
+    const silentUntilMs = startedMs + STARTING_MAX_MS
+    const member: PoolMember = { workerNumber, child, startedMs, silentUntilMs, figures: [], ended }
     members.add(member)
     child.on('message', (message: WorkerMessage) => onMessage(member, message))
     void ended.then(() => onExit(member))
@@ -96,6 +105,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   }
 
   function onMessage(member: PoolMember, message: WorkerMessage): void {
+    member.silentUntilMs = clock.monotonicMs() + SILENT_MAX_MS
     if (message.kind === 'listens') {
       ports ??= { port: message.port, operatorPort: message.operatorPort }
       onListening(ports)
@@ -127,6 +137,23 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     restartCancels.add(cancel)
   }
 
+  let watchedMs = clock.monotonicMs()
+
+  /** Kills workers that are silent for too long. */
+  function killSilent(): void {
+    const nowMs = clock.monotonicMs()
+    // This process stood still as well: what workers said meanwhile is not read yet.
+    const lateMs = nowMs - watchedMs - WATCH_MS
+    watchedMs = nowMs
+    for (const member of members) {
+      if (lateMs > WATCH_MS) member.silentUntilMs += lateMs
+      if (nowMs <= member.silentUntilMs) continue
+      const { workerNumber, child } = member
+      log.error({ msg: 'Killing a worker that hangs', worker: workerNumber, silentMs: SILENT_MAX_MS })
+      child.kill('SIGKILL')
+    }
+  }
+
   /** Returns the current metrics of all workers, as text. */
   async function scrape(): Promise<string> {
     await withTimeout(Promise.all([...members].map(collectFigures)), { ms: COLLECT_MS, clock }).catch(() => {})
@@ -144,6 +171,8 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     figuresCallbacks.delete(id)
   }
 
+  const stopWatching = repeat(clock, WATCH_MS, killSilent)
+
   return {
     async start() {
       const listening = new Promise<Ports>((resolve) => {
@@ -159,6 +188,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     },
     async stop(reason) {
       isStopping = true
+      stopWatching()
       for (const cancel of restartCancels) cancel()
       const remaining = [...members]
       const allExited = Promise.all(remaining.map(({ ended }) => ended))

@@ -1,3 +1,4 @@
+import { createServer, type Server } from 'node:net'
 import type { HattipHandler } from '@hattip/core'
 import type { ListeningServer } from '../../http/server/listening.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -35,18 +36,42 @@ export async function openPort(
 }
 
 /**
- * Throws as `openPort` if another program has the port. Workers, which share ports, would not notice it: the system
- * would split the requests between both programs.
+ * Claims a port for workers, which share it, until the result is called. Throws as `openPort` if another program has the
+ * port, or another supervisor has claimed it and is about to open it: the system would split the requests between both.
  */
-export async function checkPortFree(
+export async function claimPort(
   address: Pick<ServeOptions, 'listen'> & {
     readonly name: string
     readonly host: string
     readonly port: number
     readonly clock: Clock
   },
-): Promise<void> {
-  if (address.port === 0) return
-  const server = await openPort(() => new Response(null, { status: 503 }), { ...address, shared: false })
-  await server.stop()
+): Promise<() => void> {
+  const { name, host, port } = address
+  if (port === 0) return () => {}
+  const claim = await listenAbstract(`walletscope ${host} ${port}`).catch((cause: unknown) => {
+    throw new Error(`Cannot listen on HOST ${host} ${name} ${port}: another service is starting there`, { cause })
+  })
+  try {
+    const server = await openPort(() => new Response(null, { status: 503 }), { ...address, shared: false })
+    await server.stop()
+    return () => claim?.close()
+  } catch (error) {
+    claim?.close()
+    throw error
+  }
+}
+
+/**
+ * Listens on an abstract socket: a name that one process has, until that process ends however it ends. Only Linux has
+ * them; undefined elsewhere.
+ */
+async function listenAbstract(name: string): Promise<Server | undefined> {
+  if (process.platform !== 'linux') return undefined
+  return await new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy())
+    server.once('error', reject)
+    server.listen(`\0${name}`, () => resolve(server))
+    server.unref()
+  })
 }

@@ -94,10 +94,10 @@ async function startServing(
   await lifecycle.start({
     name: 'readiness',
     start: () => app,
-    stop() {
+    async stop() {
       app.drain()
-      // Load balancers need this time to notice the change.
-      return clock.sleep(config.drainMs)
+      // Load balancers need this time to notice the change; an orphan only keeps the port from its successor.
+      await clock.sleep(config.drainMs, worker?.orphaned).catch(() => {})
     },
     limitMs: config.drainMs + STOP_SPARE_MS,
   })

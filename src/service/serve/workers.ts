@@ -8,7 +8,7 @@ import { createProcessMetrics } from '../health/metrics.ts'
 import { createWorkerPool } from '../process/worker_pool.ts'
 import { logListening, printFirstStart } from './announce.ts'
 import type { StartOptions } from './options.ts'
-import { checkPortFree } from './port.ts'
+import { claimPort } from './port.ts'
 
 /** Maximum stop time of a worker after its drain; with the embedded database it stays below ten seconds. */
 const STOP_MS = 6_750
@@ -20,9 +20,13 @@ export async function startWorkers(
   { listen, fork, environment, out, stop, clock, log, lifecycle }: StartOptions,
 ): Promise<void> {
   const { host, port, operatorPort, workers, databaseUrl, drainMs } = config
-  await checkPortFree({ listen, name: 'PORT', host, port, clock })
-  if (operatorPort !== undefined)
-    await checkPortFree({ listen, name: 'OPERATOR_PORT', host, port: operatorPort, clock })
+  await lifecycle.start({
+    name: 'claims of ports',
+    start: () => claimPorts({ listen, host, port, operatorPort, clock }),
+    stop(releases) {
+      for (const release of releases) release()
+    },
+  })
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
   const embedded =
@@ -44,4 +48,14 @@ export async function startWorkers(
   if (first !== undefined) printFirstStart(config, first, listens, out)
   await db?.close()
   logListening(config, listens, { log, out })
+}
+
+async function claimPorts({
+  port,
+  operatorPort,
+  ...address
+}: Pick<StartOptions, 'listen' | 'clock'> & Pick<Config, 'host' | 'port' | 'operatorPort'>): Promise<(() => void)[]> {
+  const release = await claimPort({ ...address, name: 'PORT', port })
+  if (operatorPort === undefined) return [release]
+  return [release, await claimPort({ ...address, name: 'OPERATOR_PORT', port: operatorPort })]
 }

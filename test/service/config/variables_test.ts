@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseCommandLine } from '../../../src/command/parse.ts'
-import { serveCommand } from '../../../src/command/serve.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { FIRST_VARIABLES, FURTHER_VARIABLES } from '../../../src/service/config/variables.ts'
+import { serveCommand } from '../../support/serve_command.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 const ROWS = [...FIRST_VARIABLES, ...FURTHER_VARIABLES]

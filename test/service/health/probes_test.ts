@@ -40,6 +40,8 @@ test('a database that answers but accepts no charges is not ready, with the reas
   expect(await ready()).toBe(true)
 
   await takeNothing('on')
+  // Known before a caller was refused.
+  await waitFor('the setting', async () => (await ready()) === 'it accepts no charges: it is read-only')
   await waitFor('a refusal', () =>
     gate.settle(settlement(caller)).then(
       () => false,
@@ -47,7 +49,8 @@ test('a database that answers but accepts no charges is not ready, with the reas
     ),
   )
   await waitFor('trouble', () => gate.trouble !== undefined)
-  expect(await ready()).toMatch(/^it accepts no charges: cannot execute [A-Z ]+ in a read-only transaction \(25006\)/)
+  expect(gate.trouble).toMatch(/^cannot execute [A-Z ]+ in a read-only transaction \(25006\)/)
+  expect(await ready()).toBe('it accepts no charges: it is read-only')
 
   await takeNothing('off')
   await waitFor('the void', () => gate.voidsWaiting === 0)
