@@ -20,6 +20,7 @@ import idempotency0017 from './migrations/0017_idempotency.sql' with { type: 'te
 import delivery0018 from './migrations/0018_delivery.sql' with { type: 'text' }
 import deadLetter0019 from './migrations/0019_dead_letter.sql' with { type: 'text' }
 import snapshotGaps0020 from './migrations/0020_snapshot_gaps.sql' with { type: 'text' }
+import triggerMeter0023 from './migrations/0023_trigger_meter.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -62,11 +63,14 @@ import triggerCharge from './functions/trigger_charge.sql' with { type: 'text' }
 import triggerPause from './functions/trigger_pause.sql' with { type: 'text' }
 import triggerSighted from './functions/trigger_sighted.sql' with { type: 'text' }
 import triggerCommit from './functions/trigger_commit.sql' with { type: 'text' }
+import triggerHourAt from './functions/trigger_hour_at.sql' with { type: 'text' }
 import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerLines from './functions/trigger_lines.sql' with { type: 'text' }
 import triggerTake from './functions/trigger_take.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import watchCreate from './functions/watch_create.sql' with { type: 'text' }
+import watchMeter from './functions/watch_meter.sql' with { type: 'text' }
+import watchMeterRestored from './functions/watch_meter_restored.sql' with { type: 'text' }
 import watchStamp from './functions/watch_stamp.sql' with { type: 'text' }
 import webhookCreate from './functions/webhook_create.sql' with { type: 'text' }
 import type { Migration, SqlFunction } from '../src/db/schema.ts'
@@ -93,6 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 18, name: '0018_delivery', text: delivery0018 },
   { version: 19, name: '0019_dead_letter', text: deadLetter0019 },
   { version: 20, name: '0020_snapshot_gaps', text: snapshotGaps0020 },
+  { version: 21, name: '0023_trigger_meter', text: triggerMeter0023 },
 ]
 
 /** Every function, after those that it calls. */
@@ -139,11 +144,14 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_pause', text: triggerPause },
   { name: 'trigger_sighted', text: triggerSighted },
   { name: 'trigger_commit', text: triggerCommit },
+  { name: 'trigger_hour_at', text: triggerHourAt },
   { name: 'trigger_hour', text: triggerHour },
   { name: 'trigger_lines', text: triggerLines },
   { name: 'trigger_take', text: triggerTake },
   { name: 'wallet_entry_store', text: walletEntryStore },
   { name: 'watch_create', text: watchCreate },
+  { name: 'watch_meter', text: watchMeter },
+  { name: 'watch_meter_restored', text: watchMeterRestored },
   { name: 'watch_stamp', text: watchStamp },
   { name: 'webhook_create', text: webhookCreate },
 ]

@@ -157,7 +157,7 @@ export const triggerCommit = bindRows<
   { done: boolean; failed: readonly number[] }
 >('background', { name: 'trigger_commit', params: ['chainId', 'chainName', 'finality', 'shard', 'epoch', 'leaseSec', 'limitSec', 'before', 'beforeHash', 'block', 'blockHash', 'blockSec', 'fork', 'final', 'families', 'nowMs', 'organizations', 'ids', 'editions', 'numbers', 'phases', 'held', 'changes', 'values', 'since', 'dues', 'bodies', 'types', 'messageStates', 'messageChanges', 'toldStates', 'toldChanges', 'toldBlocks', 'toldNames'], columns: ['done', 'failed'] })
 
-/** Charges the hour for triggers of some organizations not charged yet, one credit each: for triggers that are not paused, and older than their first hour, which was paid at their creation. */
+/** Charges triggers for the hours that they used up to the last full hour of the database's clock, by trigger_hour_at. */
 export const triggerHour = bindValue<
   { hour: string | number; limit: number },
   number

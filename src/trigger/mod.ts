@@ -32,9 +32,11 @@ const LEASE_SEC = 15
 /** Interval of checks which partitions have triggers, milliseconds. */
 const LOOK_MS = 2_000
 const HOUR_MS = 3_600_000
-const ORGANIZATIONS_MAX = 500
-/** Delay after the full hour, milliseconds, so that the clocks of all processes have passed it. */
+const ORGANIZATIONS_MAX = 100
+/** Delay after the full hour, milliseconds, so that the database's clock has passed it. */
 const HOUR_LATE_MS = 1_000
+/** Longest interval of charges, milliseconds: this process' clock may be wrong, and only the database's tells hours. */
+const HOUR_LOOK_MS = 600_000
 const RETRY_MS = { least: 1_000, most: 30_000 }
 /** For Solana, and for chains without a known block time. */
 const BLIND_SEC = 60
@@ -105,16 +107,15 @@ export function startTriggers(options: TriggersOptions): { stop(): void } {
   }
 }
 
-/** Charges for triggers once an hour. */
+/** Charges for triggers once an hour of the database's clock. */
 function hourJob({ db, clock, log }: TriggersOptions): Job {
   return {
     name: 'trigger hours',
     retryMs: RETRY_MS,
     onError: (error) => log.error({ msg: 'Failed to charge for triggers', error }),
     async round(signal) {
-      const hour = Math.floor(clock.now() / HOUR_MS)
-      while (!signal.aborted && (await chargeHour(db, hour, ORGANIZATIONS_MAX)) > 0);
-      return (hour + 1) * HOUR_MS - clock.now() + HOUR_LATE_MS
+      while (!signal.aborted && (await chargeHour(db, ORGANIZATIONS_MAX)) > 0);
+      return Math.min(HOUR_LOOK_MS, HOUR_MS - (clock.now() % HOUR_MS) + HOUR_LATE_MS)
     },
   }
 }

@@ -30,9 +30,10 @@ export async function createTrigger(
   await db.run(
     `with made as (
        insert into watch (organization_id, id, chain_id, family, subject, clause, clear, for_blocks, finality, webhook_id,
-         name, api_key_id, created_at, active_at, expires_at)
+         name, api_key_id, created_at, active_at, paid_until, expires_at)
        values ($1, $2, $3::bigint, $4, $5::jsonb, $6::jsonb, $7::numeric, $8::int, $9, nullif($10, ''), $11, $12,
-         coalesce($13::timestamptz, now()), coalesce($13::timestamptz, now()), $14::timestamptz)
+         coalesce($13::timestamptz, now()), coalesce($13::timestamptz, now()),
+         coalesce($13::timestamptz, now()) + interval '1 hour', $14::timestamptz)
      )
      insert into watch_state (organization_id, id) values ($1, $2)`,
     [
@@ -65,4 +66,13 @@ export async function editTrigger(db: Database, { organizationId, id }: Trigger,
      where organization_id = $1 and id = $2`,
     [organizationId, id, below],
   )
+}
+
+/** Charges for triggers as at a full hour since the Unix epoch, and returns the number of organizations. */
+export async function chargeHourAt(db: Database, hour: number, organizationsMax: number): Promise<number> {
+  const [row] = await db.run<{ count: number }>(
+    'select trigger_hour_at(to_timestamp($1::double precision), $2::integer) as count',
+    [hour * 3_600, organizationsMax],
+  )
+  return row?.count ?? 0
 }

@@ -30,6 +30,7 @@ export const BACKUP_TABLES: readonly string[] = [
   'watch_state',
   'watch_told',
   'watch_hour',
+  'watch_owed',
   'watch_cursor',
   'watch_sight',
   'watch_blind',

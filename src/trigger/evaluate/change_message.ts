@@ -37,15 +37,15 @@ export function createChangeMessage(
     readonly transition: TriggerTransition
     readonly block: ChangeBlock
     readonly cited: readonly Citation[]
-    readonly nowMs: number
   },
 ): ChangeMessage {
-  const { trigger, transition, block, cited, nowMs } = change
+  const { trigger, transition, block, cited } = change
   const { clause, name, family, subject } = trigger
   const formatValue = (value: string | null) => ('is' in clause && value !== null ? value === 'true' : value)
   const body: MessageBody = {
     type: `trigger.${transition.kind}`,
-    timestamp: new Date(nowMs).toISOString(),
+    // The commit writes the database's time here.
+    timestamp: '',
     text: formatSentence(partition, { trigger, transition, block }),
     data: {
       trigger_id: trigger.id,

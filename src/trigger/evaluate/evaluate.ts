@@ -91,7 +91,7 @@ async function evaluateAll(
   { moved, ...input }: BlockToEvaluate & { readonly moved: Set<WatchedTrigger> },
   signal: AbortSignal,
 ): Promise<Evaluation> {
-  const { list, client, clock, messageContext, nowMs } = context
+  const { list, client, clock, messageContext } = context
   const { block, before, fork } = input
   if (fork !== null) rewindAll(list, fork, moved)
   const first = before === null ? block.number : fork !== null && fork <= before.number ? fork : before.number + 1n
@@ -169,7 +169,7 @@ async function evaluateAll(
     const { trigger, stored, reorgState } = entry
     const messages: ChangeMessage[] = []
     for (const { transition, block, cited } of transitionsByTrigger.get(entry) ?? []) {
-      messages.push(createChangeMessage(messageContext, { trigger, transition, block, cited: await cited(), nowMs }))
+      messages.push(createChangeMessage(messageContext, { trigger, transition, block, cited: await cited() }))
     }
     changes.push({
       entry,

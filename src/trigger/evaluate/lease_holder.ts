@@ -39,8 +39,11 @@ export interface HeldPartition<State> {
 
 /** An evaluated block. */
 export interface EvaluatedBlock
-  extends Pick<BlockCommit, 'block' | 'fork' | 'final' | 'nowMs'>,
-    Pick<Evaluation, 'changes' | 'families' | 'screened' | 'confirmed'> {}
+  extends Pick<BlockCommit, 'block' | 'fork' | 'final'>,
+    Pick<Evaluation, 'changes' | 'families' | 'screened' | 'confirmed'> {
+  /** When the evaluation began, by the process's clock. */
+  readonly nowMs: number
+}
 
 /** Interval of checks whether another process's lease has expired, milliseconds. */
 export const LEASE_POLL_MS = 1_000
@@ -91,7 +94,7 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
     async commit(heldPartition: HeldPartition<State>, evaluatedBlock: EvaluatedBlock): Promise<boolean> {
       const { lease, list } = heldPartition
       const { block, fork, final, nowMs, changes, families, screened, confirmed } = evaluatedBlock
-      const commit = { partition, lease, block, fork, final, families, nowMs, changes }
+      const commit = { partition, lease, block, fork, final, families, changes }
       const failedChanges = await commitBlock(db, commit).catch((error: unknown) => {
         // The partition's block shows at the next acquisition whether the commit succeeded.
         for (const { entry } of changes) revertToStored(entry)

@@ -45,7 +45,6 @@ export interface BlockCommit {
   readonly final: bigint
   /** Families that were evaluated. */
   readonly families: readonly string[]
-  readonly nowMs: number
   readonly changes: readonly TriggerChange[]
 }
 
@@ -53,6 +52,8 @@ export interface BlockCommit {
 const MESSAGE_CREDITS = 2
 const CHARGED: readonly string[] = ['trigger.fired', 'trigger.cleared']
 const COMMIT_DEADLINE_MS = 10_000
+/** An organization may have 100,000 triggers. */
+const HOUR_DEADLINE_MS = 60_000
 
 /** Acquires or renews the lease on a partition; undefined if another process holds it. Throws as `Database.run`. */
 export async function acquirePartition(
@@ -74,7 +75,7 @@ export async function acquirePartition(
  * `Database.run`: the outcome is then unknown.
  */
 export async function commitBlock(db: Database, commit: BlockCommit): Promise<readonly TriggerChange[] | undefined> {
-  const { partition, lease, block, fork, final, families, nowMs, changes } = commit
+  const { partition, lease, block, fork, final, families, changes } = commit
   const { chainId, chainName, finality, shard, blindAfterSec, leaseSec } = partition
   const numbered = changes.map((each, index) => ({ ...each, no: index + 1 }))
   const messages = numbered.flatMap(({ no, messages }) => messages.map((each) => ({ ...each, no })))
@@ -100,7 +101,7 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
       fork: String(fork ?? -1n),
       final: String(final),
       families,
-      nowMs,
+      nowMs: 0,
       organizations: changes.map(({ trigger }) => trigger.organizationId),
       ids: changes.map(({ trigger }) => trigger.id),
       editions: changes.map(({ before }) => before.edition),
@@ -137,9 +138,12 @@ export async function notifyBlindTriggers(
   return await triggerBlind(db, { chainId, finality, shard, epoch, limitSec, chainName })
 }
 
-/** Charges an hour for the triggers of at most `organizationsMax` organizations; 0 if none is left. */
-export async function chargeHour(db: Database, hour: number, organizationsMax: number): Promise<number> {
-  return await triggerHour(db, { hour, limit: organizationsMax })
+/**
+ * Charges the triggers of at most `organizationsMax` organizations for the hours that they used up to the last full hour
+ * of the database's clock; 0 if none is left.
+ */
+export async function chargeHour(db: Database, organizationsMax: number): Promise<number> {
+  return await triggerHour(db, { hour: 0, limit: organizationsMax }, { deadlineMs: HOUR_DEADLINE_MS })
 }
 
 function toDigits(hash: string): string {

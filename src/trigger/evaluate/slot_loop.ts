@@ -62,7 +62,7 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
       const { trigger, stored } = entry
       setReorgState(entry, { ...reorgState, notified: [], trail: [] })
       const messages = transitions.map((each) =>
-        createChangeMessage(messageContext, { trigger, transition: each, block, cited: [], nowMs }),
+        createChangeMessage(messageContext, { trigger, transition: each, block, cited: [] }),
       )
       changes.push({
         entry,

@@ -7,9 +7,9 @@ import { startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { chargeHour } from '../../../src/trigger/evaluate/partition.ts'
 import { startTriggers } from '../../../src/trigger/mod.ts'
 import { clientOf, METER_CHAIN_ID, meterFamily } from '../meter.ts'
+import { chargeHourAt } from '../scene.ts'
 
 const [databaseUrl = '', rpcUrl = '', startMs = ''] = process.argv.slice(2)
 const SHORT_HOUR_MS = 500
@@ -38,7 +38,7 @@ startJob(
     retryMs: { least: 50, most: 500 },
     onError: () => {},
     async round() {
-      await chargeHour(db, FIRST_HOUR + Math.floor((Date.now() - Number(startMs)) / SHORT_HOUR_MS), 100)
+      await chargeHourAt(db, FIRST_HOUR + Math.floor((Date.now() - Number(startMs)) / SHORT_HOUR_MS), 100)
       return undefined
     },
   },

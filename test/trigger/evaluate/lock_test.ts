@@ -76,7 +76,7 @@ async function meet(
   await holder.run('begin', [])
   await holder.run(`select from spending_limit where organization_id = $1 for update`, [organizationId])
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
-  const at = { partition, lease, block, fork: null, final: 0n, families: ['aave-v3'], nowMs: Date.now() }
+  const at = { partition, lease, block, fork: null, final: 0n, families: ['aave-v3'] }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
   await waitFor('the commit to have the state, and to wait for the balance', async () => (await waiting()) === 1)
   const acted = act(trigger)
@@ -134,7 +134,7 @@ test('deleting a trigger while a commit drops its notified changes does not dead
   await owner.run('begin', [])
   await owner.run('select from watch_state where organization_id = $1 for update', [organizationId])
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
-  const at = { partition, lease, block, fork: null, final: 5n, families: ['aave-v3'], nowMs: Date.now() }
+  const at = { partition, lease, block, fork: null, final: 5n, families: ['aave-v3'] }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
   await waitFor('the commit to wait for the state', async () => (await waiting()) === 1)
   await owner.run('delete from watch where organization_id = $1', [organizationId])

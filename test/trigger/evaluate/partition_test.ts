@@ -13,7 +13,7 @@ import {
 import type { Trigger, TriggerState } from '../../../src/trigger/trigger.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
-import { ARMED, createTrigger, editTrigger } from '../scene.ts'
+import { ARMED, chargeHourAt, createTrigger, editTrigger } from '../scene.ts'
 
 const HASHES = ['11', '22', '33', '44'].map((byte) => `0x${byte.repeat(32)}`)
 let db: Database
@@ -59,7 +59,7 @@ async function scene(options: { credits?: number; webhookId?: string; createdAt?
 function fired(trigger: Trigger, before: TriggerState = ARMED): TriggerChange {
   const change = before.changes + 1
   const type = 'trigger.fired' as const
-  const body = JSON.stringify({ type, timestamp: 'now', text: 'It fired.', data: { change } })
+  const body = JSON.stringify({ type, timestamp: '', text: 'It fired.', data: { change } })
   const after = { ...before, phase: 'fired' as const, changes: change, value: '1.04', since: 10n }
   return {
     trigger,
@@ -73,7 +73,6 @@ function fired(trigger: Trigger, before: TriggerState = ARMED): TriggerChange {
 
 function commitOf({ partition: line, lease: tenure }: Scene, options: Partial<BlockCommit> = {}): BlockCommit {
   const block = { number: 10n, hash: HASHES[0] ?? '', timestampSec: 1_700_000_000n }
-  const nowMs = Date.now()
   return {
     partition: line,
     lease: tenure,
@@ -81,7 +80,6 @@ function commitOf({ partition: line, lease: tenure }: Scene, options: Partial<Bl
     fork: null,
     final: 0n,
     families: ['aave-v3'],
-    nowMs,
     changes: [],
     ...options,
   }
@@ -128,6 +126,33 @@ test('commitBlock makes a change, its message and its charge, and nothing of it 
   ])
   expect(await stateOf(made)).toEqual({ phase: 'fired', changes: '1', paused_for: null })
   expect(await books(made)).toMatchObject({ charged: 2, balance: 98, logged: 1, statuses: { '200': 1 } })
+})
+
+test('commitBlock dates messages and charges by the clock of the database', async () => {
+  const made = await scene()
+  const dates = async () => {
+    const [row] = await db.run<{ now: Date }>('select now()', [])
+    return row?.now.toISOString() ?? ''
+  }
+  const before = await dates()
+  await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))
+  const after = await dates()
+  const { organizationId } = made.account.caller
+  const rows = await db.run<{ timestamp: string; text: string }>(
+    "select body::jsonb ->> 'timestamp' as timestamp, body::jsonb ->> 'text' as text from message where organization_id = $1",
+    [organizationId],
+  )
+  const charges = await db.run<{ requested_at: Date }>(
+    'select requested_at from request_log_entry where organization_id = $1',
+    [organizationId],
+  )
+  expect(rows.map(({ text }) => text)).toEqual(['It fired.'])
+  for (const date of [
+    ...rows.map((each) => each.timestamp),
+    ...charges.map((each) => each.requested_at.toISOString()),
+  ]) {
+    expect(date >= before && date <= after).toBe(true)
+  }
 })
 
 test('commitBlock commits nothing for who lost the lease', async () => {
@@ -179,46 +204,168 @@ test('commitBlock counts what triggers of a key cost for the day of the key, and
   expect(await books(made)).toMatchObject({ charged: 2 })
 })
 
+const HOUR_MS = 3_600_000
+/** The last full hour. */
+const fullHour = () => Math.floor(Date.now() / HOUR_MS)
+
+/** Sets columns of a trigger as a statement of a route does. */
+async function setTrigger({ trigger }: Scene, columns: string): Promise<void> {
+  await db.run(`update watch set ${columns} where organization_id = $1 and id = $2`, [
+    trigger.organizationId,
+    trigger.id,
+  ])
+}
+
+async function grant({ account: { caller } }: Scene, credits: number): Promise<void> {
+  await db.run('update spending_limit set most = most + $2 where organization_id = $1', [
+    caller.organizationId,
+    credits,
+  ])
+  await db.run(
+    "insert into credit_grant (organization_id, id, credits, reason) values ($1, gen_random_uuid()::text, $2, 'More')",
+    [caller.organizationId, credits],
+  )
+}
+
 test('chargeHour charges each hour once, from the second hour of a trigger on', async () => {
-  const hour = Math.floor(Date.now() / 3_600_000)
-  const made = await scene({ createdAt: new Date((hour - 1) * 3_600_000 - 1) })
+  const hour = fullHour()
+  const made = await scene({ createdAt: new Date((hour - 1) * HOUR_MS - 1) })
   const { organizationId, apiKeyId } = made.account.caller
   await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
-  while ((await chargeHour(db, hour, 2)) > 0) {}
+  while ((await chargeHourAt(db, hour, 2)) > 0) {}
   expect(await books(made)).toMatchObject({ charged: 1, logged: 1 })
-  expect(await chargeHour(db, hour, 100)).toBe(0)
-  await Promise.all([chargeHour(db, hour + 1, 100), chargeHour(db, hour + 1, 100)])
+  expect(await chargeHourAt(db, hour, 100)).toBe(0)
+  await Promise.all([chargeHourAt(db, hour + 1, 100), chargeHourAt(db, hour + 1, 100)])
   expect(await books(made)).toMatchObject({ charged: 2, logged: 2 })
 })
 
 test('chargeHour pauses triggers that cannot be paid, says so once, and resumes them when they can', async () => {
-  const hour = Math.floor(Date.now() / 3_600_000) + 10
-  const made = await scene({ credits: 1, createdAt: new Date((hour - 30) * 3_600_000) })
+  const hour = fullHour() + 10
+  const createdAt = new Date((hour - 30) * HOUR_MS)
+  const made = await scene({ credits: 1, createdAt })
   const { organizationId, apiKeyId } = made.account.caller
-  const createdAt = new Date((hour - 30) * 3_600_000)
   await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId, createdAt })
-  await chargeHour(db, hour, 100)
-  await chargeHour(db, hour + 1, 100)
+  await chargeHourAt(db, hour, 100)
+  await chargeHourAt(db, hour + 1, 100)
   expect((await messagesOf(made)).map(({ type, due }) => [type, due])).toEqual([['trigger.paused', false]])
   expect(await stateOf(made)).toMatchObject({ paused_for: 'credits' })
   expect(await books(made)).toMatchObject({ charged: 0, statuses: { '402': 1 } })
-  await db.run('update spending_limit set most = most + 5 where organization_id = $1', [organizationId])
-  await db.run("insert into credit_grant (organization_id, id, credits, reason) values ($1, 'g2', 5, 'More')", [
-    organizationId,
-  ])
-  await chargeHour(db, hour + 2, 100)
+  await grant(made, 5)
+  await chargeHourAt(db, hour + 2, 100)
   expect(await stateOf(made)).toMatchObject({ paused_for: null })
   expect(await books(made)).toMatchObject({ charged: 2 })
 })
 
 test('chargeHour resumes a trigger that paused within its first hour', async () => {
-  const hour = Math.floor(Date.now() / 3_600_000) + 20
-  const made = await scene({ credits: 1, createdAt: new Date(hour * 3_600_000 - 60_000) })
+  const hour = fullHour() + 20
+  const made = await scene({ credits: 1, createdAt: new Date(hour * HOUR_MS - 60_000) })
   await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))
   expect(await stateOf(made)).toMatchObject({ paused_for: 'credits' })
-  await chargeHour(db, hour, 100)
+  await chargeHourAt(db, hour, 100)
   expect(await stateOf(made)).toMatchObject({ paused_for: null })
   expect(await books(made)).toMatchObject({ charged: 1, balance: 0 })
+})
+
+test('chargeHour takes the hour of the database, and an hour to come of a wrong clock holds up nothing', async () => {
+  const made = await scene({ credits: 1, createdAt: new Date((fullHour() - 5) * HOUR_MS) })
+  const { organizationId } = made.account.caller
+  const hourOf = async () => {
+    const [row] = await db.run<{ ahead: number }>(
+      `select (hour - floor(extract(epoch from now()) / 3600))::integer as ahead from watch_hour
+       where organization_id = $1`,
+      [organizationId],
+    )
+    return row?.ahead ?? Number.NaN
+  }
+  // As an earlier release does whose clock is a month ahead.
+  await db.run('select trigger_hour($1::bigint, 500)', [fullHour() + 720])
+  expect(await hourOf()).toBeLessThanOrEqual(0)
+  expect(await books(made)).toMatchObject({ charged: 1, logged: 1 })
+
+  await setTrigger(made, "paused_for = 'credits'")
+  await db.run('update watch_hour set hour = hour + 720 where organization_id = $1', [organizationId])
+  await grant(made, 10)
+  while ((await chargeHour(db, 100)) > 0) {}
+  expect(await hourOf()).toBeLessThanOrEqual(0)
+  expect(await stateOf(made)).toMatchObject({ paused_for: null })
+  expect(await books(made)).toMatchObject({ charged: 2 })
+})
+
+test('chargeHour charges active triggers beside others that are paused for want of credits', async () => {
+  const hour = fullHour() + 10
+  const createdAt = new Date((hour - 30) * HOUR_MS)
+  const made = await scene({ credits: 5, createdAt })
+  const { organizationId, apiKeyId } = made.account.caller
+  for (let no = 0; no < 9; no++) {
+    await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId, createdAt })
+  }
+  await db.run("update watch set paused_for = 'credits' where organization_id = $1", [organizationId])
+  for (let no = 0; no < 2; no++) {
+    await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId, createdAt })
+  }
+  const countActive = async () => {
+    const [row] = await db.run<{ count: number }>(
+      'select count(*)::integer as count from watch where organization_id = $1 and paused_for is null',
+      [organizationId],
+    )
+    return row?.count
+  }
+  for (const [no, charged] of [2, 4].entries()) {
+    await chargeHourAt(db, hour + no, 100)
+    expect(await books(made)).toMatchObject({ charged })
+    expect(await countActive()).toBe(2)
+  }
+  await chargeHourAt(db, hour + 2, 100)
+  expect(await countActive()).toBe(0)
+  // Enough for all: both the active and the paused ones.
+  await grant(made, 40)
+  await chargeHourAt(db, hour + 3, 100)
+  expect(await countActive()).toBe(12)
+  expect(await books(made)).toMatchObject({ charged: 16 })
+})
+
+test('a begun hour is charged if its trigger pauses over the full hour, or stays paused, or is deleted', async () => {
+  const hour = fullHour() + 1
+  const scenes = await Promise.all([0, 1, 2, 3].map(() => scene({ createdAt: new Date(Date.now() - HOUR_MS) })))
+  const [resumed, paused, deleted, young] = scenes
+  if (resumed === undefined || paused === undefined || deleted === undefined || young === undefined) throw new Error()
+  // Ten minutes of the second hour are used, except of one.
+  for (const each of [resumed, paused, deleted]) await setTrigger(each, "paid_until = now() - interval '10 minutes'")
+  await setTrigger(young, "paid_until = now() + interval '10 minutes'")
+  for (const each of scenes) await setTrigger(each, "paused_for = 'owner'")
+  await setTrigger(resumed, 'paused_for = null')
+  for (const { trigger } of [deleted, young]) await db.run('delete from watch where id = $1', [trigger.id])
+  for (const each of [hour, hour + 1]) while ((await chargeHourAt(db, each, 100)) > 0) {}
+  // The resumed one used a second hour.
+  expect((await Promise.all(scenes.map(books))).map(({ charged }) => charged)).toEqual([2, 1, 1, 0])
+})
+
+test('the time that a trigger is paused, expired or suspended is not charged', async () => {
+  const scenes = await Promise.all([0, 1, 2].map(() => scene({ createdAt: new Date(Date.now() - 5 * HOUR_MS) })))
+  const [paused, expired, suspended] = scenes
+  if (paused === undefined || expired === undefined || suspended === undefined) throw new Error()
+  // Each had twenty paid minutes left five hours ago.
+  const left = "paid_until = now() - interval '5 hours' + interval '20 minutes'"
+  await setTrigger(paused, `${left}, paused_for = 'owner'`)
+  await setTrigger(paused, "idle_at = now() - interval '5 hours'")
+  await setTrigger(expired, left)
+  await setTrigger(expired, "expires_at = now() - interval '5 hours', idle_at = null")
+  await setTrigger(suspended, left)
+  const organization = (columns: string) =>
+    db.run(`update organization set ${columns} where id = $1`, [suspended.account.caller.organizationId])
+  await organization("suspended_at = now() - interval '5 hours'")
+  // A change meanwhile, and then each goes on.
+  await setTrigger(expired, "paused_for = 'owner'")
+  await setTrigger(expired, 'paused_for = null, expires_at = null')
+  await setTrigger(paused, 'paused_for = null')
+  await organization('suspended_at = null')
+  for (const { trigger } of scenes) {
+    const [row] = await db.run<{ minutes: number; idle_at: Date | null }>(
+      'select round(extract(epoch from paid_until - now()) / 60)::integer as minutes, idle_at from watch where id = $1',
+      [trigger.id],
+    )
+    expect(row).toEqual({ minutes: 20, idle_at: null })
+  }
 })
 
 test('tellBlind tells each webhook once, and the first commit that sees again says so once', async () => {
