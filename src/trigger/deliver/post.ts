@@ -34,6 +34,9 @@ const HEADERS_BYTES_MAX = 16 * 1024
 const REST_BYTES_MAX = 64 * 1024
 const REST_MS = 1_000
 const IDLE_MS = 4_000
+/** Interim (1xx) answers before the final one; neither runtime limits them, and each takes its turn of the event loop. */
+const INTERIM_MAX = 10
+const INTERIM_FLOOD = new Error('The receiver sent too many interim answers')
 const RETRY_AFTER_SEC_MAX = 86_400
 
 /** Creates the function that posts to receivers. `ca`: certificates to trust instead of the system's. */
@@ -124,6 +127,10 @@ function sendRequest(
       reject(error)
     }
     const cancelTimer = clock.after(ms, () => end(TIMED_OUT))
+    let interim = 0
+    outgoing.on('information', () => {
+      if (++interim > INTERIM_MAX) end(INTERIM_FLOOD)
+    })
     outgoing.on('error', end)
     outgoing.end(body)
   })
@@ -154,6 +161,7 @@ function drainBody(answer: IncomingMessage, clock: Clock): Promise<void> {
 
 function toFailure(error: unknown): PostFailure {
   if (error === TIMED_OUT) return 'timeout'
+  if (error === INTERIM_FLOOD) return 'protocol'
   if (error instanceof AddressError) return error.reason
   const code = getErrnoCode(error)
   if (/^HPE_/.test(code)) return 'protocol'

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -8,6 +10,7 @@ import { createPost, type PostResult } from '../../../src/trigger/deliver/post.t
 import { startNameServer } from '../../support/name_server.ts'
 import { parseNetworks } from '../../support/networks.ts'
 import { RECEIVER_BODY, RECEIVER_CA, type ReceivedPost, startReceiver } from '../../support/receiver.ts'
+import { createTestClock } from '../../support/test_clock.ts'
 import { POST_CASES, postAll } from './post_cases.ts'
 
 const outcomes: Record<
@@ -96,5 +99,61 @@ describe('a name that changes its address', () => {
     expect(receiver.received.length).toBe(2)
     post.close()
     await receiver.stop()
+  })
+})
+
+/** Much more than the buffers of both ends of a connection hold. */
+const FLOOD_BYTES = 64_000_000
+
+/** A receiver over plain TCP that answers each post with `answers` of these, without end if undefined, then with 200. */
+async function startRawReceiver(interim: string, answers?: number) {
+  let bytes = 0
+  let connections = 0
+  const server = createServer((socket) => {
+    connections++
+    const many = Buffer.from(interim.repeat(answers ?? 200))
+    const write = () => {
+      while (!socket.destroyed && bytes < FLOOD_BYTES) {
+        bytes += many.length
+        if (answers !== undefined) return void socket.end(`${many}HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`)
+        if (!socket.write(many)) return void socket.once('drain', write)
+      }
+      socket.destroy()
+    }
+    socket.on('error', () => undefined)
+    socket.once('data', write)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { port, bytes: () => bytes, connections: () => connections, stop: () => void server.close() }
+}
+
+describe.each([
+  ['100', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['103', `HTTP/1.1 103 Early Hints\r\nlink: </${'x'.repeat(900)}>\r\n\r\n`],
+])('interim answers %s', (_, interim) => {
+  // No time passes, so that no deadline ends what a flood holds.
+  const post = createPost({
+    rules: { allowed: parseNetworks('127.0.0.0/8'), resolve: async () => [] },
+    clock: createTestClock(),
+  })
+  const message = { headers: {}, body: '{}', no: 0 }
+
+  test('without end are no answer: the connection is cut', async () => {
+    const receiver = await startRawReceiver(interim)
+    expect(await post(`http://127.0.0.1:${receiver.port}/`, message)).toMatchObject({
+      statusCode: null,
+      failure: 'protocol',
+    })
+    expect(receiver.bytes()).toBeLessThan(FLOOD_BYTES)
+    expect(receiver.connections()).toBe(1)
+    receiver.stop()
+  })
+
+  test('ten of them are read over', async () => {
+    const receiver = await startRawReceiver(interim, 10)
+    expect(await post(`http://127.0.0.1:${receiver.port}/`, message)).toMatchObject({ statusCode: 200, failure: null })
+    receiver.stop()
   })
 })
