@@ -43,7 +43,8 @@ import lendingEventStore from './functions/lending_event_store.sql' with { type:
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
 import liquidityChangeStore from './functions/liquidity_change_store.sql' with { type: 'text' }
 import messageAdd from './functions/message_add.sql' with { type: 'text' }
-import messageClaim from './functions/message_claim.sql' with { type: 'text' }
+import messageClaimDue from './functions/message_claim_due.sql' with { type: 'text' }
+import messageDueAgain from './functions/message_due_again.sql' with { type: 'text' }
 import messageIdFloor from './functions/message_id_floor.sql' with { type: 'text' }
 import messageMark from './functions/message_mark.sql' with { type: 'text' }
 import messageTest from './functions/message_test.sql' with { type: 'text' }
@@ -73,6 +74,7 @@ import watchMeter from './functions/watch_meter.sql' with { type: 'text' }
 import watchMeterRestored from './functions/watch_meter_restored.sql' with { type: 'text' }
 import watchStamp from './functions/watch_stamp.sql' with { type: 'text' }
 import webhookCreate from './functions/webhook_create.sql' with { type: 'text' }
+import webhookRotated from './functions/webhook_rotated.sql' with { type: 'text' }
 import type { Migration, SqlFunction } from '../src/db/schema.ts'
 
 /** Every migration, in order. */
@@ -124,7 +126,8 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
   { name: 'liquidity_change_store', text: liquidityChangeStore },
   { name: 'message_add', text: messageAdd },
-  { name: 'message_claim', text: messageClaim },
+  { name: 'message_claim_due', text: messageClaimDue },
+  { name: 'message_due_again', text: messageDueAgain },
   { name: 'message_id_floor', text: messageIdFloor },
   { name: 'message_mark', text: messageMark },
   { name: 'message_test', text: messageTest },
@@ -154,4 +157,5 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'watch_meter_restored', text: watchMeterRestored },
   { name: 'watch_stamp', text: watchStamp },
   { name: 'webhook_create', text: webhookCreate },
+  { name: 'webhook_rotated', text: webhookRotated },
 ]

@@ -68,10 +68,10 @@ export const liquidityChangeStore = bindValue<
 >('background', { name: 'liquidity_change_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'pools', 'ticksLower', 'ticksUpper', 'liquidities', 'txHashes', 'times', 'epoch'] })
 
 /** Claims up to p_most due messages for p_lease_sec. */
-export const messageClaim = bindRows<
+export const messageClaimDue = bindRows<
   { most: number; each: number; leaseSec: number },
-  { organization_id: string; no: string; id: string; body: string; tries: number; webhook_id: string; url: string; generation: number; is_overlapping: boolean }
->('background', { name: 'message_claim', params: ['most', 'each', 'leaseSec'], columns: ['organization_id', 'no', 'id', 'body', 'tries', 'webhook_id', 'url', 'generation', 'is_overlapping'] })
+  { organization_id: string; no: string; id: string; body: string; tries: number; webhook_id: string; url: string; generations: readonly number[]; claimed_ms: string; answered_ms: string }
+>('background', { name: 'message_claim_due', params: ['most', 'each', 'leaseSec'], columns: ['organization_id', 'no', 'id', 'body', 'tries', 'webhook_id', 'url', 'generations', 'claimed_ms', 'answered_ms'] })
 
 /** Records delivery attempts. */
 export const messageMark = bindValue<

@@ -6,7 +6,7 @@ import { randomBase62 } from '../lib/text/base62.ts'
 
 /**
  * A URL that receives an organization's messages. Until `overlap_until` the previous generation of the secret is also
- * valid.
+ * valid, and earlier ones for as long as was promised.
  */
 export type Webhook = Awaited<ReturnType<typeof webhookList>>[number]
 

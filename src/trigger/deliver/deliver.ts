@@ -7,10 +7,14 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Post } from './post.ts'
 import { claimMessages, type DeliveryAttempt, type DueMessage, recordAttempts, releaseMessages } from './queue.ts'
+import { createReach } from './reach.ts'
 import { computeRetryDelay } from './schedule.ts'
 import { createSignatureHeaders, type SigningKeys } from './sign.ts'
 
-/** Called with the outcome of each attempt: `delivered`, `refused` by the receiver, or why there was no answer. */
+/**
+ * Called with the outcome of each attempt: `delivered`, `refused` by the receiver, `returned` to other processes, or why
+ * there was no answer.
+ */
 export type AttemptRecorder = (outcome: string) => void
 
 interface DelivererOptions {
@@ -67,25 +71,32 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const idle = createIdleWaiter(() => underWay.size === 0)
   let isStopped = false
   let wake = () => {}
+  const reach = createReach({ clock, log })
   const attemptBatcher = createBatcher<DeliveryAttempt, undefined>({
-    flush: async (batch) => {
-      await recordAttempts(db, batch)
-      return batch.map(() => undefined)
-    },
+    flush: (batch) => recordAttempts(db, batch),
     clock,
     itemsMax: MARKS_MAX,
     queueMax: POSTS_MAX,
   })
 
-  async function deliver(message: DueMessage, signingKeys: SigningKeys): Promise<void> {
-    const signed = createSignatureHeaders(message, { keys: signingKeys, names: message.secrets, nowMs: clock.now() })
+  /** `getTimeMs` is the database's clock: a receiver refuses a message of another time. */
+  async function deliver(message: DueMessage, signingKeys: SigningKeys, getTimeMs: () => number): Promise<void> {
+    const nowMs = getTimeMs()
+    const signed = createSignatureHeaders(message, { keys: signingKeys, names: message.secrets, nowMs })
     const headers = { ...signed, 'content-type': 'application/json', 'user-agent': USER_AGENT }
-    const result = await post(message.url, { headers, body: message.body, no: message.attempts })
+    const result = await post(message.url, { headers, body: message.body, no: message.attempts, nowMs })
     const { statusCode } = result
+    if (statusCode === null && reach.isOwnFailure(message, getTimeMs())) {
+      onAttempt('returned')
+      if (underWay.has(message)) await releaseMessages(db, [message])
+      return
+    }
     const isDelivered = statusCode !== null && statusCode >= 200 && statusCode < 300
     onAttempt(isDelivered ? 'delivered' : (result.failure ?? 'refused'))
     const pauseMs = isDelivered ? undefined : computeRetryDelay(message.attempts + 1, { ...result, random: random() })
     await recordAttempt({ message, result, pauseMs })
+    // Only now, since the record is later than the answer.
+    if (statusCode !== null) reach.recordAnswer(getTimeMs())
   }
 
   async function recordAttempt(attempt: DeliveryAttempt): Promise<void> {
@@ -100,17 +111,21 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   }
 
   async function round(): Promise<number> {
-    const freeSlots = postsMax - underWay.size
+    const freeSlots = reach.limit(postsMax - underWay.size)
     if (isStopped || freeSlots <= 0) return POLL_MS
     // Read the keys first: without them no message may be claimed.
     const signingKeys = await keys()
+    const startedMs = clock.monotonicMs()
     const claimed = await claimMessages(db, { messagesMax: freeSlots, leaseSec })
     for (const message of claimed) underWay.add(message)
+    const claimedAtMs = claimed[0]?.claimedAtMs ?? 0
+    const getTimeMs = () => claimedAtMs + clock.monotonicMs() - startedMs
+    if (claimed.length > 0) reach.recordClaim(claimedAtMs)
     for (const [index, message] of claimed.entries()) {
       if (index % POSTS_IN_TURN === 0) await yieldToEventLoop()
       // `abandon()` has released the message.
       if (!underWay.has(message)) continue
-      deliver(message, signingKeys)
+      deliver(message, signingKeys, getTimeMs)
         .catch((error: unknown) => log.error({ msg: 'Failed to record a delivery attempt', id: message.id, error }))
         .finally(() => {
           underWay.delete(message)

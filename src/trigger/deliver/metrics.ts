@@ -15,7 +15,7 @@ export function createDeliveryMetrics(
   let report: QueueReport = { due: 0, oldestSec: 0 }
   const tries = metrics.counter({
     name: 'walletscope_message_tries_total',
-    help: 'Attempts to post messages of triggers, by outcome: delivered, refused by the receiver, or why no answer came.',
+    help: 'Attempts to post messages of triggers, by outcome: delivered, refused by the receiver, returned to other processes, or why no answer came.',
     labels: ['outcome'],
   })
   metrics.gauge({

@@ -19,10 +19,10 @@ export interface PostResult {
   readonly latencyMs: number
 }
 
-/** Posts a body. Never rejects. */
+/** Posts a body. `nowMs` is the time that a date in `Retry-After` is compared with. Never rejects. */
 export type Post = (
   url: string,
-  message: { readonly headers: Headers; readonly body: string; readonly no: number },
+  message: { readonly headers: Headers; readonly body: string; readonly no: number; readonly nowMs: number },
 ) => Promise<PostResult>
 
 type Headers = Readonly<Record<string, string>>
@@ -73,7 +73,7 @@ export function createPost(options: {
     const latencyMs = () => Math.max(0, Math.round(clock.monotonicMs() - startedMs))
     try {
       const answer = await attempt(url, message, startedMs + timeoutMs)
-      const retryAfterSec = parseRetryAfter(answer.headers['retry-after'], clock.now())
+      const retryAfterSec = parseRetryAfter(answer.headers['retry-after'], message.nowMs + latencyMs())
       const result = { statusCode: answer.statusCode ?? null, failure: null, retryAfterSec, latencyMs: latencyMs() }
       await drainBody(answer, clock)
       return result

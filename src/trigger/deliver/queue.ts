@@ -1,6 +1,6 @@
-import { messageClaim, messageMark } from '../../../sql/functions.ts'
+import { messageClaimDue, messageMark } from '../../../sql/functions.ts'
 import { messageDueFind, messageRelease } from '../../../sql/queries.ts'
-import type { Database } from '../../db/database.ts'
+import { type Database, SqlError } from '../../db/database.ts'
 import type { PostResult } from './post.ts'
 import type { SecretName } from './sign.ts'
 
@@ -18,6 +18,10 @@ export interface DueMessage {
   readonly url: string
   /** The webhook's valid secrets, the current one first. */
   readonly secrets: readonly SecretName[]
+  /** When it was claimed, milliseconds of the database's clock. */
+  readonly claimedAtMs: number
+  /** When the receiver last answered any process before, to the minute, milliseconds of the database's clock; 0: never. */
+  readonly answeredAtMs: number
 }
 
 /** The outcome of a delivery attempt. */
@@ -39,7 +43,7 @@ export interface QueueReport {
 /** Maximum messages of one webhook under way at the same time. */
 const WEBHOOK_POSTS_MAX = 16
 const DUE_COUNT_MAX = 100_000
-/** A webhook is stopped after failing this long, seconds. */
+/** A webhook is stopped after failing this long while something was due, seconds. */
 const STOP_SEC = 5 * 86_400
 
 /** Claims due messages under a lease, alternating webhooks. */
@@ -47,23 +51,43 @@ export async function claimMessages(
   db: Database,
   { messagesMax, leaseSec }: { readonly messagesMax: number; readonly leaseSec: number },
 ): Promise<readonly DueMessage[]> {
-  const rows = await messageClaim(db, { most: messagesMax, each: WEBHOOK_POSTS_MAX, leaseSec })
-  return rows.map(({ organization_id, no, id, body, tries, webhook_id, url, generation, is_overlapping }) => ({
-    organizationId: organization_id,
-    no,
-    id,
-    body,
-    attempts: tries,
-    url,
-    secrets: [generation, ...(is_overlapping ? [generation - 1] : [])].map((each) => ({
-      webhookId: webhook_id,
-      generation: each,
-    })),
-  }))
+  const rows = await messageClaimDue(db, { most: messagesMax, each: WEBHOOK_POSTS_MAX, leaseSec })
+  return rows.map(
+    ({ organization_id, no, id, body, tries, webhook_id, url, generations, claimed_ms, answered_ms }) => ({
+      organizationId: organization_id,
+      no,
+      id,
+      body,
+      attempts: tries,
+      url,
+      secrets: generations.map((generation) => ({ webhookId: webhook_id, generation })),
+      claimedAtMs: Number(claimed_ms),
+      answeredAtMs: Number(answered_ms),
+    }),
+  )
 }
 
-/** Records the outcomes of attempts, and when the next attempts are due. */
-export async function recordAttempts(db: Database, attempts: readonly DeliveryAttempt[]): Promise<void> {
+/**
+ * Records the outcomes of attempts, and when the next attempts are due. Those that the database refuses are halved until
+ * only the attempt that it cannot record is left; the result has its error in its place. Throws `UnavailableError`.
+ */
+export async function recordAttempts(
+  db: Database,
+  attempts: readonly DeliveryAttempt[],
+): Promise<readonly (SqlError | undefined)[]> {
+  try {
+    await markMessages(db, attempts)
+    return attempts.map(() => undefined)
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error
+    if (attempts.length === 1) return [error]
+    const middle = attempts.length >> 1
+    const first = await recordAttempts(db, attempts.slice(0, middle))
+    return [...first, ...(await recordAttempts(db, attempts.slice(middle)))]
+  }
+}
+
+async function markMessages(db: Database, attempts: readonly DeliveryAttempt[]): Promise<void> {
   await messageMark(db, {
     organizations: attempts.map(({ message }) => message.organizationId),
     nos: attempts.map(({ message }) => message.no),

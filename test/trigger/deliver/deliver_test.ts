@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import type { Database } from '../../../src/db/database.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import type { Post } from '../../../src/trigger/deliver/post.ts'
 import { messageRetentionJob } from '../../../src/trigger/deliver/retention.ts'
@@ -8,7 +9,7 @@ import { deriveWebhookSecret } from '../../../src/trigger/deliver/sign.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
-import { settle } from '../../support/test_clock.ts'
+import { createTestClock, settle } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { addMany, createWebhook, deliverAll, deliverer, KEYS, readMessages, readOutcomes } from './scene.ts'
 
@@ -125,22 +126,113 @@ describe('a message', () => {
     expect((await gone.messages()).filter(({ noted }) => noted.length > 0).length).toBe(before)
   })
 
-  test('stops the webhook if nothing has arrived for five days, not before', async () => {
+  test('stops the webhook once attempts have failed for five days, not before', async () => {
     const failing = await scene('status/500', 2)
-    const since = (hours: number) =>
-      db.run('update webhook set failing_since = now() - make_interval(hours => $2) where id = $1', [
+    const failed = (hours: number, at = 'now()') =>
+      db.run(`update webhook set failed_for = make_interval(hours => $2), failed_at = ${at} where id = $1`, [
         failing.webhookId,
         hours,
       ])
     await step(failing)
-    await since(119)
+    await failed(119)
     await step(failing)
     expect(await failing.webhook()).toMatchObject({ status: 'failing' })
-    await since(121)
+    // No process tried for long: that is no failure of the receiver.
+    await failed(80, "now() - interval '100 days'")
+    await step(failing)
+    expect(await failing.webhook()).toMatchObject({ status: 'failing' })
+    await failed(119, "now() - interval '2 hours'")
     await step(failing)
     expect(await failing.webhook()).toMatchObject({ status: 'stopped' })
     await step(failing)
     expect(await failing.outcomes()).toEqual({ dead: 2 })
+  })
+
+  test('has all its tries, however long ago its webhook failed while nothing else was due', async () => {
+    const rare = await scene('status/500', 1)
+    for (let tries = 1; tries <= 9; tries++) await step(rare)
+    expect(await rare.outcomes()).toEqual({ dead: 1 })
+    // Nothing was due since.
+    await db.run("update webhook set failing_since = now() - interval '30 days' where id = $1", [rare.webhookId])
+    await addMany(db, { organizationId: rare.organizationId, webhookId: rare.webhookId, count: 1 })
+    for (let tries = 1; tries <= 8; tries++) {
+      await step(rare)
+      expect(await rare.webhook()).toMatchObject({ status: 'failing' })
+      expect((await rare.messages())[1]).toMatchObject({ outcome: null, tries })
+    }
+    await db.run('update webhook set url = $2 where id = $1', [rare.webhookId, `http://127.0.0.1:${receiver.port}/ok`])
+    await step(rare)
+    expect(await rare.outcomes()).toEqual({ dead: 1, delivered: 1 })
+  })
+})
+
+describe('a process', () => {
+  test('whose clock is wrong signs the time of the database', async () => {
+    const { webhookId, ids, outcomes } = await scene('ok', 1)
+    const clock = { ...systemClock, now: () => Date.now() + 600_000 }
+    await deliverAll(deliverer(db, { clock }), async () => (await outcomes())['delivered'] === 1)
+    const own = receiver.received.find(({ headers }) => headers['webhook-id'] === ids[0])
+    if (own === undefined) throw new Error('Expected the message')
+    const verifier = new Webhook(deriveWebhookSecret(KEYS.master, { webhookId, generation: 1 }))
+    expect(verifier.verify(own.body, own.headers)).toMatchObject({ type: 'webhook.test' })
+  })
+
+  test('that receivers do not answer, though they answer another, returns messages uncounted, and pauses', async () => {
+    const { organizationId, webhookId, messages, webhook } = await scene('ok', 1)
+    const clock = createTestClock()
+    const { signal } = new AbortController()
+    let isCutOff = true
+    const post: Post = async () => ({
+      ...(isCutOff ? { statusCode: null, failure: 'address' as const } : { statusCode: 204, failure: null }),
+      retryAfterSec: null,
+      latencyMs: 1,
+    })
+    const bad = deliverer(db, { clock, post })
+    const good = deliverer(db)
+    const round = async (own: typeof bad) => {
+      await own.job.round(signal)
+      await own.idle()
+    }
+    const add = () => addMany(db, { organizationId, webhookId, count: 1 })
+
+    // Whether the receiver answers at all is not known yet.
+    await round(bad)
+    expect(await messages()).toMatchObject([{ tries: 1, noted: [{ failure: 'address' }] }])
+    await hurry(organizationId)
+    await round(good)
+    expect(await webhook()).toMatchObject({ status: 'active' })
+
+    await add()
+    await round(bad)
+    const untried = { outcome: null, tries: 0, leased: false, dueInSec: 0, noted: [] }
+    expect((await messages())[1]).toMatchObject(untried)
+    expect(await webhook()).toMatchObject({ status: 'active' })
+    // Paused, it takes nothing, and the other process delivers.
+    await round(bad)
+    expect((await messages())[1]).toMatchObject(untried)
+    await round(good)
+    expect((await messages())[1]).toMatchObject({ outcome: 'delivered', tries: 1, noted: [{ status: 200 }] })
+
+    // It tries again, and pauses for longer; without any other process a second failure of a message counts.
+    await add()
+    await clock.advance(5_000)
+    await round(bad)
+    expect((await messages())[2]).toMatchObject(untried)
+    await clock.advance(5_000)
+    await round(bad)
+    expect((await messages())[2]).toMatchObject(untried)
+    await clock.advance(5_000)
+    await round(bad)
+    expect((await messages())[2]).toMatchObject({ tries: 1, noted: [{ failure: 'address' }] })
+
+    isCutOff = false
+    await hurry(organizationId)
+    await clock.advance(60_000)
+    await round(bad)
+    expect((await messages())[2]).toMatchObject({ outcome: 'delivered', tries: 2 })
+    await add()
+    await round(bad)
+    expect((await messages())[3]).toMatchObject({ outcome: 'delivered', tries: 1 })
   })
 })
 

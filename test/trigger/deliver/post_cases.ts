@@ -69,7 +69,7 @@ export async function postAll({ port, ca }: { readonly port: number; readonly ca
   const posted: PostResult[] = []
   for (const { url } of POST_CASES) {
     const headers = { 'content-type': 'application/json', 'webhook-id': 'x' }
-    posted.push(await post(url.replace('PORT', String(port)), { headers, body: '{"é":1}', no: 0 }))
+    posted.push(await post(url.replace('PORT', String(port)), { headers, body: '{"é":1}', no: 0, nowMs: Date.now() }))
   }
   post.close()
   return posted

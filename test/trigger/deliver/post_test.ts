@@ -85,7 +85,7 @@ describe('a name that changes its address', () => {
     const resolve = createNameResolver([], names.resolver)
     const post = createPost({ rules: { allowed, resolve }, clock: systemClock, ca: RECEIVER_CA })
     const url = `https://hook.test:${receiver.port}/ok`
-    const message = { headers: {}, body: '{}', no: 0 }
+    const message = { headers: {}, body: '{}', no: 0, nowMs: 0 }
     answers = ['127.0.0.1']
     asked = 0
     expect(await post(url, message)).toMatchObject({ statusCode: 200 })
@@ -138,7 +138,7 @@ describe.each([
     rules: { allowed: parseNetworks('127.0.0.0/8'), resolve: async () => [] },
     clock: createTestClock(),
   })
-  const message = { headers: {}, body: '{}', no: 0 }
+  const message = { headers: {}, body: '{}', no: 0, nowMs: 0 }
 
   test('without end are no answer: the connection is cut', async () => {
     const receiver = await startRawReceiver(interim)

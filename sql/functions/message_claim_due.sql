@@ -1,10 +1,12 @@
 -- Claims up to p_most due messages for p_lease_sec. A webhook has at most p_each under way over all processes, and one
 -- while it fails; of many webhooks each gets its first message before any gets its second. Messages of a stopped or
--- deleted webhook are dead.
+-- deleted webhook are dead. Each comes with the generations of its webhook's secret that are valid, the present one
+-- first, and in milliseconds with the time of the claim and when any process was answered by the receiver, 0 for never.
+-- Earlier releases call message_claim, which is not made any more and is to be dropped after them.
 -- lane background
-create or replace function message_claim(p_most integer, p_each integer, p_lease_sec integer) returns table (
-  organization_id text, no bigint, id text, body text, tries integer, webhook_id text, url text, generation integer,
-  is_overlapping boolean
+create or replace function message_claim_due(p_most integer, p_each integer, p_lease_sec integer) returns table (
+  organization_id text, no bigint, id text, body text, tries integer, webhook_id text, url text, generations integer[],
+  claimed_ms bigint, answered_ms bigint
 ) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
@@ -102,8 +104,12 @@ begin
     where m.organization_id = f.organization_id and m.no = f.no
     returning m.organization_id, m.no, m.id, m.body, m.tries, m.webhook_id
   )
-  select t.organization_id, t.no, t.id::text, t.body, t.tries::integer, t.webhook_id, w.url, w.generation,
-    coalesce(w.overlap_until > now(), false)
+  select t.organization_id, t.no, t.id::text, t.body, t.tries::integer, t.webhook_id, w.url,
+    w.generation || array(
+      select w.generation - o.no::integer
+      from unnest(array_prepend(w.overlap_until, w.older_overlaps)) with ordinality o (until, no)
+      where o.until > now() order by o.no),
+    (extract(epoch from now()) * 1000)::bigint, coalesce(extract(epoch from w.answered_at) * 1000, 0)::bigint
   from taken t
   join webhook w on w.organization_id = t.organization_id and w.id = t.webhook_id;
 end
