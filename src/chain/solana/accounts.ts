@@ -36,6 +36,12 @@ export interface FoundAccounts<Account = AddressedAccount> {
   readonly accounts: readonly Account[]
 }
 
+/**
+ * Bytes read of each account, from its start: no account that is interpreted has as many, the longest is a price feed
+ * of 28,712 bytes. Callers name the accounts, and 99 of any length so stay below the size limit of an answer.
+ */
+export const ACCOUNT_BYTES_MAX = 32_768
+
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** Lamports that JSON numbers would round: balances above nine million SOL. */

@@ -12,6 +12,7 @@ import {
 } from '../rpc/rotation/rotation.ts'
 import { ResponseTimeoutError, ResponseTooLargeError } from '../rpc/transport.ts'
 import {
+  ACCOUNT_BYTES_MAX,
   type AccountsAtSlot,
   type FoundAccounts,
   parseAccounts,
@@ -59,6 +60,7 @@ const POLICY: RotationPolicy = {
 const GROUPS_AGAIN_MAX = 2
 /** Upper bound of the accounts of one request: the RPC interface allows 100, and one is the clock. */
 const ACCOUNTS_MAX = 99
+const ACCOUNT_SLICE = { offset: 0, length: ACCOUNT_BYTES_MAX } as const
 
 /** Options of one read. */
 interface SlotOptions {
@@ -179,7 +181,10 @@ export function createSolanaClient(
     const addresses = [...step.addresses, CLOCK_ADDRESS]
     const request = {
       method: 'getMultipleAccounts',
-      params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...toMinContextSlot(minSlot) }],
+      params: [
+        addresses,
+        { encoding: 'base64', commitment: 'confirmed', dataSlice: ACCOUNT_SLICE, ...toMinContextSlot(minSlot) },
+      ],
       parse: (result: unknown) => checkAnswer(parseAccounts(result, { count: addresses.length, minSlot }), step),
       rewrite: quoteLongLamports,
     }

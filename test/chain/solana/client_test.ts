@@ -12,6 +12,7 @@ const HELD = toFakeAddress('held')
 const ABSENT = toFakeAddress('absent')
 const DATA = Uint8Array.from({ length: 40 }, (_, index) => index)
 const NEVER = new AbortController().signal
+const PROGRAM = 'BPFLoaderUpgradeab1e11111111111111111111111'
 
 const first = startSolanaDouble()
 const second = startSolanaDouble()
@@ -80,6 +81,18 @@ describe('accounts()', () => {
     await expect(read(100)).rejects.toThrow(RangeError)
     expect(first.seen).toEqual([])
     expect((await read(99)).accounts.length).toBe(99)
+  })
+
+  test('reads no more of an account than an answer may have of all, whoever wrote it', async () => {
+    const names = Array.from({ length: 99 }, (_, index) => toFakeAddress(`account ${index}`))
+    const whole = new Uint8Array(28_712).fill(7)
+    const long = { ...toServedAccount(new Uint8Array(200_000)), owner: PROGRAM }
+    first.accounts = Object.fromEntries(
+      names.map((name, index) => [name, index === 0 ? toServedAccount(whole) : long] as const),
+    )
+    const { accounts } = await client(first).read((session) => session.accounts(names), { signal: NEVER })
+    expect(accounts[0]?.data).toEqual(whole)
+    expect(accounts.slice(1).map((account) => account?.data.length)).toEqual(Array(98).fill(32_768))
   })
 
   test('returns all digits of lamports that JSON numbers would round', async () => {
@@ -200,6 +213,14 @@ describe('a passing failure', () => {
   test('of an answer without end is cut off and moves on', async () => {
     first.always = { kind: 'endless' }
     expect((await readHeld(client(first, second))).slot).toBe(1000n)
+  })
+
+  test('of an answer without end is not held against the endpoint', async () => {
+    first.faults.push({ kind: 'endless' })
+    const solana = client(first, second)
+    expect((await readHeld(solana)).slot).toBe(1000n)
+    expect(solana.report().map(({ state }) => state)).toEqual(['ready', 'ready'])
+    expect(lines).toEqual([])
   })
 
   test('of an endpoint that does not answer ends after a second and moves on', async () => {

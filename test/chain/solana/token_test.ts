@@ -52,6 +52,8 @@ describe('a mint', () => {
     expect(decodeMint(honest.with(45, 0))).toBeUndefined()
     expect(decodeMint(honest.subarray(1))).toBeUndefined()
     expect(decodeMint(new Uint8Array())).toBeUndefined()
+    // More of it may follow than is read.
+    expect(decodeMint(mintBytes({ decimals: 6, extensions: [[19, new Uint8Array(32_600)]] }))).toBeUndefined()
     expect(decodeMint(tokenAccountBytes({ mint: MINT, owner: OWNER }))).toBeUndefined()
     expect(decodeMint(tokenAccountBytes({ mint: MINT, owner: OWNER, isExtended: true }))).toBeUndefined()
   })

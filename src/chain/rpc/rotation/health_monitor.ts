@@ -5,7 +5,7 @@ import { HeadMismatchError } from '../endpoint_state/heads.ts'
 import type { HealthState } from '../endpoint_state/health.ts'
 import { HealthNeutralError, RateLimitedError } from '../error.ts'
 import { QueueFullError } from '../limiter/limiter.ts'
-import { ResponseTimeoutError } from '../transport.ts'
+import { ResponseTimeoutError, ResponseTooLargeError } from '../transport.ts'
 import type { RotatingEndpoint, RotationOptions, UnresponsiveEndpoint } from './rotation.ts'
 
 /** Minimum time between two routine probes of endpoints other than the serving one. */
@@ -17,6 +17,8 @@ const HEALTH_NEUTRAL = [
   HeadMismatchError,
   ContractUnresponsiveError,
   SlowRequestError,
+  // The request asked for too much, and callers choose it.
+  ResponseTooLargeError,
 ] as const
 
 /** Errors of an endpoint that is reachable. */

@@ -6,13 +6,20 @@ import { ContractUnresponsiveError, type Endpoint, RpcRefusedError } from '../cl
 import { HeadMismatchError } from '../endpoint_state/heads.ts'
 import type { Health, HealthState } from '../endpoint_state/health.ts'
 import { UnsupportedRequestError } from '../error.ts'
+import { ResponseTooLargeError } from '../transport.ts'
 import { createHealthMonitor } from './health_monitor.ts'
 
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 
 /** Errors after which the same endpoint is not tried again. */
-const LASTING = [RpcRefusedError, HeadMismatchError, UnsupportedRequestError, ContractUnresponsiveError] as const
+const LASTING = [
+  RpcRefusedError,
+  HeadMismatchError,
+  UnsupportedRequestError,
+  ContractUnresponsiveError,
+  ResponseTooLargeError,
+] as const
 
 export interface RotatingEndpoint extends Pick<Endpoint, 'index'> {
   readonly health: Health

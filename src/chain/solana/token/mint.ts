@@ -1,3 +1,4 @@
+import { ACCOUNT_BYTES_MAX } from '../accounts.ts'
 import { type ByteReader, createByteReader } from '../bytes.ts'
 
 /** Size of a mint of the Token program, and of the part that both programs share. */
@@ -42,6 +43,8 @@ export interface SolanaMint {
 export function decodeMint(data: Uint8Array): SolanaMint | undefined {
   const hasExtensions = data.length > EXTENSIONS_AT && data[KIND_AT] === KIND_MINT
   if (data.length !== MINT_BYTES && !hasExtensions) return undefined
+  // Extensions beyond the bytes that were read may change amounts.
+  if (data.length >= ACCOUNT_BYTES_MAX) return undefined
   const bytes = createByteReader(data)
   if (bytes.u8(45) !== 1) return undefined
   const extensions = hasExtensions ? decodeExtensions(data, bytes) : new Map<number, Uint8Array>()
