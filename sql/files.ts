@@ -59,6 +59,7 @@ import requestRollupPendingSince from './functions/request_rollup_pending_since.
 import requestLogPage from './functions/request_log_page.sql' with { type: 'text' }
 import requestRollupFold from './functions/request_rollup_fold.sql' with { type: 'text' }
 import snapshotSeriesStore from './functions/snapshot_series_store.sql' with { type: 'text' }
+import triggerAcquire from './functions/trigger_acquire.sql' with { type: 'text' }
 import triggerBlind from './functions/trigger_blind.sql' with { type: 'text' }
 import triggerCharge from './functions/trigger_charge.sql' with { type: 'text' }
 import triggerPause from './functions/trigger_pause.sql' with { type: 'text' }
@@ -67,7 +68,6 @@ import triggerCommit from './functions/trigger_commit.sql' with { type: 'text' }
 import triggerHourAt from './functions/trigger_hour_at.sql' with { type: 'text' }
 import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerLines from './functions/trigger_lines.sql' with { type: 'text' }
-import triggerTake from './functions/trigger_take.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import watchCreate from './functions/watch_create.sql' with { type: 'text' }
 import watchMeter from './functions/watch_meter.sql' with { type: 'text' }
@@ -142,6 +142,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'request_log_page', text: requestLogPage },
   { name: 'request_rollup_fold', text: requestRollupFold },
   { name: 'snapshot_series_store', text: snapshotSeriesStore },
+  { name: 'trigger_acquire', text: triggerAcquire },
   { name: 'trigger_blind', text: triggerBlind },
   { name: 'trigger_charge', text: triggerCharge },
   { name: 'trigger_pause', text: triggerPause },
@@ -150,7 +151,6 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_hour_at', text: triggerHourAt },
   { name: 'trigger_hour', text: triggerHour },
   { name: 'trigger_lines', text: triggerLines },
-  { name: 'trigger_take', text: triggerTake },
   { name: 'wallet_entry_store', text: walletEntryStore },
   { name: 'watch_create', text: watchCreate },
   { name: 'watch_meter', text: watchMeter },

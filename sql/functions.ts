@@ -145,6 +145,12 @@ export const snapshotSeriesStore = bindValue<
   void
 >('read', { name: 'snapshot_series_store', params: ['chainId', 'name', 'wallet', 'firstDay', 'witnesses'] })
 
+/** Acquires or renews a process's lease on a partition. */
+export const triggerAcquire = bindRows<
+  { chainId: string | number; finality: string; shard: number; holder: string; sec: number; patienceSec: number },
+  { epoch: string; block: string; block_hash: string; block_sec: string }
+>('background', { name: 'trigger_acquire', params: ['chainId', 'finality', 'shard', 'holder', 'sec', 'patienceSec'], columns: ['epoch', 'block', 'block_hash', 'block_sec'] })
+
 /** Notifies owners once that triggers of a partition are not evaluated: by each webhook, or in the feed of an organization without one, after p_limit_sec. */
 export const triggerBlind = bindValue<
   { chainId: string | number; finality: string; shard: number; epoch: string | number; limitSec: number; chainName: string },
@@ -168,12 +174,6 @@ export const triggerLines = bindRows<
   Record<never, never>,
   { chain_id: string; finality: string; shard: number }
 >('background', { name: 'trigger_lines', params: [], columns: ['chain_id', 'finality', 'shard'] })
-
-/** Takes or renews a process's lease on a partition. */
-export const triggerTake = bindRows<
-  { chainId: string | number; finality: string; shard: number; holder: string; sec: number },
-  { epoch: string; block: string; block_hash: string; block_sec: string }
->('background', { name: 'trigger_take', params: ['chainId', 'finality', 'shard', 'holder', 'sec'], columns: ['epoch', 'block', 'block_hash', 'block_sec'] })
 
 /** Stores entries of wallets and their coverage. */
 export const walletEntryStore = bindValue<

@@ -17,12 +17,16 @@ const REPLACEABLE = 256n
 /** Interval of checks for new triggers while all are paused, milliseconds. */
 const IDLE_MS = 2_000
 const RETRY_MS = { least: 250, most: 3_000 }
+/** Blocks that a chain may be late before its endpoints count as standing still. */
+const LATE_BLOCKS = 4
 
 interface LoopState {
   /** Hashes of evaluated blocks that may be replaced. */
   readonly hashes: Map<bigint, string>
   /** By family, the time of the last evaluation, milliseconds of the wall clock. */
   readonly seenMs: Map<string, number>
+  /** When the last new block was read, monotonic milliseconds. */
+  newBlockMs: number
 }
 
 /** The loop of a partition: acquires the lease, then evaluates and commits block by block. */
@@ -32,8 +36,15 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
   const leaseHolder = createLeaseHolder<LoopState>(options, async () => ({
     hashes: await listEvaluatedBlocks(db, partition),
     seenMs: new Map(),
+    newBlockMs: clock.monotonicMs(),
   }))
   const isReplaceable = partition.finality === 'latest'
+  const { blockTimeMs } = client.chain
+  // Only newest blocks come regularly, and only on chains with a known block time.
+  const lateMs =
+    isReplaceable && blockTimeMs !== undefined
+      ? Math.max(partition.leaseSec * 1_000, LATE_BLOCKS * blockTimeMs)
+      : Number.POSITIVE_INFINITY
 
   /** False if the lease was lost. */
   async function evaluate(
@@ -57,6 +68,8 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       if (number < final || (fork !== null && number >= fork)) loopState.hashes.delete(number)
     }
     loopState.hashes.set(block.number, block.hash)
+    loopState.newBlockMs = clock.monotonicMs()
+    if (evaluation.families.length > 0 || evaluation.failures.size === 0) leaseHolder.recordProgress()
     for (const family of evaluation.families) loopState.seenMs.set(family, nowMs)
     return true
   }
@@ -65,11 +78,15 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     const heldPartition = await leaseHolder.acquire()
     if (heldPartition === undefined) return LEASE_POLL_MS
     await heldPartition.list.refresh(clock.now(), heldPartition.lease.at?.number ?? -1n)
-    if (heldPartition.list.size === 0) return IDLE_MS
+    if (heldPartition.list.size === 0) {
+      leaseHolder.recordProgress()
+      return IDLE_MS
+    }
     const { list, loopState } = heldPartition
     try {
       const { at } = heldPartition.lease
       const next = await readNextBlocks(client, { level: partition.finality, at, hashes: loopState.hashes }, signal)
+      if (next === undefined && clock.monotonicMs() - loopState.newBlockMs < lateMs) leaseHolder.recordProgress()
       const readMs = clock.now()
       for (const [index, block] of (next?.blocks ?? []).entries()) {
         const fork = index === 0 ? (next?.fork ?? null) : null

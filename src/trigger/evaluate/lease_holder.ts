@@ -50,12 +50,20 @@ export const LEASE_POLL_MS = 1_000
 /** Interval of checks for blind triggers, milliseconds. */
 const BLIND_EVERY_MS = 5_000
 
-/** Creates the holder of a partition's lease, which commits evaluated blocks. `createLoopState` runs per lease. */
+/**
+ * Creates the holder of a partition's lease, which commits evaluated blocks. A process keeps the lease while it gets on:
+ * one that does not for the length of a lease offers it to the others, and leaves it to them for as long again, but goes
+ * on trying until another takes it. `createLoopState` runs per lease.
+ */
 export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoopState: () => Promise<State>) {
   const { partition, db, holder, recorder, onMessagesQueued, clock, log } = options
   // Interval of renewals while no block is committed.
   const prolongMs = (partition.leaseSec * 1_000) / 3
   let held: HeldPartition<State> | undefined
+  /** When the holder last got on, monotonic milliseconds. */
+  let progressedMs = Number.NEGATIVE_INFINITY
+  /** True from the offer of a lease until this process gets on again. */
+  let isUnable = false
   let prolongedMs = Number.NEGATIVE_INFINITY
   let blindMs = Number.NEGATIVE_INFINITY
 
@@ -65,12 +73,25 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
     recorder.recordEnd(partition)
   }
 
+  /** The partition, whose lease ends at once while its holder does not get on. */
+  function toLeasable(): TriggerPartition {
+    const stuckMs = held === undefined ? 0 : clock.monotonicMs() - progressedMs
+    if (stuckMs < partition.leaseSec * 1_000) return partition
+    if (!isUnable) {
+      const [chainId, sec] = [partition.chainId, Math.round(stuckMs / 1_000)]
+      log.warn({ msg: 'Offered triggers to other processes because none was evaluated', chainId, sec })
+    }
+    isUnable = true
+    return { ...partition, leaseSec: 0 }
+  }
+
   return {
     /** The partition, if this process holds or acquires its lease. Throws as `Database.run`. */
     async acquire(): Promise<HeldPartition<State> | undefined> {
       const nowMs = clock.monotonicMs()
       if (held !== undefined && nowMs - prolongedMs < prolongMs) return held
-      const lease = await acquirePartition(db, partition, holder)
+      const patienceSec = isUnable ? partition.leaseSec : 0
+      const lease = await acquirePartition(db, toLeasable(), { holder, patienceSec })
       if (lease === undefined) {
         release()
         return undefined
@@ -79,9 +100,15 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
         // The partition may not have been evaluated for a long time.
         if ((await notifyBlindTriggers(db, partition, lease)) > 0) onMessagesQueued()
         held = { lease, list: createWatchlist({ db, clock }, partition), loopState: await createLoopState() }
+        progressedMs = clock.monotonicMs()
       }
       prolongedMs = nowMs
       return held
+    },
+    /** Records that this process can evaluate the partition now, so that it keeps the lease. */
+    recordProgress(): void {
+      progressedMs = clock.monotonicMs()
+      isUnable = false
     },
     /** Forces a check of the lease before the next block, because the outcome of a commit is unknown. */
     recheckLease(): void {
@@ -94,7 +121,7 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
     async commit(heldPartition: HeldPartition<State>, evaluatedBlock: EvaluatedBlock): Promise<boolean> {
       const { lease, list } = heldPartition
       const { block, fork, final, nowMs, changes, families, screened, confirmed } = evaluatedBlock
-      const commit = { partition, lease, block, fork, final, families, changes }
+      const commit = { partition: toLeasable(), lease, block, fork, final, families, changes }
       const failedChanges = await commitBlock(db, commit).catch((error: unknown) => {
         // The partition's block shows at the next acquisition whether the commit succeeded.
         for (const { entry } of changes) revertToStored(entry)

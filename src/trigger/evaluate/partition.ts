@@ -1,4 +1,4 @@
-import { triggerBlind, triggerCommit, triggerHour, triggerTake } from '../../../sql/functions.ts'
+import { triggerAcquire, triggerBlind, triggerCommit, triggerHour } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
 import type { NotifiedChange } from '../step.ts'
 import type { BlockMark, FinalityLevel, Trigger, TriggerState } from '../trigger.ts'
@@ -55,14 +55,18 @@ const COMMIT_DEADLINE_MS = 10_000
 /** An organization may have 100,000 triggers. */
 const HOUR_DEADLINE_MS = 60_000
 
-/** Acquires or renews the lease on a partition; undefined if another process holds it. Throws as `Database.run`. */
+/**
+ * Acquires or renews the lease on a partition; undefined if another process holds it. A partition with a `leaseSec` of
+ * 0 stays with its holder until another process takes it. `patienceSec`: how long a lease must be over before this
+ * process takes it from another. Throws as `Database.run`.
+ */
 export async function acquirePartition(
   db: Database,
   partition: TriggerPartition,
-  holder: string,
+  { holder, patienceSec = 0 }: { readonly holder: string; readonly patienceSec?: number },
 ): Promise<PartitionLease | undefined> {
   const { chainId, finality, shard, leaseSec: sec } = partition
-  const [row] = await triggerTake(db, { chainId, finality, shard, holder, sec })
+  const [row] = await triggerAcquire(db, { chainId, finality, shard, holder, sec, patienceSec })
   if (row === undefined) return undefined
   const mark = { number: BigInt(row.block), hash: toHex(row.block_hash), timestampSec: BigInt(row.block_sec) }
   const at = mark.number < 0n ? null : mark

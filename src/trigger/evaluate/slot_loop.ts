@@ -100,6 +100,7 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
         await heldPartition.list.refresh(clock.now(), heldPartition.lease.at?.number ?? -1n)
         heldPartition.list.dropExpired(clock.now())
         for (const family of heldPartition.list.families) if (!(await readTurn(heldPartition, family, signal))) return 0
+        leaseHolder.recordProgress()
         return READ_EVERY_MS
       } catch (error) {
         if (!signal.aborted) leaseHolder.recheckLease()

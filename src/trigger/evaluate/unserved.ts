@@ -25,7 +25,7 @@ export function unservedJob(options: {
     onError: (error) => log.error({ msg: 'Failed to notify owners that triggers are not evaluated', chainId, error }),
     async round() {
       // Lease of zero seconds, so a process that serves the chain can take over at once.
-      const lease = await acquirePartition(db, { ...partition, leaseSec: 0 }, holder)
+      const lease = await acquirePartition(db, { ...partition, leaseSec: 0 }, { holder })
       const messages = lease === undefined ? 0 : await notifyBlindTriggers(db, partition, lease)
       if (messages > 0)
         log.warn({ msg: 'Notified owners that triggers are not evaluated', chainId, messages: messages })

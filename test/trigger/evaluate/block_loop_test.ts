@@ -88,6 +88,8 @@ interface Options {
   readonly screen?: boolean
   /** @default reads the meter */
   readonly confirm?: Watcher['confirm']
+  /** @default the endpoint that `rpc.rule` breaks */
+  readonly url?: string
 }
 
 /** Starts a loop as one process does, whose rounds `evaluated()` runs. */
@@ -99,7 +101,7 @@ function start(options: Options = {}): MeterAsked {
   const { confirm = watcher.confirm } = options
   const job = blockLoopJob({
     partition: line,
-    client: meter.client(rpc.url, chain),
+    client: meter.client(options.url ?? rpc.url, chain),
     watchers: new Map([['meter', { ...watcher, confirm }]]),
     db,
     holder,
@@ -449,6 +451,61 @@ test('another process takes over after the lease, and tells nothing twice', asyn
     ['trigger.fired', 1, '1.00'],
     ['trigger.cleared', 2, '1.20'],
   ])
+})
+
+test('a process that cannot read the chain leaves its triggers to one that can, and alone goes on trying', async () => {
+  const account = await createAccount(db)
+  await meter.units('left', 110)
+  await watch(account, 'left', BELOW)
+  const holder = async () => (await db.run<{ holder: string }>('select holder from watch_cursor', []))[0]?.holder
+  start({ holder: 'blind' })
+  await evaluated(await meter.mine())
+  rpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+  const crossed = await meter.units('left', 100)
+  await runRounds()
+  nowMs += 15_000
+  await runRounds()
+  rpc.rule(() => undefined)
+  // It still holds the lease, for want of another.
+  await evaluated(crossed)
+  expect(await told(account)).toEqual([['trigger.fired', 1, '1.00']])
+
+  rpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+  start({ holder: 'seeing', url: meter.url })
+  const cleared = await meter.units('left', 120)
+  nowMs += 14_999
+  await runRounds()
+  expect(await holder()).toBe('blind')
+  nowMs += 5_000
+  await runRounds()
+  expect(await holder()).toBe('seeing')
+  await evaluated(cleared)
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, '1.00'],
+    ['trigger.cleared', 2, '1.20'],
+  ])
+  // The blind one stays away for a lease longer than others would.
+  await db.run('update watch_cursor set lease_until = now()', [])
+  await jobs[0]?.round(never)
+  expect(await holder()).toBe('seeing')
+})
+
+test('a process that evaluates no family leaves its triggers to one that does', async () => {
+  const account = await createAccount(db)
+  await meter.units('unread', 110)
+  await watch(account, 'unread', BELOW)
+  const confirm = () => Promise.reject(new UnavailableError('Cannot read'))
+  start({ confirm, screen: false })
+  await runRounds()
+  start()
+  for (let at = 0; at < 5; at++) {
+    nowMs += 5_000
+    await meter.mine()
+    await runRounds()
+  }
+  const crossed = await meter.units('unread', 100)
+  await evaluated(crossed)
+  expect(await told(account)).toEqual([['trigger.fired', 1, '1.00']])
 })
 
 test('a log that an endpoint drops delays a change by at most the sweep, and invents none', async () => {

@@ -71,7 +71,7 @@ async function meet(
     leaseSec: 60,
   }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId })
-  const lease = await acquirePartition(db, partition, 'me')
+  const lease = await acquirePartition(db, partition, { holder: 'me' })
   if (lease === undefined) throw new Error('Expected the line')
   await holder.run('begin', [])
   await holder.run(`select from spending_limit where organization_id = $1 for update`, [organizationId])
@@ -123,7 +123,7 @@ test('deleting a trigger while a commit drops its notified changes does not dead
     leaseSec: 60,
   }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId: 4 })
-  const lease = await acquirePartition(db, partition, 'me')
+  const lease = await acquirePartition(db, partition, { holder: 'me' })
   if (lease === undefined) throw new Error('Expected the line')
   await db.run(
     `insert into watch_told (organization_id, id, change, chain_id, finality, shard, block, name)

@@ -51,7 +51,7 @@ async function scene(options: { credits?: number; webhookId?: string; createdAt?
     ])
   }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId: line.chainId, ...others })
-  const tenure = await acquirePartition(db, line, 'me')
+  const tenure = await acquirePartition(db, line, { holder: 'me' })
   if (tenure === undefined) throw new Error('Expected the line')
   return { account, partition: line, lease: tenure, trigger }
 }
@@ -158,11 +158,33 @@ test('commitBlock dates messages and charges by the clock of the database', asyn
 test('commitBlock commits nothing for who lost the lease', async () => {
   const made = await scene()
   await db.run('update watch_cursor set lease_until = now() where chain_id = $1', [made.partition.chainId])
-  expect(await acquirePartition(db, made.partition, 'other')).toEqual({ epoch: '2', at: null })
-  expect(await acquirePartition(db, made.partition, 'me')).toBeUndefined()
+  expect(await acquirePartition(db, made.partition, { holder: 'other' })).toEqual({ epoch: '2', at: null })
+  expect(await acquirePartition(db, made.partition, { holder: 'me' })).toBeUndefined()
   expect(await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))).toBeUndefined()
   expect(await messagesOf(made)).toEqual([])
   expect(await books(made)).toMatchObject({ charged: 0, logged: 0 })
+})
+
+test('a lease that is offered stays with its holder until another takes it, a patient one last', async () => {
+  const { partition } = await scene()
+  const offered = { ...partition, leaseSec: 0 }
+  const acquire = (holder: string, patienceSec = 0) => acquirePartition(db, partition, { holder, patienceSec })
+  const pass = (sec: number) =>
+    db.run('update watch_cursor set lease_until = lease_until - make_interval(secs => $2) where chain_id = $1', [
+      partition.chainId,
+      sec,
+    ])
+  expect(await acquire('other')).toBeUndefined()
+  expect(await acquirePartition(db, offered, { holder: 'me' })).toEqual({ epoch: '1', at: null })
+  expect(await acquire('other', 15)).toBeUndefined()
+  await pass(10)
+  // A repeated offer begins no new wait.
+  expect(await acquirePartition(db, offered, { holder: 'me' })).toEqual({ epoch: '1', at: null })
+  expect(await acquire('other', 15)).toBeUndefined()
+  await pass(5)
+  expect(await acquire('other', 15)).toEqual({ epoch: '2', at: null })
+  expect(await acquirePartition(db, offered, { holder: 'other' })).toEqual({ epoch: '2', at: null })
+  expect(await acquire('third')).toEqual({ epoch: '3', at: null })
 })
 
 test('commitBlock leaves a trigger alone that was edited or deleted meanwhile', async () => {
