@@ -70,6 +70,8 @@ import sessionInsertSql from './queries/session_insert.sql' with { type: 'text' 
 import snapshotSeriesClaimSql from './queries/snapshot_series_claim.sql' with { type: 'text' }
 import snapshotSeriesDoneSql from './queries/snapshot_series_done.sql' with { type: 'text' }
 import snapshotSeriesFindSql from './queries/snapshot_series_find.sql' with { type: 'text' }
+import snapshotSeriesLeasedSql from './queries/snapshot_series_leased.sql' with { type: 'text' }
+import snapshotSeriesReleaseSql from './queries/snapshot_series_release.sql' with { type: 'text' }
 import spendingLimitForgetSql from './queries/spending_limit_forget.sql' with { type: 'text' }
 import standbyFenceSql from './queries/standby_fence.sql' with { type: 'text' }
 import standbyProgressSql from './queries/standby_progress.sql' with { type: 'text' }
@@ -508,6 +510,18 @@ export const snapshotSeriesFind = bindQuery<
   { chainId: string | number; name: string; wallet: string },
   { first_day: number | null; witnesses: number }
 >('copy', { text: snapshotSeriesFindSql, params: ['chainId', 'name', 'wallet'] })
+
+/** Tells when the first of the leases ends on wallets of a target whose next midnight is due, in milliseconds from now; no row if none is leased, or while snapshots are switched off. */
+export const snapshotSeriesLeased = bindQuery<
+  { chainId: string | number; name: string; day: number },
+  { ms: number }
+>('background', { text: snapshotSeriesLeasedSql, params: ['chainId', 'name', 'day'] })
+
+/** Gives back leases on wallets of a target, bytes in hexadecimal without prefix. */
+export const snapshotSeriesRelease = bindQuery<
+  { chainId: string | number; name: string; wallets: readonly string[]; holder: string },
+  { wallet: string | null }
+>('background', { text: snapshotSeriesReleaseSql, params: ['chainId', 'name', 'wallets', 'holder'] })
 
 /** Deletes spending of keys' days and sessions without a charge for some days. */
 export const spendingLimitForget = bindQuery<

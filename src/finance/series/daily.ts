@@ -12,10 +12,15 @@ const CLAIM_MAX = 250
 const LEASE_SEC = 30
 /** Pause after a midnight: some nodes are a second late. */
 const AFTER_MIDNIGHT_MS = 1_000
-/** Pauses until the next round: after a failure, while midnights are not final, and at most. */
-const AGAIN_MS = 5_000
+/**
+ * Pauses until the next round: after a failure, so long that a process waiting for the failed lease is first; while
+ * midnights are not final; and at most.
+ */
+const AGAIN_MS = LEASE_SEC * 1_000
 const OPEN_MS = 60_000
 const EVERY_MS = 3_600_000
+/** Shortest wait for the end of a lease: it may be renewed. */
+const LEASED_MS_MIN = 1_000
 /** Tries, a second apart, until a chain has a block after midnight. */
 const TRIES_MAX = 20
 
@@ -31,8 +36,9 @@ export interface DailyParts<Figures> {
 
 /**
  * Runs one round: takes the last midnight for followed wallets that lack it, then settles midnights that have become
- * final. Several processes share the wallets. Returns the wait until the next round, milliseconds. A chain is read only
- * if a snapshot is due there or a midnight waits to become final.
+ * final. Several processes share the wallets; one that fails gives them back at once. Returns the wait until the next
+ * round, milliseconds: while other processes have leased wallets that are due, until the first of the leases ends. A
+ * chain is read only if a snapshot is due there or a midnight waits to become final.
  */
 export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, signal: AbortSignal): Promise<number> {
   const { targets, midnights, clock, log } = parts
@@ -48,9 +54,14 @@ export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, si
     if (isFault) logThrottled(log, { level: 'warn', kind: entry.msg, clock }, entry)
   }
   await Promise.all(
-    targets.map((target) =>
-      takeTarget(parts, { place: target, day }, signal).catch((error) => onFailure(target, error)),
-    ),
+    targets.map(async (target) => {
+      try {
+        const leasedMs = await takeTarget(parts, { place: target, day }, signal)
+        if (leasedMs !== undefined) nextMs = Math.min(nextMs, Math.max(LEASED_MS_MIN, leasedMs))
+      } catch (error) {
+        onFailure(target, error)
+      }
+    }),
   )
   for (const target of new Map(targets.map((each) => [each.client, each])).values()) {
     try {
@@ -62,23 +73,32 @@ export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, si
   return nextMs
 }
 
+/** Takes the due snapshots that no process has leased. Returns the time until the first lease of another ends. */
 async function takeTarget<Figures>(
   { midnights, store, taker, clock }: DailyParts<Figures>,
   { place: target, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number | undefined> {
   for (;;) {
     const wallets = await store.claim(target, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
-    if (wallets.length === 0) return
-    await waitForBlock({ midnights, clock }, { place: target, day }, signal)
-    const results = await Promise.allSettled(wallets.map((wallet) => taker.take({ target, day, wallet }, signal)))
-    const failures = results.map((result) =>
-      result.status === 'rejected' && !isLasting(result.reason) ? result : undefined,
-    )
-    const finished = wallets.filter((_, index) => failures[index] === undefined)
-    if (finished.length > 0) await store.markDone(target, day, finished)
-    const failure = failures.find((each) => each !== undefined)
-    if (failure !== undefined) throw failure.reason
+    if (wallets.length === 0) return await store.findLeaseEnd(target, day)
+    let unfinished = wallets
+    try {
+      await waitForBlock({ midnights, clock }, { place: target, day }, signal)
+      const results = await Promise.allSettled(wallets.map((wallet) => taker.take({ target, day, wallet }, signal)))
+      const failures = results.map((result) =>
+        result.status === 'rejected' && !isLasting(result.reason) ? result : undefined,
+      )
+      unfinished = wallets.filter((_, index) => failures[index] !== undefined)
+      const finished = wallets.filter((_, index) => failures[index] === undefined)
+      if (finished.length > 0) await store.markDone(target, day, finished)
+      const failure = failures.find((each) => each !== undefined)
+      if (failure !== undefined) throw failure.reason
+    } catch (error) {
+      // If the database does not answer either, the leases end by themselves.
+      await store.release(target, unfinished).catch(() => {})
+      throw error
+    }
   }
 }
 

@@ -1,6 +1,12 @@
 import type { Address, Hex } from 'viem'
 import { snapshotSeriesStore } from '../../../sql/functions.ts'
-import { snapshotSeriesClaim, snapshotSeriesDone, snapshotSeriesFind } from '../../../sql/queries.ts'
+import {
+  snapshotSeriesClaim,
+  snapshotSeriesDone,
+  snapshotSeriesFind,
+  snapshotSeriesLeased,
+  snapshotSeriesRelease,
+} from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
 import { toHexDigits } from '../../history/stored_part.ts'
 import type { Midnight, SeriesName } from './target.ts'
@@ -65,6 +71,15 @@ export function createSnapshotStore<Figures>(
     ): Promise<Address[]> {
       const rows = await snapshotSeriesClaim(db, { ...seriesParams(seriesName), day, holder, sec: leaseSec, max })
       return rows.map(({ wallet }): Hex => `0x${wallet}`)
+    },
+    /** Gives back claimed wallets whose snapshot could not be taken. */
+    async release(seriesName: SeriesName, wallets: readonly Address[]): Promise<void> {
+      await snapshotSeriesRelease(db, { ...seriesParams(seriesName), wallets: wallets.map(toHexDigits), holder })
+    },
+    /** Milliseconds until the first lease ends on a wallet whose snapshot of the day is due; undefined if none is. */
+    async findLeaseEnd(seriesName: SeriesName, day: number): Promise<number | undefined> {
+      const [row] = await snapshotSeriesLeased(db, { ...seriesParams(seriesName), day })
+      return row?.ms
     },
     async markDone(seriesName: SeriesName, day: number, wallets: readonly Address[]): Promise<void> {
       await snapshotSeriesDone(db, { ...seriesParams(seriesName), wallets: wallets.map(toHexDigits), holder, day })
