@@ -20,7 +20,8 @@ import idempotency0017 from './migrations/0017_idempotency.sql' with { type: 'te
 import delivery0018 from './migrations/0018_delivery.sql' with { type: 'text' }
 import deadLetter0019 from './migrations/0019_dead_letter.sql' with { type: 'text' }
 import snapshotGaps0020 from './migrations/0020_snapshot_gaps.sql' with { type: 'text' }
-import triggerMeter0023 from './migrations/0023_trigger_meter.sql' with { type: 'text' }
+import triggerSight0021 from './migrations/0021_trigger_sight.sql' with { type: 'text' }
+import triggerMeter0022 from './migrations/0022_trigger_meter.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -60,6 +61,7 @@ import requestLogPage from './functions/request_log_page.sql' with { type: 'text
 import requestRollupFold from './functions/request_rollup_fold.sql' with { type: 'text' }
 import snapshotSeriesStore from './functions/snapshot_series_store.sql' with { type: 'text' }
 import triggerAcquire from './functions/trigger_acquire.sql' with { type: 'text' }
+import triggerTellBlind from './functions/trigger_tell_blind.sql' with { type: 'text' }
 import triggerBlind from './functions/trigger_blind.sql' with { type: 'text' }
 import triggerCharge from './functions/trigger_charge.sql' with { type: 'text' }
 import triggerPause from './functions/trigger_pause.sql' with { type: 'text' }
@@ -68,6 +70,7 @@ import triggerCommit from './functions/trigger_commit.sql' with { type: 'text' }
 import triggerHourAt from './functions/trigger_hour_at.sql' with { type: 'text' }
 import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerLines from './functions/trigger_lines.sql' with { type: 'text' }
+import triggerUnseen from './functions/trigger_unseen.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import watchCreate from './functions/watch_create.sql' with { type: 'text' }
 import watchMeter from './functions/watch_meter.sql' with { type: 'text' }
@@ -99,7 +102,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 18, name: '0018_delivery', text: delivery0018 },
   { version: 19, name: '0019_dead_letter', text: deadLetter0019 },
   { version: 20, name: '0020_snapshot_gaps', text: snapshotGaps0020 },
-  { version: 21, name: '0023_trigger_meter', text: triggerMeter0023 },
+  { version: 21, name: '0021_trigger_sight', text: triggerSight0021 },
+  { version: 22, name: '0022_trigger_meter', text: triggerMeter0022 },
 ]
 
 /** Every function, after those that it calls. */
@@ -143,6 +147,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'request_rollup_fold', text: requestRollupFold },
   { name: 'snapshot_series_store', text: snapshotSeriesStore },
   { name: 'trigger_acquire', text: triggerAcquire },
+  { name: 'trigger_tell_blind', text: triggerTellBlind },
   { name: 'trigger_blind', text: triggerBlind },
   { name: 'trigger_charge', text: triggerCharge },
   { name: 'trigger_pause', text: triggerPause },
@@ -151,6 +156,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_hour_at', text: triggerHourAt },
   { name: 'trigger_hour', text: triggerHour },
   { name: 'trigger_lines', text: triggerLines },
+  { name: 'trigger_unseen', text: triggerUnseen },
   { name: 'wallet_entry_store', text: walletEntryStore },
   { name: 'watch_create', text: watchCreate },
   { name: 'watch_meter', text: watchMeter },

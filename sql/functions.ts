@@ -151,7 +151,7 @@ export const triggerAcquire = bindRows<
   { epoch: string; block: string; block_hash: string; block_sec: string }
 >('background', { name: 'trigger_acquire', params: ['chainId', 'finality', 'shard', 'holder', 'sec', 'patienceSec'], columns: ['epoch', 'block', 'block_hash', 'block_sec'] })
 
-/** Notifies owners once that triggers of a partition are not evaluated: by each webhook, or in the feed of an organization without one, after p_limit_sec. */
+/** Notifies owners once of triggers of a partition that were not evaluated for p_limit_sec, because the partition was not or because they were left out. */
 export const triggerBlind = bindValue<
   { chainId: string | number; finality: string; shard: number; epoch: string | number; limitSec: number; chainName: string },
   number
@@ -174,6 +174,12 @@ export const triggerLines = bindRows<
   Record<never, never>,
   { chain_id: string; finality: string; shard: number }
 >('background', { name: 'trigger_lines', params: [], columns: ['chain_id', 'finality', 'shard'] })
+
+/** Records which triggers of a partition were left out at a block (p_organizations, p_ids), and which of those left out before were evaluated again (p_seen_organizations, p_seen_ids). */
+export const triggerUnseen = bindValue<
+  { chainId: string | number; finality: string; shard: number; epoch: string | number; block: string | number; organizations: readonly string[]; ids: readonly string[]; seenOrganizations: readonly string[]; seenIds: readonly string[] },
+  void
+>('background', { name: 'trigger_unseen', params: ['chainId', 'finality', 'shard', 'epoch', 'block', 'organizations', 'ids', 'seenOrganizations', 'seenIds'] })
 
 /** Stores entries of wallets and their coverage. */
 export const walletEntryStore = bindValue<

@@ -592,13 +592,13 @@ export const watchList = bindQuery<
 /** Lists triggers of a partition changed by transactions that an earlier list may have missed, one page in the order of their ids, and the transaction from which the next list must start. */
 export const watchListChanged = bindQuery<
   { chainId: string | number; finality: string; shard: number; seen: string; afterOrganization: string; afterId: string; max: string | number },
-  { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
+  { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; unseen: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
 >('background', { text: watchListChangedSql, params: ['chainId', 'finality', 'shard', 'seen', 'afterOrganization', 'afterId', 'max'] })
 
 /** Lists all triggers of a partition, one page in the order of their ids, and the transaction from which a later list of changes must start. */
 export const watchListLine = bindQuery<
   { chainId: string | number; finality: string; shard: number; afterOrganization: string; afterId: string; max: string | number },
-  { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
+  { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; unseen: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
 >('background', { text: watchListLineSql, params: ['chainId', 'finality', 'shard', 'afterOrganization', 'afterId', 'max'] })
 
 /** Changes a trigger, and re-arms it if requested or if it had expired: its previous state is discarded. */

@@ -123,7 +123,7 @@ begin
   end if;
 
   if exists (
-    select from watch_blind b where b.chain_id = p_chain_id and b.finality = p_finality and b.shard = p_shard
+    select from watch_blind_trigger b where b.chain_id = p_chain_id and b.finality = p_finality and b.shard = p_shard
   ) then
     perform trigger_sighted(p_chain_id, p_finality, p_shard, p_block, p_limit_sec, p_chain_name);
   end if;

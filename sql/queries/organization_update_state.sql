@@ -1,4 +1,5 @@
--- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are. The lock allows
+-- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are. Its triggers
+-- count as changed, so that the loops let go of them, or evaluate them again from now on, at once. The lock allows
 -- references to the row: the replacement of a key counts its change first and then refers to the organization, while
 -- this statement waits to count its own.
 -- lane read
@@ -20,6 +21,12 @@ changed as (
   from before b
   where o.id = b.id
   returning o.id, o.name, o.rate_limit, o.trigger_limit, o.created_at, o.suspended_at, o.deleted_at
+),
+stamped as (
+  update watch w
+  set active_at = case when c.suspended_at is null and c.deleted_at is null then now() else w.active_at end
+  from changed c join before b on b.id = c.id
+  where w.organization_id = c.id and (c.deleted_at is not null or c.suspended_at is distinct from b.suspended_at)
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)

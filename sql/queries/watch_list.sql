@@ -18,9 +18,8 @@ from (
       when w.expires_at <= now() then 'expired'
       when w.paused_for is not null then 'paused'
       when exists (
-        select from watch_blind b
-        where b.organization_id = w.organization_id and b.chain_id = w.chain_id and b.finality = w.finality
-          and b.shard = w.shard and b.webhook_id = coalesce(w.webhook_id, '')
+        select from watch_blind_trigger b
+        where b.organization_id = w.organization_id and b.id = w.id and b.finality = w.finality and b.shard = w.shard
       ) then 'blind'
       else s.phase
     end as state

@@ -19,6 +19,7 @@ left join lateral (
     w.active_at,
     w.finality = $2 and w.paused_for is null and (w.expires_at is null or w.expires_at > now())
       and o.suspended_at is null and o.deleted_at is null as active,
+    exists (select from watch_unseen u where u.organization_id = w.organization_id and u.id = w.id) as unseen,
     s.edition, s.phase, s.held_blocks, s.changes, s.value, s.since_block,
     (
       select json_agg(json_build_array(t.change, t.block::text, t.name) order by t.change)

@@ -112,7 +112,10 @@ export interface ConfirmedAtSlot {
 export interface AccountWatcher {
   /** Usual duration of a slot, milliseconds. */
   readonly slotMs: number
-  /** The subjects at a slot that is `minSlot` or later, at most as many as `subjectsMax`. Throws `UpstreamError`. */
+  /**
+   * The subjects at a slot that is `minSlot` or later, at most as many as `subjectsMax`; without subjects the slot alone,
+   * which tells whether the chain can be read. Throws `UpstreamError`.
+   */
   confirm(subjects: readonly WatchSubject[], minSlot: bigint, signal: AbortSignal): Promise<ConfirmedAtSlot>
   readonly subjectsMax: number
 }

@@ -28,7 +28,7 @@ beforeAll(async () => {
   rpc = await startFaultyRpc(meter.url)
 }, 60_000)
 beforeEach(async () => {
-  for (const table of ['watch', 'watch_cursor', 'watch_block', 'watch_sight', 'watch_blind']) {
+  for (const table of ['watch', 'watch_cursor', 'watch_block', 'watch_sight']) {
     await database.db.run(`delete from ${table}`, [])
   }
 })

@@ -34,6 +34,8 @@ export const BACKUP_TABLES: readonly string[] = [
   'watch_cursor',
   'watch_sight',
   'watch_blind',
+  'watch_blind_trigger',
+  'watch_unseen',
   'watch_block',
   'message_count',
   'message',

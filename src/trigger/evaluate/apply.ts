@@ -25,7 +25,10 @@ export type ApplyStep = (
   source: ChangeSource,
 ) => void
 
-/** Steps the triggers of a subject by its confirmed figures, except triggers that they cannot change. */
+/**
+ * Steps the triggers of a subject by its confirmed figures, except triggers that they cannot change. `note` is called
+ * with each trigger of a figure, and whether the figure is known: that of a subject that does not exist is.
+ */
 export function applyConfirmedRead(
   { entries }: WatchedSubject,
   options: {
@@ -34,9 +37,10 @@ export function applyConfirmedRead(
     readonly previous: ConfirmedFigures | 'gone' | undefined
     readonly block: ChangeBlock
     readonly apply: ApplyStep
+    readonly note: (entry: WatchedTrigger, isKnown: boolean) => void
   },
 ): void {
-  const { confirmedRead, previous, block, apply } = options
+  const { confirmedRead, previous, block, apply, note } = options
   const { confirmed, cited } = confirmedRead
   // Many triggers of a subject watch the same figure.
   let figure: string | undefined
@@ -50,6 +54,7 @@ export function applyConfirmedRead(
       value = confirmed === 'gone' ? undefined : confirmed.value(figure)
       approximate = toApproximate(value)
     }
+    note(entry, confirmed === 'gone' || value !== undefined)
     if (!mayChange(entry, approximate)) continue
     const result = step(entry.rule, entry.reorgState, {
       block: block.number,

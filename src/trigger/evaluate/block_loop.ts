@@ -23,7 +23,7 @@ const LATE_BLOCKS = 4
 interface LoopState {
   /** Hashes of evaluated blocks that may be replaced. */
   readonly hashes: Map<bigint, string>
-  /** By family, the time of the last evaluation, milliseconds of the wall clock. */
+  /** By family, the time of the last evaluation, monotonic milliseconds. */
   readonly seenMs: Map<string, number>
   /** When the last new block was read, monotonic milliseconds. */
   newBlockMs: number
@@ -70,14 +70,14 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     loopState.hashes.set(block.number, block.hash)
     loopState.newBlockMs = clock.monotonicMs()
     if (evaluation.families.length > 0 || evaluation.failures.size === 0) leaseHolder.recordProgress()
-    for (const family of evaluation.families) loopState.seenMs.set(family, nowMs)
+    for (const family of evaluation.families) loopState.seenMs.set(family, clock.monotonicMs())
     return true
   }
 
   async function round(signal: AbortSignal): Promise<number> {
     const heldPartition = await leaseHolder.acquire()
     if (heldPartition === undefined) return LEASE_POLL_MS
-    await heldPartition.list.refresh(clock.now(), heldPartition.lease.at?.number ?? -1n)
+    await heldPartition.list.refresh(heldPartition.lease.at?.number ?? -1n)
     if (heldPartition.list.size === 0) {
       leaseHolder.recordProgress()
       return IDLE_MS
@@ -92,10 +92,10 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
         const fork = index === 0 ? (next?.fork ?? null) : null
         if (!(await evaluate(heldPartition, { block, before: heldPartition.lease.at, fork }, signal))) return 0
         schedule.recordBlock(block, readMs)
-        await list.refresh(clock.now(), block.number)
+        await list.refresh(block.number)
       }
     } finally {
-      const seenMs = list.families.map((family) => loopState.seenMs.get(family) ?? 0)
+      const seenMs = list.families.map((family) => loopState.seenMs.get(family) ?? Number.NEGATIVE_INFINITY)
       if (!signal.aborted) await leaseHolder.notifyBlindTriggers(heldPartition, Math.min(...seenMs))
     }
     return schedule.pauseMs(clock.now())

@@ -1,7 +1,8 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { createCitingClient } from '../../chain/receipt/citing.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
-import { mapChunks } from '../../lib/async/chunk.ts'
+import { chunk } from '../../lib/async/chunk.ts'
+import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import { once } from '../../lib/memoize.ts'
 import type { ConfirmedRead } from './apply.ts'
 import type { WatchedSubject } from './watchlist.ts'
@@ -17,11 +18,14 @@ export interface ConfirmedReading {
 
 /** Subjects per read, and concurrent reads. */
 const PIECES = { size: 500, runningMax: 4 } as const
-const PIECES_FAILED_MAX = 4
+/** Failed reads in a row after which the endpoints fail, and not the subjects: no further ones are read. */
+const FAILURES_MAX = 16
+/** Subjects read apart in one turn: each failed alone before, and may do so again. */
+const APART_MAX = 4
 
 /**
- * Reads subjects in pieces, each with its own citations. Subjects of a failed piece are undefined; after several failed
- * pieces the remaining ones are skipped, because the endpoints fail. Throws if aborted.
+ * Reads subjects in pieces, each with its own citations. A failed piece is halved until the subjects that cannot be
+ * read stand alone; from then on they are read apart from the others. Throws if aborted.
  */
 export async function confirmSubjects(
   watcher: Watcher,
@@ -34,22 +38,54 @@ export async function confirmSubjects(
 ): Promise<ConfirmedReading> {
   const { subjects, client, block } = input
   const errors: unknown[] = []
-  const reads = await mapChunks(subjects, PIECES, readPiece, signal)
-  return { subjects, reads, errors }
+  const reads = new Map<WatchedSubject, ConfirmedRead>()
+  let failuresInRow = 0
+  await forEachLimit(splitSubjects(subjects, PIECES.size, Number(block.number)), PIECES.runningMax, readPiece, signal)
+  return { subjects, reads: subjects.map((each) => reads.get(each)), errors }
 
-  async function readPiece(piece: readonly WatchedSubject[], within: AbortSignal) {
-    const noReads = piece.map(() => undefined)
-    if (errors.length >= PIECES_FAILED_MAX) return noReads
+  async function readPiece(piece: readonly WatchedSubject[], within: AbortSignal): Promise<void> {
+    if (failuresInRow >= FAILURES_MAX) return
     const citing = createCitingClient(client)
     const pieceSubjects = piece.map(({ subject }) => subject)
     try {
       const confirmedFigures = await watcher.confirm(pieceSubjects, { client: citing.client, block }, within)
       const cited = once(citing.listCitations)
-      return confirmedFigures.map((confirmed): ConfirmedRead => ({ confirmed, cited }))
+      for (const [index, subject] of piece.entries()) {
+        const confirmed = confirmedFigures[index]
+        subject.isApart = false
+        if (confirmed !== undefined) reads.set(subject, { confirmed, cited })
+      }
+      failuresInRow = 0
     } catch (error) {
       within.throwIfAborted()
       errors.push(error)
-      return noReads
+      failuresInRow++
+      const [only] = piece
+      if (piece.length === 1 && only !== undefined) only.isApart = true
+      else await Promise.all(halve(piece).map((half) => readPiece(half, within)))
     }
   }
+}
+
+/** Splits a list in two. */
+export function halve<T>(list: readonly T[]): readonly (readonly T[])[] {
+  const middle = Math.ceil(list.length / 2)
+  return [list.slice(0, middle), list.slice(middle)]
+}
+
+/** Splits subjects into pieces that share a read; those to be read apart have one each, a few of them in each turn. */
+export function splitSubjects(
+  subjects: readonly WatchedSubject[],
+  size: number,
+  turn: number,
+): readonly (readonly WatchedSubject[])[] {
+  const shared = subjects.filter(({ isApart }) => !isApart)
+  return [...chunk(shared, size), ...chooseApart(subjects, turn).map((each) => [each])]
+}
+
+function chooseApart(subjects: readonly WatchedSubject[], turn: number): readonly WatchedSubject[] {
+  const apart = subjects.filter(({ isApart }) => isApart)
+  if (apart.length <= APART_MAX) return apart
+  const first = (turn * APART_MAX) % apart.length
+  return [...apart.slice(first), ...apart.slice(0, first)].slice(0, APART_MAX)
 }

@@ -10,6 +10,7 @@ import { type ChangeMessage, createChangeMessage, type MessageContext } from './
 import { computeWakeConditions, mustConfirm, mustConfirmByForecast } from './choose.ts'
 import { type ConfirmedReading, confirmSubjects } from './confirm.ts'
 import type { TriggerChange } from './partition.ts'
+import { createSightNotes } from './sight_notes.ts'
 import { readSubjectEvents } from './subject_events.ts'
 import { setReorgState, type WatchedSubject, type WatchedTrigger, type Watchlist } from './watchlist.ts'
 
@@ -34,11 +35,14 @@ export interface BlockToEvaluate {
 /** The changes of a block, to be committed. */
 export interface Evaluation {
   readonly changes: readonly (TriggerChange & { readonly entry: WatchedTrigger })[]
-  /** Families evaluated completely. */
+  /** Families that were evaluated, but for the triggers left out. */
   readonly families: readonly string[]
+  /** Triggers left out that were not before, and those evaluated again. */
+  readonly missed: readonly WatchedTrigger[]
+  readonly seen: readonly WatchedTrigger[]
   readonly screened: number
   readonly confirmed: number
-  /** By family, the error of an incomplete evaluation. */
+  /** By family, the error of an evaluation that left triggers out; of all, if `families` lacks it. */
   readonly failures: ReadonlyMap<string, unknown>
 }
 
@@ -103,6 +107,8 @@ async function evaluateAll(
   const { logs, foresights, readings } = await readBlock(context, { block, range, isFirst, families, failures }, signal)
   signal.throwIfAborted()
   const yielder = createYielder(clock)
+  /** Families that were not evaluated. */
+  const failed = new Set<string>()
   let screened = 0
   let confirmed = 0
   const transitionsByTrigger = new Map<WatchedTrigger, (ChangeSource & { readonly transition: TriggerTransition })[]>()
@@ -119,19 +125,28 @@ async function evaluateAll(
     ])
   }
 
+  const sight = createSightNotes()
+
+  /** Returns the number of subjects that could be read. */
   const applyReading = async (name: string, { subjects, reads: read, errors }: ConfirmedReading) => {
+    let readCount = 0
     if (errors.length > 0) failures.set(name, errors[0])
     for (const [index, subject] of subjects.entries()) {
       if (yielder.isDue()) await yielder.take()
       const confirmedRead = read[index]
       subject.isDue = confirmedRead === undefined
-      if (confirmedRead === undefined) continue
+      if (confirmedRead === undefined) {
+        sight.noteUnread(subject)
+        continue
+      }
       confirmed++
+      readCount++
       const previous = subject.confirmed
       subject.confirmed = confirmedRead.confirmed
       subject.confirmedAt = block.number
-      applyConfirmedRead(subject, { confirmedRead, previous, block, apply })
+      applyConfirmedRead(subject, { confirmedRead, previous, block, apply, note: sight.note })
     }
+    return readCount
   }
 
   const evaluateFamily = async ({ name, watcher, subjects, waiting, due: dueEarly }: Family, index: number) => {
@@ -144,7 +159,7 @@ async function evaluateAll(
       }
     }
     const reading = readings[index]
-    if (reading !== undefined) await applyReading(name, reading)
+    const readEarly = reading === undefined ? 0 : await applyReading(name, reading)
     const [readSubjects, forecast] = [new Set(dueEarly), foresights[index]]
     const isTouched = watcher.forecaster?.toTouchedCheck(logs, client.chain.id)
     const due: WatchedSubject[] = []
@@ -155,8 +170,13 @@ async function evaluateAll(
       if (isTouched?.(subject.subject) === true) subject.isDue = true
       if (forecast !== undefined && mustConfirmByForecast(subject, forecast)) due.push(subject)
     }
-    if (forecast !== undefined) screened += subjects.length - dueEarly.length - due.length
-    await applyReading(name, await confirmSubjects(watcher, { subjects: due, client, block }, signal))
+    const screenedHere = forecast === undefined ? 0 : subjects.length - dueEarly.length - due.length
+    screened += screenedHere
+    const readLate = await applyReading(name, await confirmSubjects(watcher, { subjects: due, client, block }, signal))
+    const isScreenBroken = watcher.forecaster !== undefined && forecast === undefined
+    // If nothing of a family can be read, its endpoints or contracts fail, and not its subjects.
+    const isEmpty = failures.has(name) && readEarly + readLate + screenedHere === 0
+    if (isScreenBroken || isEmpty) failed.add(name)
   }
 
   const outcomes = await Promise.allSettled(families.map(evaluateFamily))
@@ -182,7 +202,8 @@ async function evaluateAll(
   }
   return {
     changes,
-    families: families.flatMap(({ name }) => (failures.has(name) ? [] : [name])),
+    families: families.flatMap(({ name }) => (failed.has(name) ? [] : [name])),
+    ...sight.list(failed),
     screened,
     confirmed,
     failures,

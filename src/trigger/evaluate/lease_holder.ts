@@ -11,6 +11,7 @@ import {
   commitBlock,
   notifyBlindTriggers,
   type PartitionLease,
+  storeUnseen,
   type TriggerPartition,
 } from './partition.ts'
 import { createWatchlist, setReorgState, type Watchlist } from './watchlist.ts'
@@ -40,7 +41,7 @@ export interface HeldPartition<State> {
 /** An evaluated block. */
 export interface EvaluatedBlock
   extends Pick<BlockCommit, 'block' | 'fork' | 'final'>,
-    Pick<Evaluation, 'changes' | 'families' | 'screened' | 'confirmed'> {
+    Pick<Evaluation, 'changes' | 'families' | 'missed' | 'seen' | 'screened' | 'confirmed'> {
   /** When the evaluation began, by the process's clock. */
   readonly nowMs: number
 }
@@ -120,7 +121,13 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
      */
     async commit(heldPartition: HeldPartition<State>, evaluatedBlock: EvaluatedBlock): Promise<boolean> {
       const { lease, list } = heldPartition
-      const { block, fork, final, nowMs, changes, families, screened, confirmed } = evaluatedBlock
+      const { block, fork, final, nowMs, changes, families, missed, seen, screened, confirmed } = evaluatedBlock
+      if (missed.length > 0 || seen.length > 0) {
+        // If the outcome is unknown, they count as left out, until they are evaluated.
+        for (const entry of missed) list.setUnseen(entry, true)
+        await storeUnseen(db, { partition, lease, block: block.number, missed, seen })
+        for (const entry of seen) list.setUnseen(entry, false)
+      }
       const commit = { partition: toLeasable(), lease, block, fork, final, families, changes }
       const failedChanges = await commitBlock(db, commit).catch((error: unknown) => {
         // The partition's block shows at the next acquisition whether the commit succeeded.
@@ -147,12 +154,22 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
       recorder.recordBlock(partition, { block: number, atMs: nowMs, screened, confirmed, changes: messages })
       return true
     },
-    /** Periodically notifies owners of triggers not evaluated since `seenMs`. Throws as `Database.run`. */
-    async notifyBlindTriggers({ lease }: HeldPartition<State>, seenMs: number): Promise<void> {
-      if (clock.now() - seenMs < partition.blindAfterSec * 1_000) return
-      if (clock.monotonicMs() - blindMs < BLIND_EVERY_MS) return
-      blindMs = clock.monotonicMs()
+    /**
+     * Periodically notifies owners of triggers left out for too long, and of all if none was evaluated since `seenMs`,
+     * monotonic milliseconds. Throws as `Database.run`.
+     */
+    async notifyBlindTriggers({ lease, list }: HeldPartition<State>, seenMs: number): Promise<void> {
+      const nowMs = clock.monotonicMs()
+      if (nowMs - blindMs < BLIND_EVERY_MS) return
+      const limitMs = partition.blindAfterSec * 1_000
+      const unseen = [...list.unseen].flatMap(({ unseen: state }) =>
+        state !== undefined && !state.isReported && nowMs - state.sinceMs >= limitMs ? [state] : [],
+      )
+      if (unseen.length === 0 && nowMs - seenMs < limitMs) return
+      blindMs = nowMs
       const messages = await notifyBlindTriggers(db, partition, lease)
+      // The database has a clock of its own, and may not count the latest yet.
+      for (const state of unseen) state.isReported = nowMs - state.sinceMs >= limitMs + BLIND_EVERY_MS
       if (messages === 0) return
       onMessagesQueued()
       log.warn({ msg: 'Notified owners that triggers are not evaluated', chainId: partition.chainId, messages })

@@ -1,4 +1,4 @@
-import { triggerAcquire, triggerBlind, triggerCommit, triggerHour } from '../../../sql/functions.ts'
+import { triggerAcquire, triggerBlind, triggerCommit, triggerHour, triggerUnseen } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
 import type { NotifiedChange } from '../step.ts'
 import type { BlockMark, FinalityLevel, Trigger, TriggerState } from '../trigger.ts'
@@ -148,6 +148,32 @@ export async function notifyBlindTriggers(
  */
 export async function chargeHour(db: Database, organizationsMax: number): Promise<number> {
   return await triggerHour(db, { hour: 0, limit: organizationsMax }, { deadlineMs: HOUR_DEADLINE_MS })
+}
+
+/** Stores which triggers were left out at a block, and which are evaluated again. Throws as `Database.run`. */
+export async function storeUnseen(
+  db: Database,
+  input: {
+    readonly partition: TriggerPartition
+    readonly lease: PartitionLease
+    readonly block: bigint
+    readonly missed: readonly { readonly trigger: Trigger }[]
+    readonly seen: readonly { readonly trigger: Trigger }[]
+  },
+): Promise<void> {
+  const { partition, lease, block, missed, seen } = input
+  const { chainId, finality, shard } = partition
+  await triggerUnseen(db, {
+    chainId,
+    finality,
+    shard,
+    epoch: lease.epoch,
+    block: String(block),
+    organizations: missed.map(({ trigger }) => trigger.organizationId),
+    ids: missed.map(({ trigger }) => trigger.id),
+    seenOrganizations: seen.map(({ trigger }) => trigger.organizationId),
+    seenIds: seen.map(({ trigger }) => trigger.id),
+  })
 }
 
 function toDigits(hash: string): string {

@@ -1,7 +1,8 @@
-import type { AccountWatcher } from '../../family/watch.ts'
+import type { AccountWatcher, ConfirmedAtSlot } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
 import { type ApplyStep, applyConfirmedRead } from './apply.ts'
 import { createChangeMessage } from './change_message.ts'
+import { halve, splitSubjects } from './confirm.ts'
 import {
   createLeaseHolder,
   type EvaluatedBlock,
@@ -9,6 +10,7 @@ import {
   LEASE_POLL_MS,
   type LeaseHolderOptions,
 } from './lease_holder.ts'
+import { createSightNotes } from './sight_notes.ts'
 import { setReorgState, type WatchedSubject } from './watchlist.ts'
 
 /** Options of the loop of Solana. */
@@ -21,18 +23,37 @@ const READ_EVERY_MS = 2_000
 const RETRY_MS = { least: 500, most: 5_000 }
 
 interface LoopState {
-  /** By family, the subjects not read yet in the current pass. */
-  readonly remainingByFamily: Map<string, WatchedSubject[]>
+  /** By family, the pieces of subjects not read yet in the current pass. */
+  readonly piecesByFamily: Map<string, readonly (readonly WatchedSubject[])[]>
+  passes: number
 }
 
 /**
  * The loop of Solana: reads subjects in turn, each time at a later slot; confirmed slots are never replaced. A family
- * counts as evaluated once all of its subjects were read.
+ * counts as evaluated once all of its subjects were read. A piece that cannot be read is halved until the subjects that
+ * are the cause stand alone.
  */
 export function slotLoopJob(options: SlotLoopOptions): Job {
   const { partition, watchers, messageContext, clock, log } = options
-  const leaseHolder = createLeaseHolder<LoopState>(options, async () => ({ remainingByFamily: new Map() }))
+  const leaseHolder = createLeaseHolder<LoopState>(options, async () => ({ piecesByFamily: new Map(), passes: 0 }))
   let seenMs = Number.NEGATIVE_INFINITY
+
+  /** Reads subjects; the slot alone if they cannot be read. Throws if the chain cannot be read. */
+  async function readSubjects(
+    watcher: AccountWatcher,
+    { batch, minSlot }: { readonly batch: readonly WatchedSubject[]; readonly minSlot: bigint },
+    signal: AbortSignal,
+  ): Promise<ConfirmedAtSlot & { readonly isRead: boolean }> {
+    const subjects = batch.map(({ subject }) => subject)
+    try {
+      return { ...(await watcher.confirm(subjects, minSlot, signal)), isRead: true }
+    } catch (error) {
+      if (signal.aborted || batch.length === 0) throw error
+      const slot = await watcher.confirm([], minSlot, signal)
+      log.debug({ msg: 'Failed to read subjects of triggers', chainId: partition.chainId, reason: String(error) })
+      return { ...slot, isRead: false }
+    }
+  }
 
   /** False if the lease was lost. */
   async function readTurn(
@@ -43,17 +64,19 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
     const { list, loopState } = heldPartition
     const watcher = watchers.get(family)
     if (watcher === undefined) return true
-    const pendingSubjects = loopState.remainingByFamily.get(family) ?? [...list.listSubjects(family)]
-    const batch = pendingSubjects.slice(0, watcher.subjectsMax)
+    const pieces =
+      loopState.piecesByFamily.get(family) ??
+      splitSubjects(list.listSubjects(family), watcher.subjectsMax, loopState.passes++)
+    const [batch = [], ...remainingPieces] = pieces
     const minSlot = (heldPartition.lease.at?.number ?? -1n) + 1n
-    const reading = await watcher.confirm(
-      batch.map(({ subject }) => subject),
-      minSlot,
-      signal,
-    )
-    const remainingSubjects = pendingSubjects.slice(batch.length)
-    if (remainingSubjects.length === 0) loopState.remainingByFamily.delete(family)
-    else loopState.remainingByFamily.set(family, remainingSubjects)
+    const reading = await readSubjects(watcher, { batch, minSlot }, signal)
+    if (!reading.isRead && batch.length > 1) {
+      loopState.piecesByFamily.set(family, [...halve(batch), ...remainingPieces])
+      return await readTurn(heldPartition, family, signal)
+    }
+    if (remainingPieces.length === 0) loopState.piecesByFamily.delete(family)
+    else loopState.piecesByFamily.set(family, remainingPieces)
+    const sight = createSightNotes()
     const block = { number: reading.slot, hash: '', timestampSec: reading.timestampSec }
     const nowMs = clock.now()
     const changes: EvaluatedBlock['changes'][number][] = []
@@ -76,16 +99,21 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
     }
     for (const [index, subject] of batch.entries()) {
       const confirmed = reading.subjects[index]
-      if (confirmed === undefined) continue
+      subject.isApart = !reading.isRead
+      if (confirmed === undefined) {
+        sight.noteUnread(subject)
+        continue
+      }
       subject.confirmed = confirmed
       subject.confirmedAt = reading.slot
       const confirmedRead = { confirmed, cited: async () => [] }
-      applyConfirmedRead(subject, { confirmedRead, previous: undefined, block: { ...block, hash: null }, apply })
+      const changeBlock = { ...block, hash: null }
+      applyConfirmedRead(subject, { confirmedRead, previous: undefined, block: changeBlock, apply, note: sight.note })
     }
-    const families = remainingSubjects.length === 0 ? [family] : []
-    const evaluated = { block, fork: null, final: reading.slot, nowMs, changes, families }
+    const families = remainingPieces.length === 0 ? [family] : []
+    const evaluated = { block, fork: null, final: reading.slot, nowMs, changes, families, ...sight.list() }
     if (!(await leaseHolder.commit(heldPartition, { ...evaluated, screened: 0, confirmed: batch.length }))) return false
-    if (remainingSubjects.length === 0) seenMs = nowMs
+    if (remainingPieces.length === 0) seenMs = clock.monotonicMs()
     return true
   }
 
@@ -97,7 +125,7 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
       const heldPartition = await leaseHolder.acquire()
       if (heldPartition === undefined) return LEASE_POLL_MS
       try {
-        await heldPartition.list.refresh(clock.now(), heldPartition.lease.at?.number ?? -1n)
+        await heldPartition.list.refresh(heldPartition.lease.at?.number ?? -1n)
         heldPartition.list.dropExpired(clock.now())
         for (const family of heldPartition.list.families) if (!(await readTurn(heldPartition, family, signal))) return 0
         leaseHolder.recordProgress()

@@ -28,6 +28,16 @@ export interface WatchedTrigger {
   reorgState: TriggerReorgState
   /** The state stored in the database. */
   stored: TriggerReorgState
+  /** Set while the evaluation leaves it out; only `setUnseen` may change it. */
+  unseen: UnseenState | undefined
+}
+
+/** Since when the evaluation leaves a trigger out, in this process. */
+interface UnseenState {
+  /** Monotonic milliseconds. */
+  readonly sinceMs: number
+  /** True once its owner was notified, if that was due. */
+  isReported: boolean
 }
 
 /** A watched subject, shared by all triggers that watch it. */
@@ -38,6 +48,8 @@ export interface WatchedSubject {
   /** The last confirmed figures; absent if never confirmed. */
   confirmed?: ConfirmedFigures | 'gone'
   confirmedAt: bigint
+  /** True if it could not be read even alone, so that it shares no read with others. */
+  isApart: boolean
   /** True if it must be confirmed whatever a screen returns. */
   isDue: boolean
   /** Offset in the sweep, below `SWEEP_BLOCKS`. */
@@ -58,7 +70,7 @@ export interface WakeConditions {
 /** The triggers of a partition in memory, as of the last refresh. */
 export interface Watchlist {
   /** Loads changed triggers from the database; periodically all. Throws as `Database.run`. */
-  refresh(nowMs: number, at: bigint): Promise<void>
+  refresh(at: bigint): Promise<void>
   /** Drops a trigger that was changed elsewhere; a refresh loads it again. */
   drop(trigger: Trigger): void
   /** Drops expired triggers. */
@@ -67,6 +79,10 @@ export interface Watchlist {
   listSubjects(family: string): readonly WatchedSubject[]
   readonly families: readonly string[]
   entries(): Iterable<WatchedTrigger>
+  /** Triggers that the evaluation leaves out. */
+  readonly unseen: ReadonlySet<WatchedTrigger>
+  /** Records that the evaluation leaves a trigger out, or no longer. */
+  setUnseen(entry: WatchedTrigger, isUnseen: boolean): void
   readonly size: number
 }
 
@@ -98,6 +114,7 @@ export function createWatchlist(
 ): Watchlist {
   const entries = new Map<string, WatchedTrigger>()
   const expiring = new Set<WatchedTrigger>()
+  const unseen = new Set<WatchedTrigger>()
   const families = new Map<string, Map<string, WatchedSubject>>()
   let phases = 0
   let seenVersion = ''
@@ -108,7 +125,15 @@ export function createWatchlist(
     families.set(family, subjects)
     const key = JSON.stringify(subject)
     const phase = (phases++ * PHASE_STEP) % SWEEP_BLOCKS
-    const watched = subjects.get(key) ?? { family, subject, entries: new Set(), confirmedAt: -1n, isDue: true, phase }
+    const watched = subjects.get(key) ?? {
+      family,
+      subject,
+      entries: new Set(),
+      confirmedAt: -1n,
+      isApart: false,
+      isDue: true,
+      phase,
+    }
     subjects.set(key, watched)
     return watched
   }
@@ -125,6 +150,7 @@ export function createWatchlist(
     subject.entries.delete(entry)
     subject.wakeConditions = undefined
     expiring.delete(entry)
+    unseen.delete(entry)
     if (subject.entries.size > 0) return
     const subjects = families.get(subject.family)
     subjects?.delete(JSON.stringify(subject.subject))
@@ -162,11 +188,14 @@ export function createWatchlist(
       activeAtSec: Math.floor((row.active_at?.getTime() ?? 0) / 1_000),
       reorgState,
       stored: isSame ? previous.stored : reorgState,
+      // One that another process left out may have to be reported by now.
+      unseen: row.unseen ? (previous?.unseen ?? { sinceMs: Number.NEGATIVE_INFINITY, isReported: false }) : undefined,
     }
     entries.set(key, entry)
     subject.entries.add(entry)
     subject.wakeConditions = undefined
     if (Number.isFinite(entry.expiresAtMs)) expiring.add(entry)
+    if (entry.unseen !== undefined) unseen.add(entry)
     // Detach last: a subject without triggers is dropped with its confirmed figures.
     if (previous !== undefined) detach(previous)
     // The condition may already hold.
@@ -174,7 +203,9 @@ export function createWatchlist(
   }
 
   return {
-    async refresh(nowMs, at) {
+    async refresh(at) {
+      // The wall clock may be set back.
+      const nowMs = clock.monotonicMs()
       const isFullReload = nowMs - loadedMs >= RELOAD_MS
       const foundKeys = new Set<string>()
       const yielder = createYielder(clock)
@@ -213,6 +244,12 @@ export function createWatchlist(
       return [...families.keys()]
     },
     entries: () => entries.values(),
+    unseen,
+    setUnseen(entry, isUnseen) {
+      entry.unseen = isUnseen ? (entry.unseen ?? { sinceMs: clock.monotonicMs(), isReported: false }) : undefined
+      if (isUnseen) unseen.add(entry)
+      else unseen.delete(entry)
+    },
     get size() {
       return entries.size
     },

@@ -96,8 +96,9 @@ test('reports for each chain whether its triggers are evaluated, and why not', a
     [],
   )
   await db.run(
-    `insert into watch_blind (organization_id, chain_id, finality, shard, webhook_id, since_at)
-     values ($1, 10, 'latest', 0, '', '2026-01-02T03:04:05Z')`,
+    `insert into watch_blind_trigger (organization_id, id, chain_id, finality, shard, since_at)
+     select organization_id, id, chain_id, 'latest', 0, '2026-01-02T03:04:05Z' from watch
+     where organization_id = $1 and chain_id = 10`,
     [organizationId],
   )
   const chains = { CHAINS: '1,10,137', RPC_URL_1: anvil.rpcUrl, RPC_URL_10: anvil.rpcUrl, RPC_URL_137: anvil.rpcUrl }

@@ -103,6 +103,8 @@ test('a restored database has every row of every table as it was, odd texts, nul
     `insert into watch_cursor values (1, 'safe', 0, 'holder', 9007199254740993, 'infinity', 1, '\\x', now())`,
     `insert into watch_sight values (1, 'safe', 0, 'aave-v3', 2, now())`,
     `insert into watch_blind values ('odd_0', 1, 'safe', 0, '', null, now())`,
+    `insert into watch_blind_trigger values ('odd_0', 'trg_1', 1, 'safe', 0, null, now())`,
+    `insert into watch_unseen values ('odd_0', 'trg_1', 9007199254740993, now())`,
     `insert into watch_block values (1, 'safe', 0, 2, '\\x00ff')`,
     `select message_add('{odd_0}', '{trg_1}', '{1}', '{trigger.fired}', '{"{}"}', '{whk_1}')`,
     `insert into message_try values ('odd_0', 1, 1, now(), null, 'tls', 7)`,

@@ -411,7 +411,7 @@ test('tellBlind tells each webhook once, and the first commit that sees again sa
   ])
   expect((await textsOf(made)).map((text) => text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/, 'then'))).toEqual([
     '1 trigger on Test could not be evaluated since then UTC.',
-    'Triggers on Test are evaluated again from block 11 on, but changes since then UTC that undid themselves were not seen.',
+    '1 trigger on Test is evaluated again from block 11 on, but changes since then UTC that undid themselves were not seen.',
   ])
   expect(await notifyBlindTriggers(db, made.partition, made.lease)).toBe(0)
 })
