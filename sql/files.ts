@@ -24,13 +24,24 @@ import triggerSight0021 from './migrations/0021_trigger_sight.sql' with { type: 
 import triggerMeter0022 from './migrations/0022_trigger_meter.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
+import messageIdFloor from './functions/message_id_floor.sql' with { type: 'text' }
+import messageRedeliver from './functions/message_redeliver.sql' with { type: 'text' }
+import messageAdd from './functions/message_add.sql' with { type: 'text' }
+import messageTest from './functions/message_test.sql' with { type: 'text' }
+import watchCreate from './functions/watch_create.sql' with { type: 'text' }
+import watchShown from './functions/watch_shown.sql' with { type: 'text' }
+import watchUpdate from './functions/watch_update.sql' with { type: 'text' }
+import webhookCreate from './functions/webhook_create.sql' with { type: 'text' }
+import changeApply from './functions/change_apply.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
 import gateFacts from './functions/gate_facts.sql' with { type: 'text' }
 import requestLogNumbers from './functions/request_log_numbers.sql' with { type: 'text' }
 import gateSettleBatch from './functions/gate_settle_batch.sql' with { type: 'text' }
 import gateSettleBatchIdempotent from './functions/gate_settle_batch_idempotent.sql' with { type: 'text' }
+import gateSettleChange from './functions/gate_settle_change.sql' with { type: 'text' }
 import requestRollupAdd from './functions/request_rollup_add.sql' with { type: 'text' }
 import gateVoidBatch from './functions/gate_void_batch.sql' with { type: 'text' }
+import gateVoidChange from './functions/gate_void_change.sql' with { type: 'text' }
 import historyPlaceId from './functions/history_place_id.sql' with { type: 'text' }
 import historyCover from './functions/history_cover.sql' with { type: 'text' }
 import historyCut from './functions/history_cut.sql' with { type: 'text' }
@@ -43,12 +54,9 @@ import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
 import liquidityChangeStore from './functions/liquidity_change_store.sql' with { type: 'text' }
-import messageAdd from './functions/message_add.sql' with { type: 'text' }
 import messageClaimDue from './functions/message_claim_due.sql' with { type: 'text' }
 import messageDueAgain from './functions/message_due_again.sql' with { type: 'text' }
-import messageIdFloor from './functions/message_id_floor.sql' with { type: 'text' }
 import messageMark from './functions/message_mark.sql' with { type: 'text' }
-import messageTest from './functions/message_test.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
@@ -72,11 +80,9 @@ import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerLines from './functions/trigger_lines.sql' with { type: 'text' }
 import triggerUnseen from './functions/trigger_unseen.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
-import watchCreate from './functions/watch_create.sql' with { type: 'text' }
 import watchMeter from './functions/watch_meter.sql' with { type: 'text' }
 import watchMeterRestored from './functions/watch_meter_restored.sql' with { type: 'text' }
 import watchStamp from './functions/watch_stamp.sql' with { type: 'text' }
-import webhookCreate from './functions/webhook_create.sql' with { type: 'text' }
 import webhookRotated from './functions/webhook_rotated.sql' with { type: 'text' }
 import type { Migration, SqlFunction } from '../src/db/schema.ts'
 
@@ -110,13 +116,24 @@ export const MIGRATIONS: readonly Migration[] = [
 export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'account_changed', text: accountChanged },
   { name: 'account_changes_since', text: accountChangesSince },
+  { name: 'message_id_floor', text: messageIdFloor },
+  { name: 'message_redeliver', text: messageRedeliver },
+  { name: 'message_add', text: messageAdd },
+  { name: 'message_test', text: messageTest },
+  { name: 'watch_create', text: watchCreate },
+  { name: 'watch_shown', text: watchShown },
+  { name: 'watch_update', text: watchUpdate },
+  { name: 'webhook_create', text: webhookCreate },
+  { name: 'change_apply', text: changeApply },
   { name: 'gate_admit', text: gateAdmit },
   { name: 'gate_facts', text: gateFacts },
   { name: 'request_log_numbers', text: requestLogNumbers },
   { name: 'gate_settle_batch', text: gateSettleBatch },
   { name: 'gate_settle_batch_idempotent', text: gateSettleBatchIdempotent },
+  { name: 'gate_settle_change', text: gateSettleChange },
   { name: 'request_rollup_add', text: requestRollupAdd },
   { name: 'gate_void_batch', text: gateVoidBatch },
+  { name: 'gate_void_change', text: gateVoidChange },
   { name: 'history_place_id', text: historyPlaceId },
   { name: 'history_cover', text: historyCover },
   { name: 'history_cut', text: historyCut },
@@ -129,12 +146,9 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lending_event_store', text: lendingEventStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
   { name: 'liquidity_change_store', text: liquidityChangeStore },
-  { name: 'message_add', text: messageAdd },
   { name: 'message_claim_due', text: messageClaimDue },
   { name: 'message_due_again', text: messageDueAgain },
-  { name: 'message_id_floor', text: messageIdFloor },
   { name: 'message_mark', text: messageMark },
-  { name: 'message_test', text: messageTest },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },
@@ -158,10 +172,8 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_lines', text: triggerLines },
   { name: 'trigger_unseen', text: triggerUnseen },
   { name: 'wallet_entry_store', text: walletEntryStore },
-  { name: 'watch_create', text: watchCreate },
   { name: 'watch_meter', text: watchMeter },
   { name: 'watch_meter_restored', text: watchMeterRestored },
   { name: 'watch_stamp', text: watchStamp },
-  { name: 'webhook_create', text: webhookCreate },
   { name: 'webhook_rotated', text: webhookRotated },
 ]

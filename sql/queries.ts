@@ -42,7 +42,6 @@ import messageFindSql from './queries/message_find.sql' with { type: 'text' }
 import messageListAfterSql from './queries/message_list_after.sql' with { type: 'text' }
 import messageListDeadSql from './queries/message_list_dead.sql' with { type: 'text' }
 import messageListWatchSql from './queries/message_list_watch.sql' with { type: 'text' }
-import messageRedeliverSql from './queries/message_redeliver.sql' with { type: 'text' }
 import messageReleaseSql from './queries/message_release.sql' with { type: 'text' }
 import midnightListSql from './queries/midnight_list.sql' with { type: 'text' }
 import midnightListOpenSql from './queries/midnight_list_open.sql' with { type: 'text' }
@@ -80,16 +79,11 @@ import switchUpdateSql from './queries/switch_update.sql' with { type: 'text' }
 import tableColumnListSql from './queries/table_column_list.sql' with { type: 'text' }
 import walletEntryListSql from './queries/wallet_entry_list.sql' with { type: 'text' }
 import watchBlockListSql from './queries/watch_block_list.sql' with { type: 'text' }
-import watchDeleteSql from './queries/watch_delete.sql' with { type: 'text' }
 import watchLineReportSql from './queries/watch_line_report.sql' with { type: 'text' }
 import watchListSql from './queries/watch_list.sql' with { type: 'text' }
 import watchListChangedSql from './queries/watch_list_changed.sql' with { type: 'text' }
 import watchListLineSql from './queries/watch_list_line.sql' with { type: 'text' }
-import watchUpdateSql from './queries/watch_update.sql' with { type: 'text' }
-import webhookDeleteSql from './queries/webhook_delete.sql' with { type: 'text' }
 import webhookListSql from './queries/webhook_list.sql' with { type: 'text' }
-import webhookRotateSql from './queries/webhook_rotate.sql' with { type: 'text' }
-import webhookUpdateSql from './queries/webhook_update.sql' with { type: 'text' }
 
 /** Counts all keys of an organization, revoked ones too. */
 export const apiKeyCount = bindQuery<
@@ -229,11 +223,11 @@ export const idempotencyForget = bindQuery<
   Record<never, never>
 >('background', { text: idempotencyForgetSql, params: [] })
 
-/** Releases the idempotency key that a request has claimed, if it has no answer. */
+/** Releases the idempotency keys that requests have claimed: of $1 those without an answer, of $2 all. */
 export const idempotencyRelease = bindQuery<
-  { settlementId: string },
+  { unanswered: readonly string[]; voided: readonly string[] },
   Record<never, never>
->('read', { text: idempotencyReleaseSql, params: ['settlementId'] })
+>('read', { text: idempotencyReleaseSql, params: ['unanswered', 'voided'] })
 
 /** Inserts the signing key, if there is none, or replaces it. */
 export const instanceKeyInsert = bindQuery<
@@ -342,12 +336,6 @@ export const messageListWatch = bindQuery<
   { organizationId: string; watchId: string; max: string | number; skip: string | number },
   { id: string; type: string; change: string | null; created_at: Date; webhook_id: string | null; due_at: Date | null; outcome: string | null; total: string; tries: string }
 >('read', { text: messageListWatchSql, params: ['organizationId', 'watchId', 'max', 'skip'] })
-
-/** Makes failed messages of a webhook due again: those with these ids, or of a range of time, oldest first. */
-export const messageRedeliver = bindQuery<
-  { organizationId: string; webhookId: string; ids: readonly string[] | null; from: Date | string | null; to: Date | string | null; after: string | null; max: string | number },
-  { redelivered: number; last: string | null }
->('read', { text: messageRedeliverSql, params: ['organizationId', 'webhookId', 'ids', 'from', 'to', 'after', 'max'] })
 
 /** Releases claimed messages that were not attempted. */
 export const messageRelease = bindQuery<
@@ -571,12 +559,6 @@ export const watchBlockList = bindQuery<
   { number: string; hash: string }
 >('background', { text: watchBlockListSql, params: ['chainId', 'finality', 'shard'] })
 
-/** Deletes a trigger. */
-export const watchDelete = bindQuery<
-  { organizationId: string; id: string },
-  { id: string }
->('read', { text: watchDeleteSql, params: ['organizationId', 'id'] })
-
 /** Lists partitions with triggers: the evaluating process, the last evaluated block, and since when owners are notified that they are not evaluated. */
 export const watchLineReport = bindQuery<
   Record<never, never>,
@@ -586,7 +568,7 @@ export const watchLineReport = bindQuery<
 /** Lists triggers of an organization, newest first. */
 export const watchList = bindQuery<
   { organizationId: string; id: string | null; chainId: string | number | null; family: string | null; subject: string | null; state: string | null; max: string | number; skip: string | number },
-  { id: string; chain_id: string; family: string; subject: string; clause: string; clear: string | null; for_blocks: number; finality: string; webhook_id: string | null; name: string | null; paused_for: string | null; expires_at: Date | null; created_at: Date; value: string | null; changes: string; since_block: string | null; state: string; total: string }
+  { row: string; total: string }
 >('read', { text: watchListSql, params: ['organizationId', 'id', 'chainId', 'family', 'subject', 'state', 'max', 'skip'] })
 
 /** Lists triggers of a partition changed by transactions that an earlier list may have missed, one page in the order of their ids, and the transaction from which the next list must start. */
@@ -601,32 +583,8 @@ export const watchListLine = bindQuery<
   { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; unseen: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
 >('background', { text: watchListLineSql, params: ['chainId', 'finality', 'shard', 'afterOrganization', 'afterId', 'max'] })
 
-/** Changes a trigger, and re-arms it if requested or if it had expired: its previous state is discarded. */
-export const watchUpdate = bindQuery<
-  { organizationId: string; id: string; clause: string | null; setsClear: boolean; clear: string | null; forBlocks: number | null; finality: string | null; setsWebhook: boolean; webhookId: string | null; setsName: boolean; name: string | null; setsExpiry: boolean; expiresAt: Date | string | null; pauses: boolean | null; arms: boolean },
-  { id: string }
->('read', { text: watchUpdateSql, params: ['organizationId', 'id', 'clause', 'setsClear', 'clear', 'forBlocks', 'finality', 'setsWebhook', 'webhookId', 'setsName', 'name', 'setsExpiry', 'expiresAt', 'pauses', 'arms'] })
-
-/** Deletes a webhook that no trigger uses; `triggers` of a row that is not deleted is their number. */
-export const webhookDelete = bindQuery<
-  { organizationId: string; id: string },
-  { triggers: number }
->('read', { text: webhookDeleteSql, params: ['organizationId', 'id'] })
-
 /** Lists webhooks of an organization, or one of them, oldest first. */
 export const webhookList = bindQuery<
   { organizationId: string; id: string | null },
   { id: string; url: string; name: string; status: string; generation: number; overlap_until: Date | null; failing_since: Date | null; created_at: Date }
 >('read', { text: webhookListSql, params: ['organizationId', 'id'] })
-
-/** Rotates a webhook's secret; the previous one stays valid for some seconds. */
-export const webhookRotate = bindQuery<
-  { organizationId: string; id: string; overlapSec: number },
-  { id: string }
->('read', { text: webhookRotateSql, params: ['organizationId', 'id', 'overlapSec'] })
-
-/** Changes a webhook. */
-export const webhookUpdate = bindQuery<
-  { organizationId: string; id: string; url: string | null; name: string | null; starts: boolean },
-  { id: string }
->('read', { text: webhookUpdateSql, params: ['organizationId', 'id', 'url', 'name', 'starts'] })

@@ -50,6 +50,8 @@ begin
   from unnest(p_request_groups, p_answer_bytes) with ordinality k (group_no, bytes, no)
   where k.no <> all (unpaid_requests)
   group by 1
+  -- The order in which idempotency_forget locks them.
+  order by p_charge_organizations[p_group_charges[k.group_no]] collate "C"
   on conflict (organization_id) do update set bytes = u.bytes + excluded.bytes;
   return next;
 end

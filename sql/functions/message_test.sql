@@ -1,6 +1,5 @@
 -- Adds a test message, due at once; returns its id, '' if the organization has had p_most within the hour. p_watch: ''
 -- for no trigger; p_webhook: '' for the feed only.
--- lane read
 create or replace function message_test(
   p_organization text, p_watch text, p_webhook text, p_body text, p_most integer
 ) returns text language plpgsql as $$

@@ -1,6 +1,5 @@
 -- Creates a trigger. Returns 'made', or the obstacle: 'limit', the organization has reached its limit; 'webhook', it
 -- has no such webhook. p_clear, p_webhook, p_name: '' for none; p_expires_ms: 0 for never.
--- lane read
 create or replace function watch_create(
   p_organization text, p_id text, p_chain_id bigint, p_family text, p_subject text, p_clause text, p_clear text,
   p_for_blocks integer, p_finality text, p_webhook text, p_name text, p_api_key text, p_expires_ms bigint

@@ -1,5 +1,4 @@
 -- Creates a webhook, unless the organization has p_most.
--- lane read
 create or replace function webhook_create(p_organization text, p_id text, p_url text, p_name text, p_most integer)
 returns boolean language plpgsql as $$
 begin

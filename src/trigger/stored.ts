@@ -1,11 +1,11 @@
-import { watchCreate } from '../../sql/functions.ts'
-import { watchDelete, watchList, watchUpdate } from '../../sql/queries.ts'
-import { type Database, FOREIGN_KEY_VIOLATION, SqlError } from '../db/database.ts'
+import { watchList } from '../../sql/queries.ts'
+import type { Database } from '../db/database.ts'
 import type { WatchSubject } from '../family/watch.ts'
+import type { Change } from '../http/route/change.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
 import { readCountedPage } from './read_counted_page.ts'
-import type { Clause, Trigger } from './trigger.ts'
+import type { Clause, FinalityLevel, Trigger } from './trigger.ts'
 
 /** States of triggers on the wire. */
 export const TRIGGER_STATES = ['armed', 'pending', 'fired', 'paused', 'blind', 'expired'] as const
@@ -16,8 +16,32 @@ export interface TriggerSettings extends Pick<Trigger, 'clause' | 'clear' | 'for
   readonly expiresAt: Date | null
 }
 
+/** A trigger with its state as the database's function `watch_shown` has it, in JSON. */
+export interface TriggerRow {
+  readonly id: string
+  readonly chain_id: number
+  readonly family: string
+  readonly subject: WatchSubject
+  readonly clause: Clause
+  readonly clear: string | null
+  readonly for_blocks: number
+  readonly finality: FinalityLevel
+  readonly webhook_id: string | null
+  readonly name: string | null
+  readonly paused_for: string | null
+  readonly expires_at: string | null
+  readonly created_at: string
+  readonly value: string | null
+  readonly changes: string
+  readonly since_block: number | null
+  readonly state: string
+}
+
 /** A stored trigger with its state. */
-export type StoredTrigger = ReturnType<typeof toStored>
+export interface StoredTrigger extends Omit<TriggerRow, 'expires_at' | 'created_at'> {
+  readonly expires_at: Date | null
+  readonly created_at: Date
+}
 
 /** A change of settings; undefined settings stay. */
 type TriggerChange = { readonly [Name in keyof TriggerSettings]?: TriggerSettings[Name] | undefined } & {
@@ -54,7 +78,7 @@ export async function listTriggers(
   const { rows, total } = await readCountedPage(filter, (part) =>
     watchList(db, { organizationId, id: null, chainId, family, subject, state, ...part }),
   )
-  return { triggers: rows.map(toStored), total }
+  return { triggers: rows.map(({ row }) => parseTrigger(JSON.parse(row))), total }
 }
 
 /** Finds a trigger. Throws `CodedError` NOT_FOUND. */
@@ -70,80 +94,48 @@ export async function findTrigger(db: Database, { organizationId, id }: TriggerK
     skip: 0,
   })
   if (row === undefined) throw notFoundError(id)
-  return toStored(row)
+  return parseTrigger(JSON.parse(row.row))
 }
 
-/** Creates a trigger; returns its id. Throws `CodedError` if the organization has too many, or no such webhook. */
-export async function createTrigger(
-  db: Database,
+/** Prepares a new trigger. Its refusals: the organization has too many, or no such webhook. */
+export function prepareTrigger(
   trigger: TriggerSettings &
-    Pick<Trigger, 'organizationId' | 'family' | 'subject'> & {
+    Pick<Trigger, 'family' | 'subject'> & {
       readonly chainId: number
       readonly apiKeyId: string
     },
-): Promise<string> {
+): Change {
+  const { chainId, family, subject, apiKeyId } = trigger
   const id = `trg_${randomBase62(RANDOM_LENGTH)}`
-  const outcome = await watchCreate(db, {
-    organization: trigger.organizationId,
-    id,
-    chainId: trigger.chainId,
-    family: trigger.family,
-    subject: JSON.stringify(trigger.subject),
-    clause: JSON.stringify(trigger.clause),
-    clear: trigger.clear ?? '',
-    forBlocks: trigger.forBlocks,
-    finality: trigger.finality,
-    webhook: trigger.webhookId ?? '',
-    name: trigger.name ?? '',
-    apiKey: trigger.apiKeyId,
-    expiresMs: trigger.expiresAt?.getTime() ?? 0,
-  })
-  if (outcome === 'limit') {
-    throw new CodedError('INVALID_REQUEST', 'Cannot create the trigger: the organization has reached its limit')
-  }
-  if (outcome === 'webhook') throw noWebhookError()
-  return id
+  const details = { id, chain_id: chainId, family, subject, api_key_id: apiKeyId, ...toDetails(trigger) }
+  return { kind: 'trigger_create', details, refuse: (reason) => refusedError(reason, id) }
 }
 
 /**
- * Changes the defined settings. Changing a firing condition re-arms the trigger. Throws `CodedError` NOT_FOUND, and as
- * `createTrigger`.
+ * Prepares a change of the defined settings. Changing a firing condition re-arms the trigger. Its refusals: NOT_FOUND, and
+ * as for a new one.
  */
-export async function updateTrigger(
-  db: Database,
-  { organizationId, id }: TriggerKey,
-  change: TriggerChange,
-): Promise<void> {
-  const { clause, clear, forBlocks, finality, webhookId, name, expiresAt, pauses } = change
-  const arms = [clause, clear, forBlocks, finality, pauses].some((each) => each !== undefined)
-  try {
-    const [row] = await watchUpdate(db, {
-      organizationId,
-      id,
-      clause: clause === undefined ? null : JSON.stringify(clause),
-      setsClear: clear !== undefined,
-      clear: clear ?? null,
-      forBlocks: forBlocks ?? null,
-      finality: finality ?? null,
-      setsWebhook: webhookId !== undefined,
-      webhookId: webhookId ?? null,
-      setsName: name !== undefined,
-      name: name ?? null,
-      setsExpiry: expiresAt !== undefined,
-      expiresAt: expiresAt ?? null,
-      pauses: pauses ?? null,
-      arms,
-    })
-    if (row === undefined) throw notFoundError(id)
-  } catch (error) {
-    throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION ? noWebhookError() : error
-  }
+export function prepareTriggerUpdate(id: string, change: TriggerChange): Change {
+  const details = { id, ...toDetails(change), pauses: change.pauses }
+  return { kind: 'trigger_update', details, refuse: (reason) => refusedError(reason, id) }
 }
 
-/** Deletes a trigger. Throws `CodedError` NOT_FOUND. */
-export async function deleteTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<void> {
-  const [row] = await watchDelete(db, { organizationId, id })
-  if (row === undefined) throw notFoundError(id)
+/** Prepares the deletion of a trigger. Its refusal: NOT_FOUND. */
+export function prepareTriggerDeletion(id: string): Change {
+  return { kind: 'trigger_delete', details: { id }, refuse: (reason) => refusedError(reason, id) }
+}
+
+/** Settings as `change_apply` reads them; JSON leaves undefined ones out. */
+function toDetails({ clause, clear, forBlocks, finality, webhookId, name, expiresAt }: TriggerChange) {
+  const expiresMs = expiresAt === null ? null : expiresAt?.getTime()
+  return { clause, clear, for_blocks: forBlocks, finality, webhook_id: webhookId, name, expires_ms: expiresMs }
+}
+
+function refusedError(reason: string, id: string): CodedError {
+  if (reason === 'limit') {
+    return new CodedError('INVALID_REQUEST', 'Cannot create the trigger: the organization has reached its limit')
+  }
+  return reason === 'webhook' ? noWebhookError() : notFoundError(id)
 }
 
 function notFoundError(id: string): CodedError {
@@ -157,8 +149,8 @@ function noWebhookError(): CodedError {
   )
 }
 
-function toStored(row: Awaited<ReturnType<typeof watchList>>[number]) {
-  const subject: WatchSubject = JSON.parse(row.subject)
-  const clause: Clause = JSON.parse(row.clause)
-  return { ...row, subject, clause }
+/** Parses a trigger as the database shows it, in JSON. */
+export function parseTrigger(row: TriggerRow): StoredTrigger {
+  const expiresAt = row.expires_at === null ? null : new Date(row.expires_at)
+  return { ...row, created_at: new Date(row.created_at), expires_at: expiresAt }
 }

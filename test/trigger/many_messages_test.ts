@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { messageRedeliver } from '../../sql/queries.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { sendTest } from '../../src/trigger/routes/test_message.ts'
+import { applyChange } from '../../src/trigger/apply_change.ts'
+import { prepareTest } from '../../src/trigger/routes/test_message.ts'
+import { type MessageSelection, prepareRedelivery } from '../../src/trigger/webhook.ts'
 import { createAccount } from '../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { addMany, createWebhook } from './deliver/scene.ts'
@@ -47,6 +48,11 @@ afterAll(async () => {
   await database.close()
 }, 60_000)
 
+async function redeliver(selection: Partial<MessageSelection>) {
+  const change = prepareRedelivery(webhookId, { most: 10_000, deadlineMs: 8_000, ...selection })
+  return (await applyChange(db, organizationId, change)) as { redelivered: number; last: string | null }
+}
+
 /** Rows of messages that `work` has the connection read. */
 async function readBy(work: () => Promise<unknown>): Promise<number> {
   const read = async () => {
@@ -63,45 +69,37 @@ async function readBy(work: () => Promise<unknown>): Promise<number> {
 }
 
 test('a test message reads those of the last hour alone', async () => {
-  const test = { organizationId, triggerId: null, webhookId, atMs: nowMs, text: 'Test.', data: {} }
-  expect(await readBy(() => sendTest(db, test))).toBeLessThan(100)
+  const test = prepareTest({ triggerId: null, webhookId, atMs: nowMs, text: 'Test.', data: {} })
+  expect(await readBy(() => applyChange(db, organizationId, test))).toBeLessThan(100)
 })
 
 test('messages that are posted again by their ids are all that is read', async () => {
   const [oldest = '', middle = ''] = [ids[0], ids[MESSAGES / 2]]
   const chosen = [oldest, middle, crypto.randomUUID()]
-  const asked = () =>
-    messageRedeliver(db, { organizationId, webhookId, ids: chosen, from: null, to: null, after: null, max: 10_000 })
-  const read = readBy(async () => expect(await asked()).toEqual([{ redelivered: 2, last: middle }]))
+  const asked = () => redeliver({ ids: chosen })
+  const read = readBy(async () => expect(await asked()).toEqual({ redelivered: 2, last: middle }))
   expect(await read).toBeLessThan(100)
-  expect(await asked()).toEqual([{ redelivered: 0, last: null }])
+  expect(await asked()).toEqual({ redelivered: 0, last: null })
 })
 
 test('messages that are posted again by their time are read from that time on, to an hour after it', async () => {
-  const again = (fromMs: number, toMs: number, { max = 10_000, after = null as string | null } = {}) =>
-    messageRedeliver(db, {
-      organizationId,
-      webhookId,
-      ids: null,
-      from: new Date(fromMs),
-      to: new Date(toMs),
-      after,
-      max,
-    })
+  const again = (fromMs: number, toMs: number, { most = 10_000, after }: { most?: number; after?: string } = {}) =>
+    redeliver({ from: new Date(fromMs), to: new Date(toMs), after, most })
   const atMs = nowMs - 86_400_000 - 5_000 * EACH_MS
   const three = () => again(atMs, atMs + 3 * EACH_MS)
-  const [{ last } = { last: null }] = await three()
+  const { last } = await three()
   expect(last).toBe(ids[MESSAGES - 5_000 + 1] ?? '')
-  expect(await three()).toEqual([{ redelivered: 0, last: null }])
-  const oldest = (after: string | null) => again(0, Date.parse('2999-01-01'), { max: 7, after })
-  let seventh: string | null = null
+  expect(await three()).toEqual({ redelivered: 0, last: null })
+  const oldest = (after?: string) =>
+    again(0, Date.parse('2999-01-01'), { most: 7, ...(after === undefined ? {} : { after }) })
+  let seventh = ''
   const read = await readBy(async () => {
-    const [row] = await oldest(null)
-    expect(row?.redelivered).toBe(7)
-    seventh = row?.last ?? null
+    const { redelivered, last } = await oldest()
+    expect(redelivered).toBe(7)
+    seventh = last ?? ''
   })
   expect(read).toBeLessThan(100)
   // By then they may have been posted, so that they could be chosen again.
   await database.db.run('update message set due_at = null where organization_id = $1', [organizationId])
-  expect(await readBy(async () => expect((await oldest(seventh))[0]?.last).toBe(ids[14]))).toBeLessThan(100)
+  expect(await readBy(async () => expect((await oldest(seventh)).last).toBe(ids[14] ?? ''))).toBeLessThan(100)
 })

@@ -1,4 +1,6 @@
 import type { Database } from '../../src/db/database.ts'
+import { applyChange } from '../../src/trigger/apply_change.ts'
+import { prepareTriggerDeletion, prepareTriggerUpdate } from '../../src/trigger/stored.ts'
 import type { Clause, Trigger, TriggerState } from '../../src/trigger/trigger.ts'
 
 export const ARMED: TriggerState = { edition: 1, phase: 'armed', heldBlocks: 0, changes: 0, value: null, since: null }
@@ -54,6 +56,22 @@ export async function createTrigger(
     ],
   )
   return trigger
+}
+
+type TriggerKey = Pick<Trigger, 'organizationId' | 'id'>
+
+/** Changes settings of a trigger, as a session does. */
+export async function updateTrigger(
+  db: Database,
+  { organizationId, id }: TriggerKey,
+  change: Parameters<typeof prepareTriggerUpdate>[1],
+): Promise<void> {
+  await applyChange(db, organizationId, prepareTriggerUpdate(id, change))
+}
+
+/** Deletes a trigger, as a session does. */
+export async function deleteTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<void> {
+  await applyChange(db, organizationId, prepareTriggerDeletion(id))
 }
 
 /** Changes what a trigger watches, as a route does. */

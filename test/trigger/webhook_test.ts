@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSession } from '../../src/db/connection/session.ts'
 import type { Database } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { createTrigger, listTriggers } from '../../src/trigger/stored.ts'
-import { createWebhook, deleteWebhook } from '../../src/trigger/webhook.ts'
+import { applyChange } from '../../src/trigger/apply_change.ts'
+import { listTriggers, prepareTrigger } from '../../src/trigger/stored.ts'
+import { prepareWebhook, prepareWebhookDeletion } from '../../src/trigger/webhook.ts'
 import { createAccount } from '../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { waitFor } from '../support/wait_for.ts'
@@ -25,9 +26,9 @@ afterAll(async () => {
 
 async function scene() {
   const { organizationId, apiKeyId } = await createAccount(database.db)
-  const id = await createWebhook(database.db, { organizationId, url: 'https://example.org/', name: '' })
+  const made = await applyChange(database.db, organizationId, prepareWebhook({ url: 'https://example.org/', name: '' }))
+  const { id } = made as { readonly id: string }
   const trigger = {
-    organizationId,
     apiKeyId,
     chainId: 1,
     family: 'aave-v3',
@@ -40,7 +41,9 @@ async function scene() {
     name: null,
     expiresAt: null,
   }
-  return { webhook: { organizationId, id }, trigger }
+  const createTrigger = (db: Database) => applyChange(db, organizationId, prepareTrigger(trigger))
+  const deleteWebhook = (db: Database) => applyChange(db, organizationId, prepareWebhookDeletion(id))
+  return { webhook: { organizationId, id }, createTrigger, deleteWebhook }
 }
 
 /** Begins the one while the transaction of the other is open. */
@@ -57,24 +60,24 @@ async function meet(one: () => Promise<unknown>, other: () => Promise<unknown>):
 }
 
 test('a webhook cannot be deleted while a trigger is made that posts to it', async () => {
-  const { webhook, trigger } = await scene()
+  const { webhook, createTrigger, deleteWebhook } = await scene()
   const refused = await meet(
-    () => createTrigger(first, trigger),
-    () => deleteWebhook(second, webhook),
+    () => createTrigger(first),
+    () => deleteWebhook(second),
   )
   expect(refused).toMatchObject({
     code: 'INVALID_REQUEST',
-    message: expect.stringContaining('a new trigger posts to it'),
+    message: expect.stringContaining('1 trigger posts to it'),
   })
   const listed = await listTriggers(database.db, webhook.organizationId, { page: 1, limit: 10 })
   expect(listed.triggers).toMatchObject([{ webhook_id: webhook.id }])
 })
 
 test('a trigger cannot be made for a webhook that is being deleted', async () => {
-  const { webhook, trigger } = await scene()
+  const { createTrigger, deleteWebhook } = await scene()
   const refused = await meet(
-    () => deleteWebhook(first, webhook),
-    () => createTrigger(second, trigger),
+    () => deleteWebhook(first),
+    () => createTrigger(second),
   )
   expect(refused).toMatchObject({ code: 'INVALID_PARAMETER', message: expect.stringContaining('webhook_id') })
 })

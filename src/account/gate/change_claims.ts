@@ -11,6 +11,6 @@ export function createChangeClaims(db: Database): ChangeClaims {
   return {
     claim: (claim) => claimKey(db, claim, CLAIM_SEC),
     finish: async (settlementId) => void (await idempotencyFinish(db, { settlementId })),
-    release: async (settlementId) => void (await idempotencyRelease(db, { settlementId })),
+    release: async (settlementId) => void (await idempotencyRelease(db, { unanswered: [settlementId], voided: [] })),
   }
 }

@@ -1,7 +1,16 @@
 import { idempotencyRelease, ledgerFind } from '../../../sql/queries.ts'
 import { type Database, SqlError } from '../../db/database.ts'
-import type { Admission, Gate, GateRequest, Settlement, SettlementResult } from '../../http/exchange/gate.ts'
+import {
+  type Admission,
+  type ChangeResult,
+  type Gate,
+  type GateRequest,
+  type Settlement,
+  type SettlementResult,
+  UnknownOutcomeError,
+} from '../../http/exchange/gate.ts'
 import type { StoredAnswer } from '../../http/exchange/idempotency.ts'
+import type { Change } from '../../http/route/change.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
@@ -23,11 +32,14 @@ import { createGateMetrics } from './metrics.ts'
 import { createRefusalLogLimiter } from './refusal_log_limiter.ts'
 import { rollupJob } from './rollup.ts'
 import {
+  type ChangeSettlement,
+  getChangeRefusal,
   isRefusedByDatabase,
   isSuperseded,
-  type SettleOutcome,
+  type SettledChange,
   sanitizeSettlement,
   settleBatch,
+  settleChange,
   settleIdempotent,
 } from './settle.ts'
 import { createUnknownKeyLimiter } from './unknown_key_limiter.ts'
@@ -60,6 +72,12 @@ interface GateOptions {
   readonly featuresOff?: readonly Feature[]
   /** Log rows of one organization's refused requests in one second. @default 100, plus one for all further refusals */
   readonly refusalRowsMax?: number
+}
+
+/** A request that gives up its idempotency key. */
+interface Release {
+  readonly settlementId: string
+  readonly isVoided: boolean
 }
 
 const BATCH_MAX = 2_048
@@ -127,6 +145,20 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ),
   })
 
+  const changes = createBatcher<ChangeSettlement & { readonly deadlineMs: number }, SettledChange>({
+    ...limits,
+    // Each in a statement of its own.
+    itemsMax: 1,
+    flush: withMetrics('settle', (batch) =>
+      settleOrVoid(
+        batch.map(({ settlement }) => settlement),
+        (limitedDb) => Promise.all(batch.map((each) => settleChange(limitedDb, each))),
+        Math.max(...batch.map((each) => each.deadlineMs)),
+      ),
+    ),
+  })
+  const releases = createBatcher<Release, undefined>({ ...limits, flush: release })
+
   // The service starts even if its database is unreachable: the journal opens once the ledger's id is read.
   await voider.ready().catch(() => {})
 
@@ -158,15 +190,16 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   }
 
   /** Settles a batch: a result or an error for each. If the outcome is unknown, queues all for voiding and throws. */
-  async function settleOrVoid(
+  async function settleOrVoid<Result extends SettlementResult>(
     batch: readonly Settlement[],
-    settle: (limitedDb: Database) => Promise<readonly SettleOutcome[]>,
-  ): Promise<readonly (SettlementResult | Error)[]> {
+    settle: (limitedDb: Database) => Promise<readonly (Result | SqlError)[]>,
+    ownDeadlineMs = deadlineMs,
+  ): Promise<readonly (Result | Error)[]> {
     await voider.ready().catch((error: unknown) => {
       throw unsettledError(error)
     })
     try {
-      const outcomes = await settle(withDeadline(db, { deadlineMs, clock }))
+      const outcomes = await settle(withDeadline(db, { deadlineMs: ownDeadlineMs, clock }))
       rollups.wake()
       return outcomes.some(isRefusedByDatabase) ? outcomes.map((each, index) => toResult(each, batch[index])) : outcomes
     } catch (error) {
@@ -175,12 +208,17 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
         logThrottled(log, { level: 'error', kind: fields.msg, clock }, fields)
       }
       await voider.add(batch)
-      throw unsettledError(error)
+      const msg = batch.some(({ isChange }) => isChange) ? UNKNOWN_CHANGE : UNSETTLED
+      throw new UnknownOutcomeError(msg, { cause: error })
     }
   }
 
-  function toResult(outcome: SettleOutcome, settlement: Settlement | undefined): SettlementResult | Error {
-    if (!isRefusedByDatabase(outcome) || isSuperseded(outcome)) return outcome
+  function toResult<Result extends SettlementResult>(
+    outcome: Result | SqlError,
+    settlement: Settlement | undefined,
+  ): Result | Error {
+    if (!isRefusedByDatabase(outcome) || isSuperseded(outcome) || getChangeRefusal(outcome) !== undefined)
+      return outcome
     const { code, constraint } = outcome
     log.error({ msg: 'The database rejected a settlement', settlementId: settlement?.settlementId, code, constraint })
     return unsettledError(outcome)
@@ -203,9 +241,42 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       return await idempotentSettlements.submit({ settlement, answer })
     } catch (error) {
       if (!isSuperseded(error)) throw error
-      const loggedResult = await settle({ ...settlement, status: 409, credits: 0 })
-      return { ...loggedResult, paid: false, isSuperseded: true }
+      return await logSuperseded(settlement)
     }
+  }
+
+  async function logSuperseded(settlement: Settlement): Promise<SettlementResult> {
+    const loggedResult = await settle({ ...settlement, status: 409, credits: 0 })
+    return { ...loggedResult, paid: false, isSuperseded: true }
+  }
+
+  async function settleOneChange(
+    settlement: Settlement,
+    change: Pick<Change, 'kind' | 'details' | 'deadlineMs'>,
+    { isKept }: { readonly isKept: boolean },
+  ): Promise<ChangeResult> {
+    if (voider.isFull) throw unsettledError(new Error('journal full'))
+    const safe = sanitizeSettlement(settlement)
+    const { deadlineMs: ownDeadlineMs = deadlineMs } = change
+    try {
+      return await changes.submit({
+        settlement: { ...safe, isChange: true },
+        change,
+        isKept,
+        deadlineMs: ownDeadlineMs,
+      })
+    } catch (error) {
+      const refusal = getChangeRefusal(error)
+      if (refusal !== undefined) return { refusal }
+      if (!isSuperseded(error)) throw error
+      return { ...(await logSuperseded(safe)), result: undefined }
+    }
+  }
+
+  async function release(batch: readonly Release[]): Promise<readonly undefined[]> {
+    const listIds = (voided: boolean) => batch.flatMap((each) => (each.isVoided === voided ? each.settlementId : []))
+    await idempotencyRelease(db, { unanswered: listIds(false), voided: listIds(true) })
+    return batch.map(() => undefined)
   }
 
   return {
@@ -228,23 +299,26 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       return admitUnknownKey(request, principal.hash)
     },
     settle,
+    settleChange: settleOneChange,
     claim: (claim) => claimKey(db, claim),
-    async release(settlementId) {
+    async release(settlementId, { isVoided } = { isVoided: false }) {
       try {
-        await idempotencyRelease(db, { settlementId })
+        await releases.submit({ settlementId, isVoided })
       } catch (error) {
-        log.warn({ msg: 'Failed to release an idempotency key', settlementId, error })
+        const fields = { msg: 'Failed to release an idempotency key', settlementId, error }
+        logThrottled(log, { level: 'warn', kind: fields.msg, clock }, fields)
       }
     },
     async close(timeoutMs) {
-      const whenSettled = () => Promise.all([settlements.idle(), idempotentSettlements.idle()])
+      const settling = [settlements, idempotentSettlements, changes]
+      const whenSettled = () => Promise.all(settling.map((each) => each.idle()))
       const drained = Promise.all([admissions.idle(), whenSettled()]).then(() => voider.idle())
       await withTimeout(drained, { ms: timeoutMs, clock }).catch(() => {})
       voider.stop()
       rollups.stop()
       // Close the journal after the settlements under way, which may still need it until their deadline.
       const closing = whenSettled().then(() => voider.close())
-      if (settlements.size + idempotentSettlements.size === 0) await closing
+      if (settling.every(({ size }) => size === 0)) await closing
     },
   }
 }
@@ -272,6 +346,10 @@ async function readLedgerId(db: Database): Promise<string> {
   return row.id
 }
 
+const UNSETTLED = 'The request could not be settled, nothing was charged'
+const UNKNOWN_CHANGE =
+  'The request may have been carried out: repeat it with the same Idempotency-Key, or look before you repeat it'
+
 function unsettledError(cause: unknown): UnavailableError {
-  return new UnavailableError('The request could not be settled, nothing was charged', { cause })
+  return new UnavailableError(UNSETTLED, { cause })
 }

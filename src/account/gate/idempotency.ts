@@ -8,7 +8,7 @@ const USE_BYTES_MAX = 256 * 1024 * 1024
 /** Largest stored body, in characters. */
 const STORED_BODY_MAX = 1024 * 1024
 /** Approximate size of a record without its answer. */
-const RECORD_BYTES = 512
+export const RECORD_BYTES = 512
 
 /** Claims a key in one statement, so that only one request of all processes has it. Throws `UnavailableError`. */
 export async function claimKey(
@@ -27,6 +27,10 @@ export async function claimKey(
   switch (row?.state) {
     case 'answered': {
       const { headers, body } = row
+      if (headers === null && body !== null) {
+        const { request_id: requestId, result } = JSON.parse(body)
+        return { kind: 'changed', result, requestId }
+      }
       return { kind: 'answered', kept: body === null ? undefined : { headers: JSON.parse(headers ?? '{}'), body } }
     }
     case 'claimed':

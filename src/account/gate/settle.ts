@@ -1,9 +1,16 @@
-import { gateSettleBatch, gateSettleBatchIdempotent, gateVoidBatch } from '../../../sql/functions.ts'
+import {
+  gateSettleBatch,
+  gateSettleBatchIdempotent,
+  gateSettleChange,
+  gateVoidBatch,
+  gateVoidChange,
+} from '../../../sql/functions.ts'
 import { type Database, SqlError } from '../../db/database.ts'
 import type { LimitScope, Settlement, SettlementResult } from '../../http/exchange/gate.ts'
 import type { StoredAnswer } from '../../http/exchange/idempotency.ts'
+import type { Change } from '../../http/route/change.ts'
 import { createLogIdCache } from '../log_ids.ts'
-import { toAnswerColumns } from './idempotency.ts'
+import { RECORD_BYTES, toAnswerColumns } from './idempotency.ts'
 import {
   createSettleBatch,
   getHour,
@@ -20,6 +27,8 @@ const LATENCY_MAX_MS = 2_147_483_647
 /** SQLSTATEs of the SQL functions: a balance or limit cannot pay; another request has claimed the idempotency key. */
 const CANNOT_PAY = 'WS402'
 const SUPERSEDED = 'WS409'
+/** SQLSTATE of `change_apply`: the change cannot be made, for the reason in the message. */
+const CHANGE_REFUSED = 'WS422'
 /** SQLSTATE classes of data exceptions and integrity violations: a row is at fault, and a retry would fail again. */
 const ROW_FAULT_CLASSES = ['22', '23']
 
@@ -97,6 +106,47 @@ export async function settleIdempotent(
   )
 }
 
+/** A settlement with the change that it makes. */
+export interface ChangeSettlement {
+  readonly settlement: Settlement
+  readonly change: Pick<Change, 'kind' | 'details'>
+  /** True if its result is stored under the idempotency key that it has claimed. */
+  readonly isKept: boolean
+}
+
+/** The settlement of a change; `result` is undefined if it was not paid. */
+export type SettledChange = SettlementResult & { readonly result: unknown }
+
+/**
+ * Settles like `settleBatch`, and makes the change in the same statement. A change has a statement of its own, so that
+ * one that is refused fails no other. Returns the database's error if it refuses the settlement or the change.
+ */
+export async function settleChange(
+  db: Database,
+  { settlement, change, isKept }: ChangeSettlement,
+): Promise<SettledChange | SqlError> {
+  let result: unknown
+  const [outcome] = await settleHours([settlement], async (columns) => {
+    const parameters = {
+      kind: change.kind,
+      details: JSON.stringify(change.details),
+      recordBytes: isKept ? RECORD_BYTES : 0,
+      ...columns,
+    }
+    const rows = await gateSettleChange(db, parameters)
+    const [row] = rows
+    result = row === undefined || row.result === '' ? undefined : JSON.parse(row.result).result
+    return rows
+  })
+  if (outcome === undefined) throw new Error('Cannot settle a change: the database returned no row')
+  return isRefusedByDatabase(outcome) ? outcome : { ...outcome, result }
+}
+
+/** Returns why the database refused to make a change; undefined if it did not. */
+export function getChangeRefusal(error: unknown): string | undefined {
+  return error instanceof SqlError && error.code === CHANGE_REFUSED ? error.message : undefined
+}
+
 /** True if a settlement was rejected because another request has claimed its idempotency key. */
 export function isSuperseded(error: unknown): boolean {
   return error instanceof SqlError && error.code === SUPERSEDED
@@ -104,18 +154,32 @@ export function isSuperseded(error: unknown): boolean {
 
 /**
  * Ends settlements with an unknown outcome as 503 without a charge: undoes those that were written, and blocks those
- * that may still arrive. Idempotent. Returns the settlements whose rows the database rejects.
+ * that may still arrive. One with a change stays if it was written: undoing the change would be one more change.
+ * Idempotent. Returns the settlements whose rows the database rejects.
  */
 export async function voidBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly Settlement[]> {
+  const changes = settlements.filter(({ isChange }) => isChange)
+  const rejected: Settlement[] = []
+  for (const change of changes) rejected.push(...(await voidAll([change], (columns) => gateVoidChange(db, columns))))
+  const others = changes.length === 0 ? settlements : settlements.filter(({ isChange }) => !isChange)
+  if (others.length === 0) return rejected
+  return [...rejected, ...(await voidAll(others, (columns) => gateVoidBatch(db, columns)))]
+}
+
+/** Voids in one statement, or in one for each half if a row's content is rejected: that changes nothing. */
+async function voidAll(
+  settlements: readonly Settlement[],
+  run: (columns: ReturnType<typeof toVoidColumns>) => Promise<unknown>,
+): Promise<readonly Settlement[]> {
   try {
-    await gateVoidBatch(db, toVoidColumns(settlements))
+    await run(toVoidColumns(settlements))
     return []
   } catch (error) {
     if (!isRowFault(error)) throw error
     if (settlements.length === 1) return settlements
     const middle = settlements.length >> 1
-    const first = await voidBatch(db, settlements.slice(0, middle))
-    return [...first, ...(await voidBatch(db, settlements.slice(middle)))]
+    const first = await voidAll(settlements.slice(0, middle), run)
+    return [...first, ...(await voidAll(settlements.slice(middle), run))]
   }
 }
 
@@ -161,7 +225,8 @@ async function chargeAndLog(batch: SettleBatch, run: RunStatement): ReturnType<R
 type RunStatement = (columns: SettleColumns, batch: SettleBatch) => ReturnType<typeof gateSettleBatchIdempotent>
 
 function isRowFault(error: unknown): error is SqlError {
-  return error instanceof SqlError && (isSuperseded(error) || ROW_FAULT_CLASSES.includes(error.code.slice(0, 2)))
+  if (!(error instanceof SqlError)) return false
+  return isSuperseded(error) || error.code === CHANGE_REFUSED || ROW_FAULT_CLASSES.includes(error.code.slice(0, 2))
 }
 
 function toPrintable(value: string, max: number): string {

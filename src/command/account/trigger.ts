@@ -1,7 +1,8 @@
 import { readOrganization } from '../../account/organization.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { applyChange } from '../../trigger/apply_change.ts'
 import { presentTrigger } from '../../trigger/routes/present.ts'
-import { sendTriggerTest } from '../../trigger/routes/test_message.ts'
+import { prepareTriggerTest } from '../../trigger/routes/test_message.ts'
 import { listTriggers } from '../../trigger/stored.ts'
 import type { Clause } from '../../trigger/trigger.ts'
 import { withOrganization } from '../account_database.ts'
@@ -33,10 +34,11 @@ export const triggerCommands: readonly Command[] = [
     summary: 'Send a test message about a trigger to its webhook and the feed, ten an hour at most',
     run: async (args, io) => {
       const [organization = '', id = ''] = args.positionals
-      const sent = await withOrganization(io, organization, (db, organizationId) =>
-        sendTriggerTest(db, { organizationId, id }, systemClock.now()),
-      )
-      print({ id: sent }, { args, io, text: `Added message ${sent}, which a running service posts` })
+      const sent = await withOrganization(io, organization, async (db, organizationId) => {
+        const change = await prepareTriggerTest(db, { organizationId, id }, systemClock.now())
+        return (await applyChange(db, organizationId, change)) as { readonly id: string }
+      })
+      print(sent, { args, io, text: `Added message ${sent.id}, which a running service posts` })
     },
   },
 ]

@@ -2,7 +2,12 @@ import { withRequesters } from '../../lib/async/requesters.ts'
 import { getTimeoutError } from '../../lib/async/timeout_error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
-import type { Answer, ReadContext, RouteCall } from '../route/route.ts'
+import type { ReadContext, RouteCall } from '../route/route.ts'
+
+/** Work under a budget: the read of a call, or the preparation of a change. */
+interface Work<Result> extends Pick<RouteCall, 'budgetMs'> {
+  read(context: ReadContext): Promise<Result>
+}
 
 interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
   readonly callerSignal: AbortSignal
@@ -28,11 +33,11 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
 
   return {
     /**
-     * Returns the answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, even if
+     * Returns the result of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, even if
      * the read ignores its signal; when the budget is spent, the signal's timeout error, if the read has set one.
      * Throws `AbortedError` when the caller disconnects from a read that has taken its signal.
      */
-    read(call: RouteCall, reader: Reader): Promise<Answer> {
+    read<Result>(call: Work<Result>, reader: Reader): Promise<Result> {
       const queue = call.budgetMs === undefined ? defaultQueue : getQueue(call.budgetMs)
       return queue.read(call, reader)
     },
@@ -55,7 +60,7 @@ class Queue {
     this.#clock = clock
   }
 
-  read(call: RouteCall, reader: Reader): Promise<Answer> {
+  read<Result>(call: Work<Result>, reader: Reader): Promise<Result> {
     if (!this.#armed) this.#arm(this.#budgetMs)
     // One promise instead of one for each step: a read from memory takes hardly longer than a promise.
     return new Promise((resolve, reject) => {

@@ -4,15 +4,26 @@ import type { Log } from '../../lib/log.ts'
 import { toHttpFailure as shownFailure } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import { type AccountState, failureAnswer, type PreparedAnswer } from '../respond.ts'
+import type { PreparedChange } from '../route/change.ts'
 import { type CsvTable, FORMAT_PARAMETER_NAME } from '../route/csv.ts'
 import { type ReceiptIssuer, supportsReceipt } from '../route/receipt.ts'
 import type { IdentifiedRequest, RouteCall, RouteRequest } from '../route/route.ts'
 import { getTemplate, type RouteEndpoint, type RouteMatch } from '../route/route_table.ts'
 import type { ConcurrencyLimiter } from './concurrency.ts'
 import type { Deadlines } from './deadline.ts'
-import type { Admission, Caller, Gate, Principal, SessionRequest, Settlement, SettlementResult } from './gate.ts'
+import {
+  type Admission,
+  type Caller,
+  type Gate,
+  type Principal,
+  type SessionRequest,
+  type Settlement,
+  type SettlementResult,
+  UnknownOutcomeError,
+} from './gate.ts'
 import { supersededError, toIdempotencyClaim, toReplayedAnswer, toStoredAnswer } from './idempotency.ts'
 import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } from './refusal.ts'
+import { formatReply, withRequestId } from './reply_text.ts'
 import type { CachedResponse, ResponseCache } from './response_cache.ts'
 import { checkCredits, insufficientCreditsError } from './spending.ts'
 
@@ -90,6 +101,14 @@ export interface SettledAnswer {
   readonly account?: AccountState
 }
 
+/** What the work of a request leaves besides its answer. */
+interface WorkState {
+  /** True if the request has claimed its idempotency key, or may have. */
+  holdsKey: boolean
+  /** The change that its settlement makes; the answer is made of the result. */
+  prepared: PreparedChange | undefined
+}
+
 type RecognizedCaller = Exclude<Admission, { readonly kind: 'unknown_key' }>
 
 /** The caller disconnected before the charge. Only the log has this status. */
@@ -101,7 +120,7 @@ const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers
  */
 export async function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
   // Few asynchronous functions, here and below: each costs about a microsecond.
-  const { match, idempotencyKey, settlementId } = exchange
+  const { match, settlementId } = exchange
   const { gate, clock } = services
   let admission: Admission
   try {
@@ -112,25 +131,54 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
     return { answer: answerFailure(error, exchange, services) }
   }
 
+  const state: WorkState = { holdsKey: false, prepared: undefined }
   let answer: PreparedAnswer
   try {
-    answer = await work(exchange, admission, services)
+    answer = await work(exchange, { admission, state }, services)
   } catch (error) {
     answer = exchange.signal.aborted ? CALLER_LEFT : answerFailure(error, exchange, services)
   }
 
+  const { prepared } = state
   let settled: SettledAnswer
+  let isUnknown = false
   try {
-    const storedAnswer = idempotencyKey === undefined ? undefined : toStoredAnswer(answer)
-    const charge = await gate.settle(createSettlement(exchange, { admission, answer }, clock), storedAnswer)
-    settled = afterCharge(exchange, { admission, answer }, charge)
+    if (prepared !== undefined) {
+      settled = await settleChange(exchange, { admission, answer, prepared }, services)
+    } else {
+      const storedAnswer = state.holdsKey ? toStoredAnswer(answer) : undefined
+      const charge = await gate.settle(createSettlement(exchange, { admission, answer }, clock), storedAnswer)
+      settled = afterCharge(exchange, { admission, answer }, charge)
+    }
   } catch (error) {
+    isUnknown = error instanceof UnknownOutcomeError
     const { rateLimit, caller } = admission
     const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
     settled = { answer: answerFailure(error, exchange, services), account }
   }
-  if (idempotencyKey !== undefined && settled.answer.status !== 200) await gate.release(settlementId)
+  // A change with an unknown outcome keeps its key: if it was committed it stays, and a repetition finds it done.
+  const keepsKey = settled.answer.status === 200 || (isUnknown && prepared !== undefined)
+  if (state.holdsKey && !keepsKey) await gate.release(settlementId, { isVoided: isUnknown })
   return settled
+}
+
+/** Charges, logs and makes a change. If the database refuses the change, the refusal is the answer. */
+async function settleChange(
+  exchange: Exchange,
+  { admission, answer, prepared }: BuiltAnswer & { readonly prepared: PreparedChange },
+  services: ExchangeServices,
+): Promise<SettledAnswer> {
+  const { gate, clock } = services
+  const { change, present } = prepared
+  const isKept = exchange.idempotencyKey !== undefined
+  const outcome = await gate.settleChange(createSettlement(exchange, { admission, answer }, clock), change, { isKept })
+  if (outcome.refusal !== undefined) {
+    const refused = { admission, answer: answerFailure(change.refuse(outcome.refusal), exchange, services) }
+    return afterCharge(exchange, refused, await gate.settle(createSettlement(exchange, refused, clock)))
+  }
+  if (!outcome.paid) return afterCharge(exchange, { admission, answer }, outcome)
+  const body = withRequestId(formatReply(present(outcome.result)), exchange.requestId)
+  return afterCharge(exchange, { admission, answer: { ...answer, body } }, outcome)
 }
 
 function answerFailure(
@@ -167,7 +215,7 @@ function answerUnknownKey({ fault, method }: Exchange, match: RouteMatch): Prepa
 /** Input, balance, read, price, presentation, text: in this order, so that no step after the charge can fail. */
 async function work(
   exchange: Exchange,
-  admission: RecognizedCaller,
+  { admission, state }: { readonly admission: RecognizedCaller; readonly state: WorkState },
   services: ExchangeServices,
 ): Promise<PreparedAnswer> {
   const { requestId, settlementId, idempotencyKey, method, base, path, query, match, fault, signal, csv } = exchange
@@ -184,11 +232,14 @@ async function work(
   const identifying = endpoint.route.accept(request)
   const identified = identifying instanceof Promise ? await identifying : identifying
   if (idempotencyKey !== undefined) {
-    const asTable = csv === undefined ? query : `${query}&${FORMAT_PARAMETER_NAME}`
+    const asTable = csv?.isTable ? `${query}&${FORMAT_PARAMETER_NAME}` : query
     const idempotentRequest = { method: endpoint.route.method, path, query: asTable, body: identified.bytes }
-    const replay = toReplayedAnswer(
-      await gate.claim(toIdempotencyClaim(idempotencyKey, idempotentRequest, { organizationId, settlementId })),
-    )
+    const claim = toIdempotencyClaim(idempotencyKey, idempotentRequest, { organizationId, settlementId })
+    // True while it is not known: a claim whose answer was lost would keep the key busy.
+    state.holdsKey = true
+    const claimed = await gate.claim(claim)
+    state.holdsKey = claimed.kind === 'claimed'
+    const replay = await toReplayedAnswer(claimed, endpoint.route)
     if (replay !== undefined) return replay
   }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
@@ -200,18 +251,24 @@ async function work(
 
   let response: CachedResponse
   if ('read' in call) {
-    const receiptedCall = withReceipt(call, { exchange, accepted: identified, services })
     const reader = { callerSignal: signal, organizationId, apiKeyId, requestedAtMs }
     concurrency.acquire(organizationId)
     try {
+      if (call.prepare !== undefined) {
+        const prepared = await deadlines.read({ budgetMs: call.budgetMs, read: call.prepare.bind(call) }, reader)
+        // The last check, as below. From here on the change is made and kept, whether or not its caller stays.
+        if (signal.aborted) return CALLER_LEFT
+        state.prepared = prepared
+        return { status: 200, body: null, credits: prepared.credits, headers: {} }
+      }
+      const receiptedCall = withReceipt(call, { exchange, accepted: identified, services })
       response = responseCache.store(cacheable, { answer: await deadlines.read(receiptedCall, reader), creditsMin })
     } finally {
       concurrency.release(organizationId)
     }
   } else response = call
   const { text, headers, credits } = response
-  // Request ids contain no character that JSON escapes.
-  const body = `${text},"request_id":"${requestId}"}`
+  const body = withRequestId(text, requestId)
   // The last check: an answer to a closed connection is not charged.
   if (signal.aborted) return CALLER_LEFT
   if (csv === undefined) return { status: 200, body, credits, headers }

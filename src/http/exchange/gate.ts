@@ -1,4 +1,6 @@
+import { UnavailableError } from '../../lib/error.ts'
 import type { RateLimit } from '../respond.ts'
+import type { Change } from '../route/change.ts'
 import type { Feature } from '../route/route.ts'
 import type { ClaimResult, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 
@@ -113,6 +115,8 @@ export interface Settlement {
   /** Price of a 2xx; 0 for every other status. */
   readonly credits: number
   readonly latencyMs: number
+  /** True if it makes a change: a void leaves it, with its charge, if it was committed. */
+  readonly isChange?: true
 }
 
 /** Result of `settle`, after the row is durable. */
@@ -125,6 +129,20 @@ export interface SettlementResult {
   readonly isSuperseded?: true
   readonly creditsCharged: number
   readonly creditsRemaining: bigint
+}
+
+/** Result of `settleChange`. `refusal`: why the database refused the change; then nothing was charged or logged. */
+export type ChangeResult = { readonly refusal: string } | ChangeSettlement
+
+/** A settled change. `result` is undefined if it was not paid, and not made. */
+interface ChangeSettlement extends SettlementResult {
+  readonly result: unknown
+  readonly refusal?: never
+}
+
+/** The database did not say whether it has committed a settlement. */
+export class UnknownOutcomeError extends UnavailableError {
+  override readonly name = 'UnknownOutcomeError'
 }
 
 export interface GateRequest {
@@ -145,11 +163,25 @@ export interface Gate {
   /**
    * Charges and logs in one durable step; at most about a hundred of the requests that the gate refused are logged for
    * one organization in one second. When it throws, the outcome is voided: never charged, logged as 503. With an
-   * `answer`, the same step stores it under the idempotency key that the request has claimed.
+   * `answer`, the same step stores it under the idempotency key that the request has claimed. Throws
+   * `UnknownOutcomeError` if it may have been committed before it is voided.
    */
   settle(settlement: Settlement, answer?: StoredAnswer): Promise<SettlementResult>
+  /**
+   * Charges, logs and makes a change in one durable step, or does nothing. With `isKept`, the same step stores the result
+   * under the idempotency key that the request has claimed. Throws `UnknownOutcomeError` if it may have been committed:
+   * then it stays, with its charge and its stored result.
+   */
+  settleChange(
+    settlement: Settlement,
+    change: Pick<Change, 'kind' | 'details' | 'deadlineMs'>,
+    options: { readonly isKept: boolean },
+  ): Promise<ChangeResult>
   /** Claims an idempotency key for a request, or returns the state of the request that has it. */
   claim(claim: IdempotencyClaim): Promise<ClaimResult>
-  /** Releases the key that a request has claimed, if it has no answer. Never rejects: claims expire by themselves. */
-  release(settlementId: string): Promise<void>
+  /**
+   * Releases the key that a request has claimed, if it has no answer; with `isVoided`, also if it has one. Never rejects:
+   * claims expire by themselves.
+   */
+  release(settlementId: string, options?: { readonly isVoided: boolean }): Promise<void>
 }

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { CodedError } from '../../lib/error.ts'
 import { HttpError } from '../error.ts'
 import { idempotencyKey } from '../request/key.ts'
-import type { PreparedAnswer } from '../respond.ts'
+import { type PreparedAnswer, successAnswer } from '../respond.ts'
+import type { Route } from '../route/route.ts'
+import { formatReply, withRequestId } from './reply_text.ts'
 
 export interface IdempotencyClaim {
   readonly organizationId: string
@@ -15,11 +17,13 @@ export interface IdempotencyClaim {
 
 /**
  * Result of a claim. `claimed`: this request has the key. `answered`: the same request was answered before; `kept` is
- * undefined if the answer was too large to be stored. `busy`: the same request is under way. `other`: another request
+ * undefined if the answer was too large to be stored. `changed`: the same request has made its change before, whose result
+ * the route presents again. `busy`: the same request is under way. `other`: another request
  * has used the key. `full`: the organization has reached its limit of stored answers.
  */
 export type ClaimResult =
   | { readonly kind: 'answered'; readonly kept: StoredAnswer | undefined }
+  | { readonly kind: 'changed'; readonly result: unknown; readonly requestId: string }
   | { readonly kind: 'claimed' | 'busy' | 'other' | 'full' }
 
 /** An answer as it is stored for repeated requests. */
@@ -49,8 +53,14 @@ export function toIdempotencyClaim(
   return { organizationId, settlementId, key: idempotencyKey(header), hash: hash.digest('hex') }
 }
 
-/** Returns the stored answer, free of charge; undefined if this request has the key. Throws `HttpError` otherwise. */
-export function toReplayedAnswer(claim: ClaimResult): PreparedAnswer | undefined {
+/**
+ * Returns the stored answer, free of charge, or presents the stored result of a change; undefined if this request has
+ * the key. Throws `HttpError` otherwise.
+ */
+export async function toReplayedAnswer(
+  claim: ClaimResult,
+  { presenter }: Pick<Route, 'presenter'>,
+): Promise<PreparedAnswer | undefined> {
   switch (claim.kind) {
     case 'claimed':
       return undefined
@@ -58,6 +68,12 @@ export function toReplayedAnswer(claim: ClaimResult): PreparedAnswer | undefined
       if (claim.kept === undefined) throw new HttpError('INVALID_REQUEST', TOO_LARGE, { status: 422 })
       const { headers, body } = claim.kept
       return { status: 200, body, credits: 0, headers: { ...headers, ...REPLAYED } }
+    }
+    case 'changed': {
+      if (presenter === undefined) throw new Error('Cannot present a change: the route makes none')
+      const { result, requestId } = claim
+      const present = await presenter()
+      return successAnswer(withRequestId(formatReply(present(result)), requestId), REPLAYED)
     }
     case 'busy':
       throw supersededError()
@@ -68,9 +84,9 @@ export function toReplayedAnswer(claim: ClaimResult): PreparedAnswer | undefined
   }
 }
 
-/** Returns the part of an answer to store for repetitions; undefined for a failure or an answer stored before. */
+/** Returns the part of an answer to store for repetitions; undefined for a failure. */
 export function toStoredAnswer({ status, headers, body }: PreparedAnswer): StoredAnswer | undefined {
-  return status === 200 && body !== null && !('idempotency-replayed' in headers) ? { headers, body } : undefined
+  return status === 200 && body !== null ? { headers, body } : undefined
 }
 
 /** Creates the 409 for a key whose request is still under way. */

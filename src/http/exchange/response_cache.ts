@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { Answer, PresentContext, Reply } from '../route/route.ts'
+import { formatReply } from './reply_text.ts'
 
 /** Identifies an answer besides the blocks from which it was read. */
 export interface CacheableRequest {
@@ -88,10 +89,7 @@ function toCachedResponse(
   { address, creditsMin }: { readonly address: string; readonly creditsMin: number },
 ): CachedResponse {
   const reply = answer.present(new RequestAddress(address))
-  const { data, coverage, pagination, counts, receipt, citation } = reply
-  if (data === undefined) throw new Error('Cannot answer without data')
-  const text = JSON.stringify({ data, coverage, pagination, counts, receipt, citation }).slice(0, -1)
-  return { text, headers: toHeaders(reply), credits: answer.credits, creditsMin }
+  return { text: formatReply(reply), headers: toHeaders(reply), credits: answer.credits, creditsMin }
 }
 
 function toHeaders({ headers = NO_HEADERS, asOf: reads }: Reply): Readonly<Record<string, string>> {

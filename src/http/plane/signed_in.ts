@@ -1,3 +1,4 @@
+import type { Change } from '../route/change.ts'
 import type { FreeRoute, Identity, Route } from '../route/route.ts'
 
 const BUDGET_MS = 5_000
@@ -10,8 +11,14 @@ export function getSignedInOrganization({ organizationId }: Identity): string {
   return organizationId
 }
 
+/** Makes a change of an organization, free of charge; returns its result. Throws the change's own refusal. */
+export type ApplyChange = (organizationId: string, change: Change) => Promise<unknown>
+
 /** Converts a charged route to a free one of a plane: the same work for the signed-in organization. */
-export function signedInRoute(route: Route, path: string): FreeRoute {
+export function signedInRoute(
+  route: Route,
+  { path, applyChange }: { readonly path: string; readonly applyChange: ApplyChange },
+): FreeRoute {
   const { method, summary, input, body, output, errors = [] } = route
   return {
     method,
@@ -24,14 +31,17 @@ export function signedInRoute(route: Route, path: string): FreeRoute {
     async accept(request) {
       const call = (await route.accept(request)).call()
       return async ({ identity, clock, nowMs, url }) => {
-        const answer = await call.read({
+        const organizationId = getSignedInOrganization(identity)
+        const context = {
           signal: clock.timeout(call.budgetMs ?? BUDGET_MS),
           untilMs: Number.POSITIVE_INFINITY,
-          organizationId: getSignedInOrganization(identity),
+          organizationId,
           apiKeyId: NO_KEY,
           requestedAtMs: nowMs,
-        })
-        return answer.present({ url })
+        }
+        if (call.prepare === undefined) return (await call.read(context)).present({ url })
+        const { change, present } = await call.prepare(context)
+        return present(await applyChange(organizationId, change))
       }
     },
   }

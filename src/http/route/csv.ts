@@ -10,6 +10,8 @@ export interface CsvTable {
   /** The query without the format. */
   readonly query: string
   readonly fault: CodedError | undefined
+  /** False if JSON was asked for by name: the answer stays as it is. */
+  readonly isTable: boolean
   /** Writes the rows of `json`, the answer, as CSV (RFC 4180). */
   write(json: string): { readonly body: string; readonly headers: Readonly<Record<string, string>> }
 }
@@ -41,9 +43,10 @@ export function findCsvTable(
   const fault = findFault(formats, query)
   if (fault === undefined && format === 'json' && formats.length === 0) return undefined
   const remainingQuery = pairs.filter((pair) => pair.split('=')[0] !== FORMAT_PARAMETER_NAME).join('&')
+  const isTable = format !== 'json'
   const toJson = (json: string) => ({ body: json, headers: {} })
   const toTable = (json: string) => formatTable(JSON.parse(json), columns)
-  return { query: remainingQuery, fault, write: format === 'json' ? toJson : toTable }
+  return { query: remainingQuery, fault, isTable, write: isTable ? toTable : toJson }
 }
 
 /** True if a route answers a list, which may be requested as CSV. */

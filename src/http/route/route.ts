@@ -1,9 +1,10 @@
 import type { GenericSchema } from 'valibot'
 import type { Clock } from '../../lib/clock.ts'
 import { type Parameters, validateInput } from '../request/parameters.ts'
+import type { Change, PreparedChange, Presenter } from './change.ts'
 import type { Charge } from './charge.ts'
 import type { ReceiptKind } from './receipt.ts'
-import { WorkCall } from './work_call.ts'
+import { ChangeCall, WorkCall } from './work_call.ts'
 
 /** Context of a read besides its typed input. */
 export interface ReadContext {
@@ -93,8 +94,6 @@ interface ChargedFacts extends RouteFacts {
   readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER' | 'API_ENDPOINT_NOT_CONFIGURED')[]
   /** Unique name of its tool for agents: `aave_events`; absent: it is not a tool. */
   readonly tool?: string
-  /** True if it changes data, so that agents ask before they call it. @default false */
-  readonly changes?: true
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
   /** Further description, for OpenAPI. */
@@ -107,8 +106,9 @@ interface ChargedFacts extends RouteFacts {
   readonly feature?: Feature
 }
 
-/** The work of a charged route, from typed input to the wire. */
+/** The work of a charged route that reads, from typed input to the wire. It changes nothing of the caller's. */
 export interface ChargedWork<Input, Result> extends ChargedFacts {
+  readonly changes?: never
   readonly read: (input: Input, context: ReadContext) => Promise<Result>
   /** Number of units of `charge` in an answer. @default one */
   readonly count?: (result: Result, input: Input) => number
@@ -125,6 +125,22 @@ export interface ChargedWork<Input, Result> extends ChargedFacts {
     /** Paths of uncovered parts: `data.pnl`, `data[*].pnl` in each item, `data[3].pnl` in one. */
     readonly paths: (result: Result) => readonly string[]
   }
+}
+
+/**
+ * The work of a charged route that changes data. It only prepares the change: the database makes it in the statement
+ * that charges and logs the request, so that a request that is refused, unpaid, left or failed changes nothing.
+ */
+export interface ChangingWork<Input> extends ChargedFacts {
+  /** Agents ask before they call it. */
+  readonly changes: true
+  /** Checks the request and prepares its change; changes nothing. */
+  readonly prepare: (input: Input, context: ReadContext) => Promise<Change>
+  /**
+   * Returns the function that presents the result of the change. Called before the change is made, because nothing that
+   * can fail may follow it, and again for each repetition with the same idempotency key.
+   */
+  readonly presenter: () => Promise<Presenter>
 }
 
 interface FreeFacts extends RouteFacts {
@@ -185,7 +201,10 @@ export interface RouteCall {
   readonly receipt: ReceiptKind | undefined
   /** True if some figures come from logs, which receipts do not cover. */
   readonly restsOnLogs: boolean
+  /** Rejects if the route changes data. */
   read(context: ReadContext): Promise<Answer>
+  /** Prepares the change; absent if the route reads. */
+  prepare?(context: ReadContext): Promise<PreparedChange>
 }
 
 /** A result that is ready to be presented. */
@@ -200,6 +219,10 @@ export interface Answer {
 
 /** One charged endpoint. Its types are erased: it accepts text or JSON and returns a reply and its price. */
 export interface Route extends ChargedFacts, Schemas<unknown, unknown> {
+  /** True if it changes data: its calls are prepared, not read. */
+  readonly changes?: true
+  /** Of a route that changes data: presents a result again. */
+  readonly presenter?: () => Promise<Presenter>
   /**
    * Identifies a request: synchronously, or after reading the body if the route has one and the parameters are valid.
    * Throws `CodedError`, or as `request.body` does.
@@ -217,13 +240,18 @@ export interface FreeRoute extends FreeFacts, Schemas<unknown, unknown> {
 export function defineRoute<Input extends object, Body extends object, Result>(
   definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
 ): Route
+/** Defines an endpoint of the API that changes data. */
+export function defineRoute<Input extends object, Body extends object>(
+  definition: ChangingWork<Input & Body> & Schemas<Input, Body>,
+): Route
 /** Defines a free endpoint. */
 export function defineRoute<Input extends object, Body extends object>(
   definition: FreeWork<Input & Body> & Schemas<Input, Body>,
 ): FreeRoute
 /** Defines a charged or a free endpoint. */
 export function defineRoute<Input extends object, Body extends object, Result>(
-  definition: (ChargedWork<Input & Body, Result> | FreeWork<Input & Body>) & Schemas<Input, Body>,
+  definition: (ChargedWork<Input & Body, Result> | ChangingWork<Input & Body> | FreeWork<Input & Body>) &
+    Schemas<Input, Body>,
 ): Route | FreeRoute {
   if ('act' in definition) {
     const { act, ...facts } = definition
@@ -235,13 +263,24 @@ export function defineRoute<Input extends object, Body extends object, Result>(
       },
     }
   }
+  if ('prepare' in definition) {
+    const { prepare, ...facts } = definition
+    return acceptWith(facts, definition, (valid) => new ChangeCall(definition, valid))
+  }
   const { read, count, present, untilMs, uncovered, ...facts } = definition
+  return acceptWith(facts, definition, (valid) => new WorkCall(definition, valid))
+}
+
+function acceptWith<Input extends object, Body extends object>(
+  facts: Omit<Route, 'accept'>,
+  schemas: Schemas<Input, Body>,
+  toCall: (valid: Input & Body) => RouteCall,
+): Route {
   return {
     ...facts,
     accept(request) {
-      const { input, body } = definition
-      if (body !== undefined) return acceptBody(definition, request)
-      const call = () => new WorkCall(definition, validateInput(input, request.parameters()) as Input & Body)
+      if (schemas.body !== undefined) return acceptBody(schemas, request, toCall)
+      const call = () => toCall(validateInput(schemas.input, request.parameters()) as Input & Body)
       return { bytes: undefined, value: nothing, call }
     },
   }
@@ -261,12 +300,13 @@ async function readRequest<Input extends object, Body extends object>(
   return { bytes, value, check: () => ({ ...valid, ...validateInput(body, { values: value() }) }) }
 }
 
-async function acceptBody<Input extends object, Body extends object, Result>(
-  definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
+async function acceptBody<Input extends object, Body extends object>(
+  schemas: Schemas<Input, Body>,
   request: RouteRequest,
+  toCall: (valid: Input & Body) => RouteCall,
 ): Promise<IdentifiedRequest> {
-  const { bytes, value, check } = await readRequest(definition, request)
-  return { bytes, value, call: () => new WorkCall(definition, check()) }
+  const { bytes, value, check } = await readRequest(schemas, request)
+  return { bytes, value, call: () => toCall(check()) }
 }
 
 function nothing(): undefined {

@@ -1,6 +1,7 @@
+import type { PreparedChange } from './change.ts'
 import { computeCredits, getUnitCredits } from './charge.ts'
 import { getRequestedReceipt, type ReceiptKind, receiptBudgetMs, receiptCredits } from './receipt.ts'
-import type { Answer, ChargedWork, PresentContext, ReadContext, Reply, RouteCall } from './route.ts'
+import type { Answer, ChangingWork, ChargedWork, PresentContext, ReadContext, Reply, RouteCall } from './route.ts'
 
 /**
  * A valid input and its work. A class, like the answer, because a literal would allocate functions for each request.
@@ -35,6 +36,32 @@ export class WorkCall<Input extends object, Result> implements RouteCall {
 
   present(result: Result, context: PresentContext): Reply {
     return this.#work.present(result, this.#input, context)
+  }
+}
+
+/** A valid input and the change that it asks for. */
+export class ChangeCall<Input extends object> implements RouteCall {
+  readonly creditsMin: number
+  readonly budgetMs: number | undefined
+  readonly receipt = undefined
+  readonly restsOnLogs = false
+  readonly #work: ChangingWork<Input>
+  readonly #input: Input
+
+  constructor(work: ChangingWork<Input>, input: Input) {
+    this.creditsMin = getUnitCredits(work.charge, input)
+    this.budgetMs = work.budgetMs
+    this.#work = work
+    this.#input = input
+  }
+
+  async read(): Promise<never> {
+    throw new Error(`Cannot read ${this.#work.path}: it changes data`)
+  }
+
+  async prepare(context: ReadContext): Promise<PreparedChange> {
+    const change = await this.#work.prepare(this.#input, context)
+    return { change, credits: this.creditsMin, present: await this.#work.presenter() }
   }
 }
 

@@ -21,8 +21,8 @@ const LISTED: Charge = { credits: 1, per: PER_CALL, terms: 'none if empty' }
 
 /** Parts of a route that returns its result unchanged. */
 export const PASS_THROUGH = { present: (reply: Reply) => reply } as const
-/** Parts of a route that changes data, free of charge. */
-export const MUTATION = { ...PASS_THROUGH, charge: FREE, changes: true } as const
+/** Parts of a route that changes data, free of charge, and presents the result unchanged. */
+export const MUTATION = { charge: FREE, changes: true, presenter: async () => (data: unknown) => ({ data }) } as const
 /** Parts of a route that reads one item. */
 export const SINGLE_READ = { ...PASS_THROUGH, charge: { credits: 1, per: PER_CALL } } as const
 /** Parts of a route that reads a list. */

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
-import { getSignedInOrganization, signedInRoute } from '../../http/plane/signed_in.ts'
+import { type ApplyChange, getSignedInOrganization, signedInRoute } from '../../http/plane/signed_in.ts'
 import { limit, page } from '../../http/request/input.ts'
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type FreeRoute, type Route } from '../../http/route/route.ts'
+import { applyChange } from '../apply_change.ts'
 import { listDeadLetters } from '../deliveries.ts'
 import { presentDelivery } from './present.ts'
 import { deadLettersOutput } from './schema.ts'
@@ -34,5 +35,9 @@ export function signedInTriggerRoutes(
     ({ feature, method, path }) =>
       feature === 'triggers' && path !== '/v1/events' && `${method} ${path}` !== 'POST /v1/triggers',
   )
-  return [...own.map((each) => signedInRoute(each, each.path.replace('/v1', prefix))), deadLetters]
+  const apply: ApplyChange = (organizationId, change) => applyChange(db, organizationId, change)
+  return [
+    ...own.map((each) => signedInRoute(each, { path: each.path.replace('/v1', prefix), applyChange: apply })),
+    deadLetters,
+  ]
 }

@@ -16,10 +16,19 @@ import { idParameter, integerBetween, label } from '../../http/request/schema.ts
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { listDeliveries } from '../deliveries.ts'
-import { createTrigger, deleteTrigger, findTrigger, listTriggers, TRIGGER_STATES, updateTrigger } from '../stored.ts'
+import {
+  findTrigger,
+  listTriggers,
+  parseTrigger,
+  prepareTrigger,
+  prepareTriggerDeletion,
+  prepareTriggerUpdate,
+  TRIGGER_STATES,
+  type TriggerRow,
+} from '../stored.ts'
 import { clauseSchema, FINALITY_LEVELS, threshold } from '../trigger.ts'
 import { presentDelivery, presentTrigger } from './present.ts'
-import { FEATURE, LIST_READ, MUTATION, PASS_THROUGH, SINGLE_READ, type TriggerServices } from './route_parts.ts'
+import { FEATURE, LIST_READ, MUTATION, SINGLE_READ, type TriggerServices } from './route_parts.ts'
 import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
 import {
   checkExpiry,
@@ -30,7 +39,7 @@ import {
   toSubject,
   toTriggerSelection,
 } from './selection.ts'
-import { sendTriggerTest } from './test_message.ts'
+import { prepareTriggerTest } from './test_message.ts'
 
 const NAME_LENGTH_MAX = 100
 const FOR_BLOCKS_MAX = 100
@@ -112,9 +121,8 @@ export function triggerRoutes(
   services: () => TriggerServices,
   { families, solanaChainId }: { readonly families: readonly WatchableFamily[]; readonly solanaChainId: number },
 ): readonly Route[] {
-  const readShown = async (key: { readonly organizationId: string; readonly id: string }) => ({
-    data: presentTrigger(await findTrigger(services().db, key)),
-  })
+  /** Presents a trigger as its change has left it. */
+  const presenter = async () => (row: unknown) => ({ data: presentTrigger(parseTrigger(row as TriggerRow)) })
   const parts = { ...FEATURE, input: oneInput, errors: [404] } as const
   const base = '/v1/triggers'
   const names = families.map(({ family }) => family)
@@ -134,11 +142,11 @@ export function triggerRoutes(
   return [
     defineRoute({
       ...FEATURE,
-      ...PASS_THROUGH,
+      ...MUTATION,
+      presenter,
       method: 'POST',
       path: base,
       tool: 'trigger_create',
-      changes: true,
       summary: 'Makes a trigger: a message at the block where a figure of a position crosses a threshold.',
       description:
         'A trigger that holds when it is made fires at once. Further hours cost 1 each, fired and cleared messages 2 each.',
@@ -147,7 +155,7 @@ export function triggerRoutes(
       output: triggerOutput,
       errors: ['API_ENDPOINT_NOT_CONFIGURED'],
       charge: { credits: 1, per: 'trigger and hour' },
-      async read(request, { organizationId, apiKeyId, requestedAtMs }) {
+      async prepare(request, { apiKeyId, requestedAtMs }) {
         const { chain_id: chainId, family, finality, name } = request
         const watchable = findFamily(families, family, chainId)
         const subject = toSubject(watchable, chainId, request.subject)
@@ -156,18 +164,7 @@ export function triggerRoutes(
         checkFinality(finality, chainId === solanaChainId)
         checkExpiry(request.expires_at, requestedAtMs)
         const options = { forBlocks: request.for_blocks, webhookId: request.webhook_id, expiresAt: request.expires_at }
-        const newTrigger = {
-          organizationId,
-          apiKeyId,
-          chainId,
-          family,
-          subject,
-          finality,
-          name,
-          ...selection,
-          ...options,
-        }
-        return await readShown({ organizationId, id: await createTrigger(services().db, newTrigger) })
+        return prepareTrigger({ apiKeyId, chainId, family, subject, finality, name, ...selection, ...options })
       },
     }),
     defineRoute({
@@ -196,24 +193,26 @@ export function triggerRoutes(
       path: `${base}/:id`,
       summary: 'One trigger with its state.',
       output: triggerOutput,
-      read: (request, { organizationId }) => readShown({ organizationId, id: request.id }),
+      read: async (request, { organizationId }) => ({
+        data: presentTrigger(await findTrigger(services().db, { organizationId, id: request.id })),
+      }),
     }),
     defineRoute({
       ...parts,
       ...MUTATION,
+      presenter,
       method: 'PATCH',
       path: `${base}/:id`,
       summary: 'Updates, pauses or resumes a trigger. Changing a firing condition re-arms it.',
       body: changeBody,
       output: triggerOutput,
-      async read(request, { organizationId, requestedAtMs }) {
-        const key = { organizationId, id: request.id }
-        const stored = await findTrigger(services().db, key)
+      async prepare(request, { organizationId, requestedAtMs }) {
+        const stored = await findTrigger(services().db, { organizationId, id: request.id })
         const selection = toChangedSelection(stored, request, families)
         checkForBlocks(selection?.clause ?? stored.clause, request.for_blocks ?? stored.for_blocks)
-        checkFinality(request.finality, Number(stored.chain_id) === solanaChainId)
+        checkFinality(request.finality, stored.chain_id === solanaChainId)
         checkExpiry(request.expires_at, requestedAtMs)
-        await updateTrigger(services().db, key, {
+        return prepareTriggerUpdate(request.id, {
           ...selection,
           forBlocks: request.for_blocks,
           finality: request.finality,
@@ -222,7 +221,6 @@ export function triggerRoutes(
           expiresAt: request.expires_at,
           pauses: request.paused,
         })
-        return await readShown(key)
       },
     }),
     defineRoute({
@@ -233,10 +231,7 @@ export function triggerRoutes(
       tool: 'trigger_delete',
       summary: 'Deletes a trigger. Past messages stay in the feed.',
       output: idOutput,
-      async read(request, { organizationId }) {
-        await deleteTrigger(services().db, { organizationId, id: request.id })
-        return { data: { id: request.id } }
-      },
+      prepare: async (request) => prepareTriggerDeletion(request.id),
     }),
     defineRoute({
       ...parts,
@@ -245,9 +240,8 @@ export function triggerRoutes(
       path: `${base}/:id/test`,
       summary: 'Sends a test message about a trigger to its webhook and the feed, ten an hour at most.',
       output: idOutput,
-      async read(request, { organizationId, requestedAtMs }) {
-        return { data: { id: await sendTriggerTest(services().db, { organizationId, id: request.id }, requestedAtMs) } }
-      },
+      prepare: (request, { organizationId, requestedAtMs }) =>
+        prepareTriggerTest(services().db, { organizationId, id: request.id }, requestedAtMs),
     }),
     defineRoute({
       ...FEATURE,

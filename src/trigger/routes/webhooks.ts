@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { messageRedeliver } from '../../../sql/queries.ts'
 import { instantFrom, instantTo } from '../../http/request/input.ts'
 import { idParameter, integerBetween, label } from '../../http/request/schema.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
@@ -7,14 +6,16 @@ import { CodedError } from '../../lib/error.ts'
 import { AddressError, resolveWebhookTarget } from '../deliver/address.ts'
 import { deriveWebhookSecret, formatPublicKey } from '../deliver/sign.ts'
 import {
-  createWebhook,
-  deleteWebhook,
   findWebhook,
   listWebhooks,
-  rotateWebhook,
-  updateWebhook,
+  parseWebhook,
+  prepareRedelivery,
+  prepareRotation,
+  prepareWebhook,
+  prepareWebhookDeletion,
+  prepareWebhookUpdate,
   type Webhook,
-  type WebhookKey,
+  type WebhookRow,
 } from '../webhook.ts'
 import { FEATURE, LIST_READ, MUTATION, PASS_THROUGH, SINGLE_READ, type TriggerServices } from './route_parts.ts'
 import {
@@ -26,7 +27,7 @@ import {
   webhookOutput,
   webhooksOutput,
 } from './schema.ts'
-import { sendTest } from './test_message.ts'
+import { prepareTest } from './test_message.ts'
 
 const NAME_LENGTH_MAX = 100
 const OVERLAP_SEC = 86_400
@@ -66,23 +67,33 @@ const redeliverBody = v.pipe(
 
 /** The routes of webhooks, which receive messages of triggers. */
 export function webhookRoutes(services: () => TriggerServices): readonly Route[] {
-  const present = async (webhook: Webhook) => ({
-    id: webhook.id,
-    url: webhook.url,
-    name: webhook.name,
-    public_key: formatPublicKey((await services().keys()).key),
-    status: webhook.status,
-    failing_since: toIsoOrNull(webhook.failing_since),
-    overlap_until: toIsoOrNull(webhook.overlap_until),
-    created_at: webhook.created_at.toISOString(),
-  })
-  const readShown = async (key: WebhookKey) => ({ data: await present(await findWebhook(services().db, key)) })
-  /** The webhook with its secret, which is shown only when new. */
-  const readRevealed = async (key: WebhookKey) => {
-    const webhook = await findWebhook(services().db, key)
-    const { master } = await services().keys()
-    const secret = deriveWebhookSecret(master, { webhookId: webhook.id, generation: webhook.generation })
-    return { data: { ...(await present(webhook)), secret } }
+  const createPresent = async () => {
+    const { key, master } = await services().keys()
+    const present = (webhook: Webhook) => ({
+      id: webhook.id,
+      url: webhook.url,
+      name: webhook.name,
+      public_key: formatPublicKey(key),
+      status: webhook.status,
+      failing_since: toIsoOrNull(webhook.failing_since),
+      overlap_until: toIsoOrNull(webhook.overlap_until),
+      created_at: webhook.created_at.toISOString(),
+    })
+    return { present, master }
+  }
+  /** Presents a webhook as its change has left it. */
+  const presenter = async () => {
+    const { present } = await createPresent()
+    return (row: unknown) => ({ data: present(parseWebhook(row as WebhookRow)) })
+  }
+  /** Presents a webhook with its secret, which is shown only when new. It is derived, so that a repetition shows it too. */
+  const revealingPresenter = async () => {
+    const { present, master } = await createPresent()
+    return (row: unknown) => {
+      const webhook = parseWebhook(row as WebhookRow)
+      const secret = deriveWebhookSecret(master, { webhookId: webhook.id, generation: webhook.generation })
+      return { data: { ...present(webhook), secret } }
+    }
   }
   const parts = { ...FEATURE, input: oneInput, errors: [404] } as const
   const base = '/v1/webhooks'
@@ -91,6 +102,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     defineRoute({
       ...FEATURE,
       ...MUTATION,
+      presenter: revealingPresenter,
       method: 'POST',
       path: base,
       summary: 'Makes a webhook: messages of triggers are posted there, signed as Standard Webhooks have it.',
@@ -98,11 +110,9 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       input: v.object({}),
       body: v.strictObject({ url, name: v.optional(name) }),
       output: secretOutput,
-      async read(request, { organizationId }) {
-        await checkUrl(request.url, services())
-        const { url, name = '' } = request
-        const id = await createWebhook(services().db, { organizationId, url, name })
-        return await readRevealed({ organizationId, id })
+      async prepare({ url, name = '' }) {
+        await checkUrl(url, services())
+        return prepareWebhook({ url, name })
       },
     }),
     defineRoute({
@@ -114,9 +124,11 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       summary: 'Lists the webhooks, oldest first.',
       input: v.object({}),
       output: webhooksOutput,
-      read: async (_input, { organizationId }) => ({
-        data: await Promise.all((await listWebhooks(services().db, organizationId)).map(present)),
-      }),
+      async read(_input, { organizationId }) {
+        const webhooks = await listWebhooks(services().db, organizationId)
+        const { present } = await createPresent()
+        return { data: webhooks.map(present) }
+      },
       count: countData,
     }),
     defineRoute({
@@ -126,11 +138,16 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id`,
       summary: 'One webhook and its delivery health.',
       output: webhookOutput,
-      read: (request, { organizationId }) => readShown({ organizationId, id: request.id }),
+      async read(request, { organizationId }) {
+        const webhook = await findWebhook(services().db, { organizationId, id: request.id })
+        const { present } = await createPresent()
+        return { data: present(webhook) }
+      },
     }),
     defineRoute({
       ...parts,
       ...MUTATION,
+      presenter,
       method: 'PATCH',
       path: `${base}/:id`,
       summary: 'Changes URL or name of a webhook, or starts one again that was stopped.',
@@ -140,15 +157,9 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         status: v.optional(v.literal('active', 'expected "active"')),
       }),
       output: webhookOutput,
-      async read(request, { organizationId }) {
-        const key = { organizationId, id: request.id }
-        if (request.url !== undefined) await checkUrl(request.url, services())
-        await updateWebhook(services().db, key, {
-          url: request.url,
-          name: request.name,
-          starts: request.status === 'active',
-        })
-        return await readShown(key)
+      async prepare({ id, url, name, status }) {
+        if (url !== undefined) await checkUrl(url, services())
+        return prepareWebhookUpdate(id, { url, name, starts: status === 'active' })
       },
     }),
     defineRoute({
@@ -158,24 +169,18 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id`,
       summary: 'Deletes a webhook that no trigger posts to. Pending messages are discarded.',
       output: idOutput,
-      async read(request, { organizationId }) {
-        await deleteWebhook(services().db, { organizationId, id: request.id })
-        return { data: { id: request.id } }
-      },
+      prepare: async (request) => prepareWebhookDeletion(request.id),
     }),
     defineRoute({
       ...parts,
       ...MUTATION,
+      presenter: revealingPresenter,
       method: 'POST',
       path: `${base}/:id/rotate`,
       summary: 'Gives a webhook a new secret. Meanwhile messages are signed with both.',
       body: v.strictObject({ overlap_sec: v.optional(integerBetween(0, OVERLAP_SEC_MAX), OVERLAP_SEC) }),
       output: secretOutput,
-      async read(request, { organizationId }) {
-        const key = { organizationId, id: request.id }
-        await rotateWebhook(services().db, { ...key, overlapSec: request.overlap_sec })
-        return await readRevealed(key)
-      },
+      prepare: async (request) => prepareRotation(request.id, request.overlap_sec),
     }),
     defineRoute({
       ...parts,
@@ -184,17 +189,17 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id/test`,
       summary: 'Posts a test message to a webhook, ten an hour at most.',
       output: idOutput,
-      async read(request, { organizationId, requestedAtMs }) {
+      async prepare(request, { organizationId, requestedAtMs }) {
         const webhook = await findWebhook(services().db, { organizationId, id: request.id })
         const data = { webhook_id: webhook.id }
         const text = 'This is a test message of walletscope: this webhook works.'
-        const testTarget = { organizationId, webhookId: webhook.id, triggerId: null, atMs: requestedAtMs }
-        return { data: { id: await sendTest(services().db, { ...testTarget, text, data }) } }
+        return prepareTest({ webhookId: webhook.id, triggerId: null, atMs: requestedAtMs, text, data })
       },
     }),
     defineRoute({
       ...parts,
       ...MUTATION,
+      presenter: async () => presentRedelivered,
       method: 'POST',
       path: `${base}/:id/redeliver`,
       summary: 'Redelivers failed messages of a webhook: those with these ids, or of this time.',
@@ -203,19 +208,16 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         'after of the answer.',
       body: redeliverBody,
       output: redeliveredOutput,
-      budgetMs: REDELIVER_MS,
-      async read(request, { organizationId }) {
-        const { db } = services()
-        await findWebhook(db, { organizationId, id: request.id })
-        const { ids = null, from = null, to = null, after = null } = request
-        const selection = { organizationId, webhookId: request.id, ids, from, to, after, max: REDELIVER_MAX }
-        const [row] = await messageRedeliver(db, selection, { deadlineMs: REDELIVER_MS })
-        const { redelivered = 0, last = null } = row ?? {}
-        const more = redelivered === REDELIVER_MAX
-        return { data: { redelivered, more, after: more ? last : null } }
-      },
+      prepare: async ({ id, ...selection }) =>
+        prepareRedelivery(id, { ...selection, most: REDELIVER_MAX, deadlineMs: REDELIVER_MS }),
     }),
   ]
+}
+
+function presentRedelivered(result: unknown) {
+  const { redelivered, last } = result as { readonly redelivered: number; readonly last: string | null }
+  const more = redelivered === REDELIVER_MAX
+  return { data: { redelivered, more, after: more ? last : null } }
 }
 
 async function checkUrl(text: string, { rules }: TriggerServices): Promise<void> {

@@ -67,6 +67,17 @@ describe('a request with an Idempotency-Key that is repeated', () => {
     ])
   })
 
+  test('and asks for a table instead of JSON gets 422; JSON by name is the same request', async () => {
+    const { app } = createFixture()
+    const call = createClient(app.handler)
+    expect((await call(`${LIST}&format=csv`, keyed('table'))).headers.get('content-type')).toContain('text/csv')
+    for (const path of [LIST, `${LIST}&format=json`]) expect((await call(path, keyed('table'))).status).toBe(422)
+    const first = await call(LIST, keyed('json'))
+    const again = await call(`${LIST}&format=json`, keyed('json'))
+    expect([again.status, again.text]).toEqual([200, first.text])
+    expect((await call(LIST, keyed('json', { headers: { accept: 'text/csv' } }))).status).toBe(422)
+  })
+
   test('gets 409 with Retry-After while the first is under way', async () => {
     const { app, happenings } = createFixture()
     const call = createClient(app.handler)

@@ -120,6 +120,10 @@ export function createMemoryGate(options: {
       }
     },
 
+    async settleChange(settlement, { details }) {
+      return { ...(await gate.settle(settlement)), result: details }
+    },
+
     async settle(settlement, kept): Promise<SettlementResult> {
       if (gate.failSettle !== undefined) throw gate.failSettle
       const known = settled.get(settlement.settlementId)

@@ -9,14 +9,14 @@ import type { Job } from '../../../src/job/job.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { blockLoopJob } from '../../../src/trigger/evaluate/block_loop.ts'
-import { listTriggers, updateTrigger } from '../../../src/trigger/stored.ts'
+import { listTriggers } from '../../../src/trigger/stored.ts'
 import type { Clause, FinalityLevel, Trigger } from '../../../src/trigger/trigger.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 import { METER_CHAIN_ID, type Meter, type MeterAsked, meterWatcher, startMeter } from '../meter.ts'
-import { createTrigger, editTrigger } from '../scene.ts'
+import { createTrigger, editTrigger, updateTrigger } from '../scene.ts'
 
 let db: Database
 let meter: Meter

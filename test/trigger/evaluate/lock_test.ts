@@ -8,12 +8,12 @@ import {
   type TriggerChange,
   type TriggerPartition,
 } from '../../../src/trigger/evaluate/partition.ts'
-import { deleteTrigger, findTrigger, updateTrigger } from '../../../src/trigger/stored.ts'
+import { findTrigger } from '../../../src/trigger/stored.ts'
 import type { Trigger } from '../../../src/trigger/trigger.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { waitFor } from '../../support/wait_for.ts'
-import { ARMED, createTrigger } from '../scene.ts'
+import { ARMED, createTrigger, deleteTrigger, updateTrigger } from '../scene.ts'
 
 let database: TestDatabase
 // Sessions: a pool would send the victim of a deadlock again.

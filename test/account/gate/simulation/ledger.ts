@@ -299,8 +299,10 @@ export function createLedger(options: { readonly id: string; readonly now: () =>
     /** Runs one statement, all of it or nothing. Throws `SqlError`. */
     run(text: string, params: readonly Param[]): Rows {
       if (/^select id::text as id from ledger/m.test(text)) return [{ id }]
-      if (/^delete from idempotency_record where settlement_id = \$1/m.test(text)) {
-        release((record) => record.settlementId === params[0] && record.answer === undefined)
+      if (/^delete from idempotency_record where settlement_id = any \(\$1\)/m.test(text)) {
+        const [unanswered, voided] = params.map((each) => texts(each))
+        release(({ settlementId, answer }) => answer === undefined && unanswered?.includes(settlementId) === true)
+        release(({ settlementId }) => voided?.includes(settlementId) === true)
         return []
       }
       const [, name = ''] = /\b(\w+)\((?:\$1|\))/.exec(text) ?? []
