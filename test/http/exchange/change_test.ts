@@ -18,6 +18,8 @@ let served: Process
 /** Run statements of settlements with a change, and of their voids; tests let them fail, wait or come late. */
 let settling: (run: Run) => Promise<readonly never[]>
 let voiding: (run: Run) => Promise<readonly never[]>
+/** Statements with one of these texts are run, and their answers lost. */
+const losing: string[] = []
 const statements: string[] = []
 
 beforeAll(async () => {
@@ -26,7 +28,11 @@ beforeAll(async () => {
     ...database.db,
     run(text, params, options) {
       statements.push(text)
-      const run: Run = () => database.db.run(text, params, options)
+      const run: Run = async () => {
+        const rows = await database.db.run<never>(text, params, options)
+        if (losing.some((each) => text.includes(each))) throw lost()
+        return rows
+      }
       if (text.includes('gate_settle_change(')) return settling(run)
       return text.includes('gate_void_change(') ? voiding(run) : run()
     },
@@ -35,6 +41,7 @@ beforeAll(async () => {
 }, 60_000)
 afterEach(() => {
   settling = voiding = (run) => run()
+  losing.length = 0
 })
 settling = voiding = (run) => run()
 afterAll(async () => {
@@ -333,6 +340,30 @@ describe('an Idempotency-Key', () => {
       return statements.slice(from).filter((text) => text.includes('idempotency')).length
     }
     expect([await measure(), await measure('key')]).toEqual([0, 0])
+  })
+
+  test('that another request has used costs nothing to release', async () => {
+    const { ask } = await newAccount()
+    expect((await ask('GET', '/v1/triggers', undefined, { idem: 'used' })).status).toBe(200)
+    const from = statements.length
+    expect((await ask('GET', '/v1/webhooks', undefined, { idem: 'used' })).status).toBe(422)
+    expect(statements.slice(from).filter((text) => text.includes('delete from idempotency_record'))).toEqual([])
+  })
+
+  test('is free at once after a claim or a charge whose answer was lost, which is not replayed for nothing', async () => {
+    const { ask, books } = await newAccount()
+    await ask('POST', '/v1/triggers', HEALTH)
+    for (const statement of ['idempotency_claim(', 'gate_settle_batch_idempotent(']) {
+      const send = () => ask('GET', '/v1/triggers', undefined, { idem: statement.replace('(', '') })
+      losing.push(statement, 'gate_void_batch(')
+      expect((await send()).status).toBe(503)
+      losing.shift()
+      const again = await send()
+      expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, null])
+      losing.length = 0
+    }
+    await waitFor('the voids', async () => (await books()).statuses['503'] === 2)
+    expect((await books()).charged).toBe(3)
   })
 
   test('is released together with others', async () => {

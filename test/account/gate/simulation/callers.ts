@@ -1,4 +1,4 @@
-import type { Settlement } from '../../../../src/http/exchange/gate.ts'
+import { type Settlement, UnknownOutcomeError } from '../../../../src/http/exchange/gate.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { POISON } from './ledger.ts'
 import { DEADLINE_MS, type SimulatedProcess } from './process.ts'
@@ -18,7 +18,7 @@ const SLACK_MS = 150
 
 interface Call {
   readonly process: SimulatedProcess
-  readonly what: 'admit' | 'claim' | 'settle' | 'settle with an answer' | 'release'
+  readonly what: 'admit' | 'claim' | 'settle' | 'settle with an answer' | 'change' | 'release'
 }
 
 /** Creates callers of the gates; `onFailure` is called when a process has just answered that it could not settle. */
@@ -34,15 +34,19 @@ export function createCallers(
   /** Waits for an answer in time; undefined if there is none, for which there must be a reason. */
   async function waitFor<T>(call: Call & { readonly mayFail?: boolean }, answer: Promise<T>): Promise<T | undefined> {
     const { process, what, mayFail = false } = call
-    const isQueued = [...calls].filter((each) => each.process === process && each.what === what).length >= BATCHES - 1
+    const others = [...calls].filter((each) => each.process === process && each.what === what).length
+    const isQueued = others >= BATCHES - 1
     // Waits for another batch, for the journal to open, or as a settlement of its own after it was superseded.
     const waits = [
       isQueued,
       process.isBeforeOpening,
       what === 'settle with an answer',
       what === 'settle with an answer',
+      what === 'change',
     ]
-    const maxMs = DEADLINE_MS * (1 + waits.filter(Boolean).length) + SLACK_MS
+    // A change has a batch of its own, and waits for all before it.
+    const turns = what === 'change' ? Math.floor(others / BATCHES) : 0
+    const maxMs = DEADLINE_MS * (1 + turns + waits.filter(Boolean).length) + SLACK_MS
     const [startMs, stoppedMs] = [clock.monotonicMs(), process.stoppedMs]
     calls.add(call)
     const end = () => {
@@ -83,6 +87,7 @@ export function createCallers(
       const claiming = gate.claim({ organizationId, key: idempotencyKey, hash: 'hash', settlementId })
       const claimed = await waitFor({ process, what: 'claim' }, claiming)
       if (claimed?.kind === 'answered') counts.replayed++
+      if (claimed?.kind === 'changed') counts.found++
       if (claimed?.kind !== 'claimed') {
         idempotencyKey = undefined
         status = claimed === undefined ? 503 : 409
@@ -103,6 +108,7 @@ export function createCallers(
       status,
       credits: status === 200 ? pick([0, 1, 2, 4]) : 0,
       latencyMs: 1,
+      ...(status === 200 && random() < 0.25 ? { isChange: true } : {}),
     }
     const outcome: Outcome = {
       settlement,
@@ -113,16 +119,29 @@ export function createCallers(
     }
     world.outcomes.push(outcome)
     const stored = status === 200 && idempotencyKey !== undefined ? { headers: {}, body: settlementId } : undefined
-    const what = stored === undefined ? 'settle' : 'settle with an answer'
-    const settling = gate.settle(settlement, stored)
+    const isKept = idempotencyKey !== undefined
+    const what = settlement.isChange ? 'change' : stored === undefined ? 'settle' : 'settle with an answer'
+    let isUnknown = false
+    const settling = (
+      settlement.isChange
+        ? gate.settleChange(settlement, { kind: 'test', details: {} }, { isKept }).then((result) => {
+            if (result.refusal !== undefined) throw new Error(`It was refused: ${result.refusal}`)
+            return result
+          })
+        : gate.settle(settlement, stored)
+    ).catch((error: unknown) => {
+      isUnknown = error instanceof UnknownOutcomeError
+      throw error
+    })
     outcome.answer = (await waitFor({ process, what, mayFail: settlement.method === POISON }, settling)) ?? 'failed'
     if (outcome.answer === 'failed') onFailure(process)
     if (
       process.state !== 'dead' &&
       idempotencyKey !== undefined &&
-      (outcome.answer === 'failed' || stored === undefined)
+      (outcome.answer === 'failed' || stored === undefined || !outcome.answer.paid) &&
+      !(settlement.isChange && (isUnknown || outcome.answer !== 'failed'))
     )
-      await waitFor({ process, what: 'release' }, gate.release(settlementId))
+      await waitFor({ process, what: 'release' }, gate.release(settlementId, { isVoided: isUnknown }))
   }
 
   return {

@@ -12,6 +12,7 @@ export function checkWorld(
   { sessions, budget }: { readonly sessions: readonly string[]; readonly budget: number },
 ): readonly string[] {
   const wrong: string[] = []
+  const changedKeys = new Map<string, number>()
   const bySettlement = new Map(outcomes.map((each) => [each.settlement.settlementId, each]))
   for (const outcome of outcomes) {
     const { settlement } = outcome
@@ -21,6 +22,14 @@ export function checkWorld(
     if (!allowed.includes(found))
       wrong.push(`${settlement.settlementId} was answered ${format(outcome.answer)}, its row is ${found}`)
     if (row !== undefined) wrong.push(...compareRow(row, settlement))
+    const times = ledger.changed.filter((each) => each === settlement.settlementId).length
+    const isPaid = row !== undefined && row.status === settlement.status && settlement.isChange === true
+    if (times !== (isPaid ? 1 : 0))
+      wrong.push(`${settlement.settlementId} was made ${times} times, its row is ${found}`)
+    if (isPaid && outcome.idempotencyKey !== undefined) {
+      const name = `${row.organizationId} ${outcome.idempotencyKey}`
+      changedKeys.set(name, (changedKeys.get(name) ?? 0) + 1)
+    }
     const granted = organizations.find(({ id }) => id === settlement.caller.organizationId)?.granted ?? 0
     wrong.push(...checkRemaining(outcome, granted))
   }
@@ -58,6 +67,7 @@ export function checkWorld(
       if (spent > budget) wrong.push(`${session} of ${id} has spent ${spent} of ${budget}`)
     }
   }
+  for (const [name, times] of changedKeys) if (times > 1) wrong.push(`the key ${name} made ${times} changes`)
   for (const [name, times] of chargedKeys) if (times > 1) wrong.push(`the key ${name} was charged ${times} times`)
   return wrong
 }
@@ -68,7 +78,9 @@ function listAllowedRows({ settlement, process, isBeforeOpening, answer }: Outco
   if (answer === 'none') return process.state === 'dead' ? ['no row', '503 0', '402 0', '409 0', paid] : []
   if (answer === 'failed') {
     // A row that the database rejects for its content cannot be logged at all.
-    return isBeforeOpening || settlement.method === POISON ? ['no row', '503 0'] : ['503 0']
+    if (isBeforeOpening || settlement.method === POISON) return ['no row', '503 0']
+    // A change that was committed stays. One that lost its key, or could not be paid, has a row of its own.
+    return settlement.isChange ? ['503 0', '402 0', paid] : ['503 0']
   }
   if (answer.isSuperseded) return ['409 0']
   return answer.paid ? [paid] : ['402 0']

@@ -21,7 +21,8 @@ interface KeyRecord {
   readonly hash: string
   readonly settlementId: string
   readonly begunMs: number
-  readonly answer: { readonly headers: string; readonly body: string } | undefined
+  /** Without headers it is the result of a change. */
+  readonly answer: { readonly headers: string | null; readonly body: string } | undefined
 }
 
 interface Organization {
@@ -52,6 +53,8 @@ export function createLedger(options: { readonly id: string; readonly now: () =>
   /** Credits spent of each limit, by `getLimitName`. */
   const spent = new Map<string, number>()
   const keys = new Map<string, KeyRecord>()
+  /** Settlements that have made their change. */
+  const changed: string[] = []
   /** Times of admissions of each organization. */
   const admittedAtMs = new Map<string, number[]>()
 
@@ -213,6 +216,29 @@ export function createLedger(options: { readonly id: string; readonly now: () =>
     return rows
   }
 
+  function settleChange(params: Named): Rows {
+    const [settlementId = ''] = texts(params['request_settlements'])
+    const claim = [...keys].find(([, each]) => each.settlementId === settlementId && each.answer === undefined)
+    const isKept = Number(params['record_bytes']) > 0
+    if (isKept && claim === undefined) throw sqlError('WS409')
+    const rows = settle(params)
+    const [name = '', record] = claim ?? []
+    if (rows.some((row) => 'unpaid_requests' in row && (row.unpaid_requests as readonly number[]).length > 0)) {
+      keys.delete(name)
+      return rows.map((row) => ({ ...row, result: '' }))
+    }
+    changed.push(settlementId)
+    const result = JSON.stringify({ request_id: settlementId, result: settlementId })
+    if (isKept && record !== undefined) keys.set(name, { ...record, answer: { headers: null, body: result } })
+    return rows.map((row) => ({ ...row, result }))
+  }
+
+  function voidChange(params: Named): Rows {
+    const isWritten = log.has(texts(params['request_settlements'])[0] ?? '')
+    if (!isWritten) voidRequests(params)
+    return [{ value: isWritten }]
+  }
+
   function voidRequests(params: Named): Rows {
     const requests = table(params, 'request', [
       'organizations',
@@ -282,7 +308,9 @@ export function createLedger(options: { readonly id: string; readonly now: () =>
     gate_admit: admit,
     gate_settle_batch: settle,
     gate_settle_batch_idempotent: settleIdempotent,
+    gate_settle_change: settleChange,
     gate_void_batch: voidRequests,
+    gate_void_change: voidChange,
     idempotency_claim: claim,
     request_rollup_fold: () => [{ value: null }],
   }
@@ -291,6 +319,7 @@ export function createLedger(options: { readonly id: string; readonly now: () =>
     log,
     spent,
     keys,
+    changed,
     balance,
     /** Adds an organization with one key, whose hash is the organization's id. */
     add(organizationId: string, organization: Organization): void {

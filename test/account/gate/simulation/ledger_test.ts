@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { claimKey } from '../../../../src/account/gate/idempotency.ts'
-import { type SettleOutcome, settleBatch, settleIdempotent, voidBatch } from '../../../../src/account/gate/settle.ts'
+import {
+  type SettleOutcome,
+  settleBatch,
+  settleChange,
+  settleIdempotent,
+  voidBatch,
+} from '../../../../src/account/gate/settle.ts'
 import { createLogIdCache } from '../../../../src/account/log_ids.ts'
 import { type Database, SqlError } from '../../../../src/db/database.ts'
 import type { Settlement } from '../../../../src/http/exchange/gate.ts'
@@ -76,12 +82,12 @@ async function compareLedgers(seed: number, postgres: Database): Promise<void> {
 
   for (let operation = 0; operation < OPERATIONS; operation++) {
     const batch = Array.from({ length: 1 + Math.floor(random() * BATCH_MAX) }, create)
-    const kind = pick(['settle', 'settle', 'settle', 'again', 'void', 'answer'])
+    const kind = pick(['settle', 'settle', 'settle', 'again', 'void', 'answer', 'change'])
     if (kind === 'void') {
       const some = [...new Set([...batch.slice(0, 2), pick(sent), pick(sent)])]
       expect(await voidBatch(postgres, some)).toEqual([])
       expect(await voidBatch(simulated, some)).toEqual([])
-    } else if (kind === 'answer') {
+    } else if (kind === 'answer' || kind === 'change') {
       const [first] = batch
       if (first === undefined) continue
       const { organizationId } = first.caller
@@ -92,7 +98,24 @@ async function compareLedgers(seed: number, postgres: Database): Promise<void> {
         settlementId: first.settlementId,
       }
       const claimed = await claimKey(postgres, claim)
-      expect(await claimKey(simulated, claim)).toEqual(claimed)
+      const other = await claimKey(simulated, claim)
+      // What is kept of a change is not the same.
+      expect(other.kind === 'changed' ? { kind: other.kind } : other).toEqual(
+        claimed.kind === 'changed' ? { kind: claimed.kind } : claimed,
+      )
+      if (kind === 'change') {
+        const settlement = { ...first, isChange: true } as const
+        sent.splice(sent.indexOf(first), 1, settlement)
+        const details = { id: `whk_${first.settlementId}`, url: 'https://example.org/', name: '', most: 1_000 }
+        const isKept = claimed.kind === 'claimed' && random() < 0.8
+        const change = { settlement, change: { kind: 'webhook_create', details }, isKept }
+        const ended = [await settleChange(postgres, change), await settleChange(simulated, change)]
+        const [own, other] = ended.map((each) =>
+          each instanceof SqlError ? each.code : { ...each, result: undefined },
+        )
+        expect(other).toEqual(own)
+        continue
+      }
       const answered = [{ settlement: first, answer: { headers: {}, body: `${seed} ${operation}` } }]
       const outcomes = await settleIdempotent(postgres, answered)
       expect(toComparable(await settleIdempotent(simulated, answered))).toEqual(toComparable(outcomes))
@@ -125,5 +148,7 @@ async function compareLedgers(seed: number, postgres: Database): Promise<void> {
   expect(
     new Map(limits.map((each) => [getLimitName(each.organization_id, each.scope, each.period), Number(each.spent)])),
   ).toEqual(spent)
+  const made = await postgres.run('select from webhook where organization_id = any ($1)', [organizationIds])
+  expect(ledger.changed.length).toBe(made.length)
   for (const id of organizationIds) expect((await readBooks(postgres, id)).balance).toBe(ledger.balance(id))
 }

@@ -49,6 +49,7 @@ export function createWorld(seed: number) {
     failed: 0,
     unanswered: 0,
     replayed: 0,
+    found: 0,
     superseded: 0,
     adopted: 0,
     kills: 0,
