@@ -4,6 +4,7 @@ import type { Log } from '../../lib/log.ts'
 import { RevertError, type RpcRequest } from './client.ts'
 import { createHealth } from './endpoint_state/health.ts'
 import { RateLimitedError } from './error.ts'
+import type { Fetch } from './http_client.ts'
 import {
   createRequestLimiter,
   divideLimits,
@@ -12,7 +13,7 @@ import {
   type RequestLimiter,
 } from './limiter/limiter.ts'
 import { classifyRpcOutcome, type RpcRecorder } from './metrics.ts'
-import { createTransport, type Fetch, ResponseTimeoutError, type TransportOptions } from './transport.ts'
+import { createTransport, ResponseTimeoutError, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: limits concurrent requests, and measures and records each. */
 export type Connection = ReturnType<typeof createConnection>

@@ -5,19 +5,14 @@ import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { isWithinJsonLimits } from '../../lib/text/json.ts'
 import { RevertError, RpcRefusedError, type RpcRequest } from './client.ts'
 import { errorFromRpc, RateLimitedError } from './error.ts'
+import { createHttpClient, type Fetch, type HttpAnswer } from './http_client.ts'
 import { getRpcError, parseObject, parseRefusal, parseRetryAfterMs, type RpcErrorObject } from './refusal.ts'
+import { ResponseTooLargeError } from './unpack.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
-
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
-
-/** The answer exceeds the size limits. */
-export class ResponseTooLargeError extends UpstreamError {}
 
 /** The answer did not arrive in time. */
 export class ResponseTimeoutError extends UpstreamError {}
 
-/** Size limit of an answer, bytes after decompression: far above honest answers, and small enough for memory. */
-const BODY_BYTES_MAX = 8 * 1024 * 1024
 /** JSON limits far above honest answers: Solana nests six levels, and 10,000 logs have 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
 
@@ -48,14 +43,17 @@ export interface TransportOptions {
   /** Default time limit of a request, from sending to the last byte, milliseconds. */
   readonly timeoutMs: number
   readonly clock: Clock
-  readonly fetch?: Fetch
+  /** Replaces the HTTP client. */
+  readonly fetch?: Fetch | undefined
   /** Mapping of errors; absent: that of EVM nodes. */
   readonly meanings?: RpcErrorMapping
 }
 
 /** Creates a JSON-RPC client over HTTP that checks every answer. Throws for a URL that `parseRpcUrl` refuses. */
 export function createTransport(options: TransportOptions) {
-  const { clock, fetch = globalThis.fetch, meanings = EVM_MEANINGS } = options
+  const { clock, meanings = EVM_MEANINGS } = options
+  const httpClient = createHttpClient(clock)
+  const fetch = options.fetch ?? httpClient.fetch
   const target = parseRpcUrl(options.url)
   if (target === undefined) throw new Error(`Cannot use an endpoint: expected ${RPC_URL_EXPECTED}`)
   const { url, authorization } = target
@@ -76,18 +74,21 @@ export function createTransport(options: TransportOptions) {
       const { method, params, parse, rewrite, mapRefusal, timeoutMs = options.timeoutMs } = request
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+      const sentMs = clock.monotonicMs()
       const deadline = startDeadline(timeoutMs, { parent: signal, clock })
       try {
-        const init = { method: 'POST', headers, body, redirect: 'error', signal: deadline.signal } as const
         const exchange = async () => {
-          const response = await fetch(url, init)
-          return { response, text: await readText(response, deadline.signal) }
+          const response = await fetch(url, { method: 'POST', headers, body, signal: deadline.signal })
+          return { response, text: decode(await response.arrayBuffer()) }
         }
         const { response, text } = await untilAborted(exchange(), deadline.signal)
         return await parseResponse({ response, text: rewrite?.(text) ?? text, id, parse, mapRefusal, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
-        if (deadline.signal.aborted) throw new ResponseTimeoutError(`No answer within ${timeoutMs} ms`)
+        if (deadline.signal.aborted) {
+          httpClient.closeSilent(sentMs)
+          throw new ResponseTimeoutError(`No answer within ${timeoutMs} ms`)
+        }
         throw error instanceof UpstreamError || error instanceof RevertError || error instanceof RpcRefusedError
           ? error
           : new UpstreamError(`Cannot reach the endpoint${formatReason(error)}`)
@@ -98,40 +99,7 @@ export function createTransport(options: TransportOptions) {
   }
 }
 
-async function readText(response: Response, signal: AbortSignal): Promise<string> {
-  // One read costs less than reading in chunks.
-  if (hasKnownLength(response)) return decode(await response.arrayBuffer())
-  const reader = response.body?.getReader()
-  if (reader === undefined) return ''
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let text = ''
-  let bytes = 0
-  try {
-    if (Number(response.headers.get('content-length')) > BODY_BYTES_MAX) throw responseTooLargeError()
-    for (;;) {
-      const { done, value } = await untilAborted(reader.read(), signal)
-      if (done) return text + decoder.decode()
-      bytes += value.byteLength
-      if (bytes > BODY_BYTES_MAX) throw responseTooLargeError()
-      text += decoder.decode(value, { stream: true })
-    }
-  } catch (error) {
-    // Not awaited, and a failure is ignored: the connection is closed either way.
-    reader.cancel().catch(() => {})
-    if (error instanceof TypeError) throw new UpstreamError('The answer is not UTF-8 or was cut off')
-    throw error
-  }
-}
-
-/** True if the body has a declared length within the limit and is not compressed. */
-function hasKnownLength({ headers }: Response): boolean {
-  const length = headers.get('content-length')
-  return (
-    length !== null && /^\d{1,7}$/.test(length) && Number(length) <= BODY_BYTES_MAX && !headers.has('content-encoding')
-  )
-}
-
-function decode(bytes: ArrayBuffer): string {
+function decode(bytes: ArrayBuffer | Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -139,12 +107,8 @@ function decode(bytes: ArrayBuffer): string {
   }
 }
 
-function responseTooLargeError(): Error {
-  return new ResponseTooLargeError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
-}
-
 interface RawResponse<T> extends Pick<RpcRequest<T>, 'parse'> {
-  readonly response: Response
+  readonly response: HttpAnswer
   readonly text: string
   readonly id: number
   readonly mapRefusal: RpcRequest<T>['mapRefusal']

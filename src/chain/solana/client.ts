@@ -10,7 +10,8 @@ import {
   type RotationFailure,
   type RotationPolicy,
 } from '../rpc/rotation/rotation.ts'
-import { ResponseTimeoutError, ResponseTooLargeError } from '../rpc/transport.ts'
+import { ResponseTimeoutError } from '../rpc/transport.ts'
+import { ResponseTooLargeError } from '../rpc/unpack.ts'
 import {
   ACCOUNT_BYTES_MAX,
   type AccountsAtSlot,

@@ -111,7 +111,7 @@ function createEndpointChecks({ chains, solana, families }: Config): ((signal: A
     return async (signal: AbortSignal): Promise<Report> => {
       const limit = systemClock.timeout(ENDPOINT_MS)
       const limitedSignal = AbortSignal.any([signal, limit])
-      const examination = { clock: systemClock, fetch: globalThis.fetch, log: silentLog, signal: limitedSignal }
+      const examination = { clock: systemClock, log: silentLog, signal: limitedSignal }
       const findings = await examine(examination).catch((error: unknown) => {
         if (!limit.aborted) throw error
         return [failureFinding('answers', `not finished after ${ENDPOINT_MS / 1_000} s`, 'no further checks')]

@@ -4,7 +4,6 @@ import type { Chain } from '../../chain/chain.ts'
 import { createEndpoint } from '../../chain/evm/endpoint.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import { createHeadTracker } from '../../chain/rpc/endpoint_state/heads.ts'
-import type { Fetch } from '../../chain/rpc/transport.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
@@ -16,7 +15,6 @@ import { examineProofs } from './proofs.ts'
 /** Dependencies of an examination, besides the endpoint. */
 export interface Examination {
   readonly clock: Clock
-  readonly fetch: Fetch
   readonly log: Log
   readonly signal: AbortSignal
 }

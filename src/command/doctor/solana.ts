@@ -22,9 +22,9 @@ const UNKNOWN_ABILITIES = { listsTokenAccounts: undefined, searchesProgram: unde
 export async function examineSolana(
   { rpcUrls, ...options }: Config['solana'],
   index: number,
-  { clock, fetch, log, signal }: Examination,
+  { clock, log, signal }: Examination,
 ): Promise<readonly Finding[]> {
-  const client = createSolanaClient({ ...options, rpcUrls: rpcUrls.slice(index, index + 1), clock, log, fetch })
+  const client = createSolanaClient({ ...options, rpcUrls: rpcUrls.slice(index, index + 1), clock, log })
   const startedMs = clock.monotonicMs()
   try {
     const { slot, timestampSec } = await client.read((session) => session.accounts([]), { signal })

@@ -6,7 +6,7 @@ import {
   type RawTransactionReceipt,
 } from '../../chain/receipt/receipts_root.ts'
 import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
-import { ResponseTooLargeError } from '../../chain/rpc/transport.ts'
+import { ResponseTooLargeError } from '../../chain/rpc/unpack.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { HistoryLog } from '../stream.ts'
 

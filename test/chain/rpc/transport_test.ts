@@ -18,7 +18,7 @@ const never = new AbortController().signal
 const chain = useFaultyChain()
 
 function transport(url = `${chain.rpc.url}v2/${SECRET}`, timeoutMs = TIMEOUT_MS, clock: Clock = systemClock) {
-  return createTransport({ url, timeoutMs, clock, fetch: globalThis.fetch })
+  return createTransport({ url, timeoutMs, clock })
 }
 
 function readBlockNumber(): Promise<bigint> {

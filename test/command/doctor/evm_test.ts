@@ -47,7 +47,6 @@ async function examined(options: { readonly chain?: Partial<FinanceChain>; reado
   const clock: Clock = { ...systemClock, now: () => options.nowMs ?? headMs + 4_000 }
   const findings = await examineEvm(chainAt(url, options.chain), 0, {
     clock,
-    fetch,
     log: silentLog,
     signal: new AbortController().signal,
   })

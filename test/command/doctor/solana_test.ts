@@ -17,7 +17,7 @@ beforeEach(() => {
 afterAll(() => double.stop(), 60_000)
 
 async function examined(): Promise<Record<string, string>> {
-  const asked = { clock: systemClock, fetch, log: silentLog, signal: new AbortController().signal }
+  const asked = { clock: systemClock, log: silentLog, signal: new AbortController().signal }
   const findings = await examineSolana(
     {
       rpcUrls: [double.url],

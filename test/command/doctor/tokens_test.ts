@@ -30,7 +30,7 @@ afterAll(() => devnet?.stop())
 async function examined(addresses: readonly Address[], rpcUrl = devnet.rpcUrl) {
   const chain = createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
   const tokens = createTokenList({ ...chain, id: 0 }, addresses.length === 0 ? [] : [{ name: 'mine', addresses }])
-  const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
+  const examination = { clock: systemClock, log: silentLog, signal: AbortSignal.timeout(30_000) }
   return { count: tokens.addresses.length, found: await examineTokens({ ...chain, tokens }, { index: 1 }, examination) }
 }
 

@@ -18,10 +18,7 @@ interface ConcurrencyLimits {
 /** Enough for a hundred callers of one organization in one round trip; lowered on endpoints that limit their rate. */
 export const ENDPOINT_LIMITS: ConcurrencyLimits = { runningMax: 192, runningMin: 4, waitingMax: 768 }
 
-/**
- * Limit over all endpoints. Bun sends at most 256 requests; beyond that a request would queue inside Bun with its
- * timeout running and without fairness.
- */
+/** Limit over all endpoints, so that connections and the bodies in memory stay bounded: beyond it requests wait in turn. */
 export const PROCESS_LIMITS: ConcurrencyLimits = { runningMax: 240, runningMin: 240, waitingMax: 4_096 }
 
 /** Divides limits among processes, so that all of them together stay within the limits. */
