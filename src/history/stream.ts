@@ -184,7 +184,7 @@ export class IncompleteError extends Error {
   }
 }
 
-/** A check failed twice at one block although different endpoints gave the same logs: the check itself is wrong. */
+/** A check failed twice at one block although different endpoints gave the same logs. */
 export class FaultyCheckError extends IncompleteError {
   override readonly name = 'FaultyCheckError'
 
@@ -198,7 +198,7 @@ export class FaultyCheckError extends IncompleteError {
   }
 }
 
-/** Classifies a failed check: logs are missing, or, if it failed before on agreed logs, the check itself is wrong. */
+/** Classifies a failed check: logs are missing, or, if it failed before on agreed logs, the endpoints are wrong alike or the check is. */
 export function classifyFailedCheck(
   error: IncompleteError,
   { before, witnesses }: { readonly before: IncompleteError | undefined; readonly witnesses: number },

@@ -208,7 +208,7 @@ test('a check that fails although two endpoints agree ends the run at once, with
     const [logged = '', ...said] = stderr.trimEnd().split('\n')
     expect(JSON.parse(logged)).toMatchObject({
       level: 'error',
-      msg: 'A history check failed twice with agreeing endpoints: this is a bug',
+      msg: 'A history check failed twice with agreeing endpoints: they are wrong alike, or this is a bug',
       chainId: 1,
       stream: 'aave_v3_lending',
       check: 'index',
@@ -216,7 +216,7 @@ test('a check that fails although two endpoints agree ends the run at once, with
     })
     expect(said).toEqual([
       'walletscope: Cannot continue indexing aave-v3 main on chain 1: The history of chain 1 (Ethereum) cannot be completed. ' +
-        `The check "index" fails in ${place} although different endpoints gave the same logs: this is a bug, please report it`,
+        `The check "index" fails in ${place} although different endpoints gave the same logs: they may be wrong alike, so add another to RPC_URL_1; if that does not help, it is a bug to report`,
     ])
   } finally {
     other.remove()

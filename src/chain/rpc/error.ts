@@ -15,6 +15,9 @@ export class RateLimitedError extends UpstreamError {
   }
 }
 
+/** The endpoint answered that it failed, without a reason that is known. */
+export class EndpointFailureError extends UpstreamError {}
+
 /** The node that answered does not have the block, perhaps only temporarily. */
 export class MissingBlockError extends UpstreamError {}
 
@@ -38,11 +41,12 @@ const REVERTED =
   /^(execution reverted|reverted\b|vm execution error|vm exception while processing|evm revert|transaction reverted)/i
 /** Prefix of every failed call on Nethermind, reverts included; the cause follows it or is the data. */
 const BEFELL = /^vm execution error/i
-const SHORT_OF_GAS = /out ?of ?gas|intrinsic gas/i
+const SHORT_OF_GAS = /out[ _]?of[ _]?gas|insufficient[ _]gas|intrinsic gas/i
 /** A fault of the code other than a revert. It gives no data, so callers treat it as an empty revert. */
 const FAULT =
-  /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b/i
-const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
+  /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b|vm error=\[contract reverted/i
+const RATE =
+  /rate.?limit|rate exceeded|\brps limit|number of requests|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
 /**
  * The block is too old for the node or for its plan, so a retry does not help. geth, bor and BSC "missing trie node",
  * "historical state … is not available"; Erigon "old data not available due to pruning", "data before txNum"; reth
@@ -51,7 +55,7 @@ const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|
  * providers mention archives and plans.
  */
 const NO_STATE =
-  /missing trie node|prun(ed|ing)\b|\barchiv(e|al)\b|\bhistor(y|ical).{0,90}(unavailable|not (be )?(found|available|supported)|backend|no longer)|\bno historical|no state (found|available|data)|world ?state unavailable|state (not found|already discarded)|\bstate at block\b|old data not|data before .{0,40} is not available|purged for block|lowest height|maximum proof window|failed to load state|does not exist on height/i
+  /missing trie node|prun(ed|ing)\b|\barchiv(e|al)\b|\bhistor(y|ical).{0,90}(unavailable|not (be )?(found|available|supported)|backend|no longer)|\bno historical|no state (found|available|data)|world ?state unavailable|state (not found|already discarded)|\bstate at block\b|old data not|data before .{0,40} is not available|purged for block|lowest height|maximum proof window|failed to load state|does not exist on height|just support TAG|only latest block is supported/i
 /** EIP-4444: the node has dropped the bodies of old blocks. */
 const PRUNED_CODE = 4444
 const NOT_SYNCED = /not synced|syncing/i
@@ -60,9 +64,9 @@ const NO_METHOD =
   /method.{0,60}(not (found|available|supported|allowed|whitelisted)|does ?n.t exist|does not exist|disabled)/i
 /** The block is newer than the node's head, or on a fork that it does not follow. */
 const NO_BLOCK =
-  /header (for hash )?not found|unknown block|block ?out ?of ?range|block.{0,90}not (be )?(found|available)|(block|resource).{0,90}(does ?n.t exist|not found)|cannot find block|state.{0,90}(not available|unavailable)|unfinalized data/i
+  /invalid block height|not currently canonical|\d could not be found|header (for hash )?not found|unknown block|block ?out ?of ?range|block.{0,90}not (be )?(found|available)|(block|resource).{0,90}(does ?n.t exist|not found)|cannot find block|state.{0,90}(not available|unavailable)|unfinalized data/i
 const TOO_MUCH =
-  /out ?of ?gas|oog\b|gas (required|limit|cap|allowance)|exceeds?.{0,30}gas|intrinsic gas|code ?size|contract ?size ?limit|size ?limit|too (large|big|long)|size exceed|exceeds? (the )?(maximum|max|limit|allowed)|response.{0,20}exceed|execution aborted|execution timeout|evm timeout|query timeout/i
+  /out[ _]?of[ _]?gas|oog\b|insufficient[ _]gas|gas (required|limit|cap|allowance)|exceeds?.{0,30}gas|intrinsic gas|code ?size|contract ?size ?limit|size ?limit|too (large|big|long)|size exceed|exceeds? (the )?(maximum|max|limit|allowed)|response.{0,20}exceed|execution aborted|execution timeout|evm timeout|query timeout/i
 const UNABLE =
   /too many arguments|state ?override|override|unsupported|not supported|does not support|unknown field|not implemented|method not found|not allowed|disabled/i
 
@@ -96,13 +100,19 @@ export function errorFromRpc(error: RpcErrorObject): Error {
   if (TOO_MUCH.test(message)) return refused('size')
   if (FAULT.test(message)) return new RevertError('0x')
   if (REQUEST_CODES.has(code) || UNABLE.test(message)) return refused('kind')
-  return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
+  return new EndpointFailureError(`The endpoint failed (JSON-RPC ${code})`)
 }
 
-/** True if Nethermind itself, not a contract's revert reason, reports that gas ran out. */
+/**
+ * True if the node itself, not a contract's revert reason, reports that gas ran out: some do with the code of a revert,
+ * or in `data`.
+ */
 function isShortOfGas({ message, data }: RpcErrorObject): boolean {
+  if (REVERTED.test(message) && !BEFELL.test(message)) return false
+  const bytes = findBytes(data)
+  if (bytes !== undefined && bytes !== '0x') return false
   const text = typeof data === 'string' ? `${message} ${data}` : message
-  return BEFELL.test(message) && SHORT_OF_GAS.test(text) && !/revert/i.test(text)
+  return SHORT_OF_GAS.test(text) && !/revert/i.test(text)
 }
 
 /** Finds the revert data, `0x` if the node gives none; undefined if the error is not a revert. */

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { isWithinJsonLimits } from '../../lib/text/json.ts'
 import { RevertError, RpcRefusedError, type RpcRequest } from './client.ts'
-import { errorFromRpc, RateLimitedError } from './error.ts'
+import { EndpointFailureError, errorFromRpc, RateLimitedError } from './error.ts'
 import { createHttpClient, type Fetch, type HttpAnswer } from './http_client.ts'
 import { getRpcError, parseObject, parseRefusal, parseRetryAfterMs, type RpcErrorObject } from './refusal.ts'
 import { ResponseTooLargeError } from './unpack.ts'
@@ -34,7 +34,7 @@ const EVM_MEANINGS: RpcErrorMapping = {
   fromRpc: errorFromRpc,
   fromStatus(status) {
     const message = `The endpoint answered HTTP ${status}`
-    return TIMEOUT_STATUSES.has(status) ? new ResponseTimeoutError(message) : new UpstreamError(message)
+    return TIMEOUT_STATUSES.has(status) ? new ResponseTimeoutError(message) : new EndpointFailureError(message)
   },
 }
 

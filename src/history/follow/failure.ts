@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import type { Chain } from '../../chain/chain.ts'
+import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
@@ -14,15 +15,21 @@ import {
 } from '../stream.ts'
 import type { FollowEntry } from './entry.ts'
 
-/** A history that rereading does not complete: the fault is a bug of this program. */
+/** A history that rereading does not complete: the endpoints are wrong alike, or a check has a bug. */
 export class HistoryFaultError extends UnavailableError {}
 
 const CONFIGURE_RETRY_SEC = 60
 /** Pause after a failure, doubled each time. */
 const AGAIN_MS = { first: 1_000, most: 30_000 }
-/** Retry delay after a faulty check, milliseconds. */
-const FAULT_MS = 600_000
+/** Pause after a faulty check, doubled each time: an endpoint may be mended soon. */
+const FAULT_MS = { first: 20_000, most: 600_000 }
 const FAULTS_MAX = 1_000
+
+interface KnownFault {
+  readonly error: HistoryFaultError
+  readonly pauseMs: number
+  readonly untilMs: number
+}
 
 /** Creates the record of recent failures in the histories of one follower. */
 export function createRecentFailures(options: {
@@ -33,11 +40,17 @@ export function createRecentFailures(options: {
   readonly clock: Clock
 }) {
   const { chain, stream, target, log, clock } = options
-  const faults = createLru<{ readonly error: HistoryFaultError; readonly untilMs: number }, Hex | null>({
-    entriesMax: FAULTS_MAX,
-  })
+  const faults = createLru<KnownFault, Hex | null>({ entriesMax: FAULTS_MAX })
   const logFields = { chainId: chain.id, stream, contract: target.contract }
   let scanFailure: UnavailableError | undefined
+
+  function recordFault(subject: Hex | null, error: HistoryFaultError): void {
+    const nowMs = clock.monotonicMs()
+    const before = faults.get(subject)
+    const isAgain = before !== undefined && nowMs - before.untilMs < FAULT_MS.most
+    const pauseMs = isAgain ? Math.min(FAULT_MS.most, 2 * before.pauseMs) : FAULT_MS.first
+    faults.set(subject, { error, pauseMs, untilMs: nowMs + pauseMs })
+  }
 
   return {
     /**
@@ -51,9 +64,7 @@ export function createRecentFailures(options: {
         error instanceof IncompleteError && callerError instanceof UnavailableError ? callerError : undefined
       if (isScan) scanFailure = failure
       if (callerError instanceof HistoryFaultError) {
-        const untilMs = clock.monotonicMs() + FAULT_MS
-        for (const subject of isScan ? [null] : entries.map((entry) => entry.subject))
-          faults.set(subject, { error: callerError, untilMs })
+        for (const subject of isScan ? [null] : entries.map((entry) => entry.subject)) recordFault(subject, callerError)
       }
       for (const entry of entries) {
         entry.failures++
@@ -88,8 +99,8 @@ export function createRecentFailures(options: {
 function toCallerError(error: unknown, { id, name }: Chain): unknown {
   if (error instanceof FaultyCheckError) {
     return new HistoryFaultError(
-      `The history of chain ${id} (${name}) cannot be completed. ${error.message}: this is a bug, please report it`,
-      { cause: error, retryAfterSec: CONFIGURE_RETRY_SEC },
+      `The history of chain ${id} (${name}) cannot be completed. ${error.message}: they may be wrong alike, so add another to RPC_URL_${id}; if that does not help, it is a bug to report`,
+      { cause: error, retryAfterSec: FAULT_MS.first / 1_000 },
     )
   }
   if (error instanceof IncompleteError) {
@@ -103,7 +114,7 @@ function toCallerError(error: unknown, { id, name }: Chain): unknown {
       { cause: error },
     )
   }
-  return error instanceof UpstreamError || error instanceof NotStoredError
+  return error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof NotStoredError
     ? new UnavailableError(`Cannot read the history of chain ${id} (${name})`, { cause: error })
     : error
 }
@@ -127,10 +138,10 @@ function report(
     const { check, fromBlock, toBlock } = error
     const msg =
       error instanceof FaultyCheckError
-        ? 'A history check failed twice with agreeing endpoints: this is a bug'
+        ? 'A history check failed twice with agreeing endpoints: they are wrong alike, or this is a bug'
         : 'Logs are missing at every endpoint'
     log.error({ msg, ...logFields, check, fromBlock, toBlock })
-  } else if (error instanceof UpstreamError || error instanceof UnavailableError) {
+  } else if (error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof UnavailableError) {
     log.warn({ msg: 'Failed to read a history', ...logFields, reason: String(error) })
   } else if (!(error instanceof NotStoredError)) {
     log.error({ msg: 'Failed to read a history', ...logFields, error })

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
-import { RateLimitedError } from '../../chain/rpc/error.ts'
+import { EndpointFailureError, RateLimitedError } from '../../chain/rpc/error.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -53,6 +53,10 @@ const AGAIN_MS = 200
 const LATE_MAX = 7
 /** Consecutive rate limits that one read waits for. */
 const RATE_WAITS = 6
+/** Length of the one far shorter range that is tried after a refusal in unknown words, or repeated failures. */
+const SHORT_BLOCKS = 10
+/** A refusal of a range's length that names no limit. */
+const ABOUT_LENGTH: RefusalReaction = { kind: 'range', blocks: undefined }
 /** Pieces of one read, at most. */
 const PIECES_MAX = 256
 
@@ -72,8 +76,13 @@ export function createAdaptiveLogSource(options: {
   /** The request that tries whether older blocks are served again. */
   let reprobe: Promise<unknown> | undefined
   // After an endpoint was unable, a single request probes it again.
-  const backoff = createBackoff(clock, () => probes.clear())
+  const backoff = createBackoff(clock, () => {
+    probes.clear()
+    servesShort = false
+  })
   let lateInARow = 0
+  /** True once a short range was served after a refusal in unknown words, which then counts as one of the length. */
+  let servesShort = false
   /** The last final block that was checked, and whether the endpoint has it. */
   let finalBlockCheck: { readonly hash: Hex; readonly verdict: boolean } | undefined
 
@@ -94,14 +103,22 @@ export function createAdaptiveLogSource(options: {
     }
     if (reaction.kind === 'filter') throw new FilterTooWideError('The endpoint accepts fewer topics')
     if (reaction.kind === 'pruned') limits.recordPruned(range)
-    if (reaction.kind === 'behind' || reaction.kind === 'unable') backoff.start(reaction.kind)
+    if (reaction.kind === 'behind') backoff.start('behind')
+    if (reaction.kind === 'unable' || reaction.kind === 'unknown') backoff.start('unable')
     throw new UpstreamError(`The endpoint gives no logs of these blocks (${reaction.kind})`)
   }
 
   /** Sends one request for each filter; retries after a rate limit or a failure. */
-  async function requestOnce(request: LogsRequest, range: Range, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  async function requestOnce(
+    request: LogsRequest,
+    range: Range,
+    signal: AbortSignal,
+    retriesMax = RETRIES,
+  ): Promise<readonly HistoryLog[]> {
     const lists = await allOrAbort(
-      request.filters.map((filter) => (within: AbortSignal) => requestFilter(request, { filter, range }, within)),
+      request.filters.map(
+        (filter) => (within: AbortSignal) => requestFilter(request, { filter, range, retriesMax }, within),
+      ),
       signal,
     )
     limits.recordAnswer(request, { blocks: countBlocks(range), logs: Math.max(0, ...lists.map((list) => list.length)) })
@@ -110,7 +127,7 @@ export function createAdaptiveLogSource(options: {
 
   async function requestFilter(
     { requester }: LogsRequest,
-    { filter, range }: { readonly filter: LogFilter; readonly range: Range },
+    { filter, range, retriesMax }: { readonly filter: LogFilter; readonly range: Range; readonly retriesMax: number },
     signal: AbortSignal,
   ): Promise<readonly HistoryLog[]> {
     let failures = 0
@@ -142,7 +159,7 @@ export function createAdaptiveLogSource(options: {
           throttle.recordRateLimit(error.retryAfterMs)
           if (++rateWaits <= RATE_WAITS) continue
         }
-        if (error instanceof RateLimitedError || error instanceof InvalidLogsError || ++failures > RETRIES) {
+        if (error instanceof RateLimitedError || error instanceof InvalidLogsError || ++failures > retriesMax) {
           backoff.start('failed')
           throw error
         }
@@ -155,8 +172,8 @@ export function createAdaptiveLogSource(options: {
     try {
       return await requestOnce(request, range, signal)
     } catch (error) {
-      if (!(error instanceof LogsRefusedError)) throw error
-      learnFromRefusal(request, range, error.reaction)
+      const reaction = await interpretRefusal(error, { request, range }, signal)
+      learnFromRefusal(request, range, reaction)
       const { blocks } = limits.getWindow(request)
       if (countBlocks(request.range) > PIECES_MAX * blocks)
         throw new RangeTooNarrowError('The endpoint takes far shorter ranges')
@@ -166,6 +183,36 @@ export function createAdaptiveLogSource(options: {
         signal,
       )
     }
+  }
+
+  /**
+   * The reaction to a refused range. A refusal in unknown words is about the length if a far shorter range is served,
+   * and so are repeated failures, since some nodes fail where others refuse. Throws every other error.
+   */
+  async function interpretRefusal(
+    error: unknown,
+    { request, range }: { readonly request: LogsRequest; readonly range: Range },
+    signal: AbortSignal,
+  ): Promise<RefusalReaction> {
+    const isFailure = error instanceof EndpointFailureError
+    if (!(error instanceof LogsRefusedError || isFailure)) throw error
+    const reaction: RefusalReaction = isFailure ? { kind: 'unknown' } : error.reaction
+    if (reaction.kind !== 'unknown') return reaction
+    if (countBlocks(range) > 1 && servesShort && !isFailure) return ABOUT_LENGTH
+    const short = { ...range, fromBlock: Math.max(range.fromBlock + 1, range.toBlock - SHORT_BLOCKS + 1) }
+    if (short.fromBlock <= short.toBlock) {
+      try {
+        await requestOnce(request, short, signal, 0)
+        servesShort = true
+        return ABOUT_LENGTH
+      } catch (shortError) {
+        if (isFailure || signal.aborted) throw error
+        if (!(shortError instanceof LogsRefusedError)) throw shortError
+        return shortError.reaction
+      }
+    }
+    if (isFailure) throw error
+    return reaction
   }
 
   async function readPieces(

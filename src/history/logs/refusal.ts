@@ -26,6 +26,8 @@ export type RefusalReaction =
   | { readonly kind: 'behind' }
   /** The endpoint serves no logs at all. */
   | { readonly kind: 'unable' }
+  /** The endpoint refuses the request in words that are not known: a far shorter range may be served. */
+  | { readonly kind: 'unknown' }
 
 /** An endpoint refused a request for logs. */
 export class LogsRefusedError extends RpcRefusedError {
@@ -45,37 +47,43 @@ const BUSY_CODES: ReadonlySet<number> = new Set([429, -32007, -32016, -32090])
 /** geth's code for history that was pruned. */
 const PRUNED_CODE = 4444
 
+/** JSON-RPC's code for a failure of the node. */
+const INTERNAL_CODE = -32603
+
 const RATE =
   /rate.?limit|rate exceeded|too many requests|requests? limit|request count|(per|\/) ?(second|minute|day)\b|throttl|compute units|capacity|quota|over limit|slow down|credits|try again in|max usage/i
 const PRUNED =
-  /prun|archive|histor(y|ical).{0,40}(not available|unavailable|not supported|missing)|before (the )?(earliest|oldest|first)|older than|missing trie node|state.{0,40}not available/i
+  /prun|archive|lowest height|unable to get receipts for block|histor(y|ical).{0,40}(not available|unavailable|not supported|missing)|before (the )?(earliest|oldest|first)|older than|missing trie node|state.{0,40}not available/i
 const BEHIND =
-  /beyond.{0,30}(head|latest)|(after|greater|higher|newer) than.{0,20}(head|latest|current)|(header|block).{0,60}(not found|cannot be found|unknown|not available)|unknown block|invalid block range/i
+  /beyond.{0,30}(head|latest)|(after|greater|higher|newer) than.{0,20}(head|latest|current)|(header|block).{0,60}(not found|cannot be found|unknown|not available)|unknown block|invalid block range(?!\D*\d)/i
 const FILTER =
-  /too many (addresses|topics|address|params|parameters)|(exceeds?|max(imum)?).{0,20}(addresses|topics|parameters)|(addresses|topics).{0,30}(exceed|limit)|(request|entity|payload|body).{0,20}too (large|long|big)/i
+  /less number of addresses|too many (addresses|topics|address|params|parameters)|(exceeds?|max(imum)?).{0,20}(addresses|topics|parameters)|(addresses|topics).{0,30}(exceed|limit)|(request|entity|payload|body).{0,20}too (large|long|big)/i
 const RESULTS =
-  /more than [\d,]+ ?k? ?(results|logs|events)|too many (results|logs|events)|max(imum)? (results|logs)|logs matched|(results|logs|events).{0,30}(exceed|limit)|response.{0,30}(size|exceed|too (large|big|long))|size exceed|too (much|many) data|content (is )?too large|time.?out|timed out|deadline|took too long|too (heavy|complex|expensive)|^limit exceeded|gas limit/i
+  /more than [\d,]+ ?k? ?(results|logs|events)|too many (results|logs|events)|max(imum)? (results|logs)|logs matched|(results|logs|events).{0,30}(exceed|limit)(?!ed to an? [\d,_]+ ?k? blocks? range)|query duration|response.{0,30}(size|exceed|too (large|big|long))|size exceed|too (much|many) data|content (is )?too large|time.?out|timed out|deadline|took too long|too (heavy|complex|expensive)|^limit exceeded|gas limit/i
 const RANGE =
-  /rang(e|es)\b|too many blocks|blocks? (distance|span|count|limit)|number of (requested )?blocks|blocks are not supported|blocks at once|(fromblock|from block).{0,40}(toblock|to block)|must be smaller than size|max(imum)? (of )?[\d,]+ blocks/i
+  /rang(e|es)\b|\brounds\b|limit the query to|(more|less|fewer) than [\d,_]+ ?k? blocks|too many blocks|blocks? (distance|span|count|limit)|number of (requested )?blocks|blocks are not supported|blocks at once|(fromblock|from block).{0,40}(toblock|to block)|must be smaller than size|max(imum)? (of )?[\d,]+ blocks/i
+/** A gateway found no node that would take a request so heavy. */
+const OVERLOADED = /no backend is currently healthy/i
 const UNABLE =
-  /method.{0,40}(not found|not available|not supported|not allowed|disabled|does not exist)|not (supported|allowed|enabled|implemented|available)|unsupported|disabled|does not support|forbidden|unauthori[sz]ed|not authori[sz]ed|upgrade|api key|access denied/i
+  /specify an address|method.{0,40}(not found|not available|not supported|not allowed|disabled|does not exist)|not (supported|allowed|enabled|implemented|available)|unsupported|disabled|does not support|forbidden|unauthori[sz]ed|not authori[sz]ed|upgrade|api key|access denied/i
 
-/** A word that precedes a limit, then the limit with its thousands: `limited to a 10,000 range`, `up to a 2K block`. */
+/** A word that precedes a limit, then the limit with its thousands: `limited to a 10,000 range`, `up to a 2K block`; no time. */
 const LIMIT =
-  /(?:max(?:imum)?|limit(?:ed)?|over|up to|exceeds?|at most|allowed|smaller than|greater than|larger than|within|only)[^\d\n]{0,40}?((?:0 ?- ?)?\d[\d,_]*)( ?k\b)?/gi
+  /(?:max(?:imum)?|limit(?:ed)?|over|up to|exceeds?|at most|allowed|smaller than|greater than|larger than|less than|reduce it to|within|only|>)[^\d\n]{0,40}?((?:0 ?- ?)?\d[\d,_]*)(?![\d,_])( ?k\b)?(?! ?(?:days?|hours?|minutes?|seconds?)\b)/gi
 /** `[0x1, 0x7d0]`, or `range 20-30`. */
 const PROPOSED = /\[ ?(0x[\da-f]{1,14}) ?, ?(0x[\da-f]{1,14}) ?\]|range:? (\d{1,15}) ?- ?(\d{1,15})\b/i
 
 /**
- * Classifies an endpoint's refusal; undefined if it is not recognized, so that it counts as an ordinary failure. Words
- * differ by provider, and codes are ambiguous: one code may mean a range too long, an answer too long or a rate limit.
+ * Classifies an endpoint's refusal; undefined for a failure of the endpoint itself, after which the same request may
+ * succeed. Words differ by provider, and codes are ambiguous: one code may mean a range too long, an answer too long or
+ * a rate limit.
  */
 export function classifyRefusal(
   { status, code, words: rawWords, retryAfterMs }: Refusal,
   request: LogsRequest,
 ): RefusalReaction | undefined {
-  // Remove method names: `eth_getLogs` must not match a pattern about logs.
-  const words = rawWords.replace(/\beth_\w+/g, 'it')
+  // Remove method names: `eth_getLogs` must not match a pattern about logs. Some providers write words as identifiers.
+  const words = rawWords.replace(/\b(eth_\w+|getLogs)/g, 'it').replace(/(?<=[a-z])[._](?=[a-z])/gi, ' ')
   const isAboutSize = RESULTS.test(words) || RANGE.test(words)
   if ((status === 429 || BUSY_CODES.has(code)) && !hasStatedLimit(words, request)) return rateReaction(retryAfterMs)
   if (RATE.test(words) && !isAboutSize) return rateReaction(retryAfterMs)
@@ -87,8 +95,9 @@ export function classifyRefusal(
   if (!isFilter && RANGE.test(words)) return { kind: 'range', blocks: findStatedBlocks(words, request) ?? proposed }
   if (isFilter || status === 413) return request.divisible ? { kind: 'filter' } : { kind: 'results', blocks: proposed }
   if (RATE.test(words)) return rateReaction(retryAfterMs)
+  if (OVERLOADED.test(words)) return { kind: 'late' }
   if (code === -32601 || [401, 402, 403, 404, 405].includes(status) || UNABLE.test(words)) return { kind: 'unable' }
-  return undefined
+  return status >= 500 || code === INTERNAL_CODE ? undefined : { kind: 'unknown' }
 }
 
 function rateReaction(pauseMs: number | undefined): RefusalReaction {

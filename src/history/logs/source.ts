@@ -1,7 +1,7 @@
 import { type Hex, toHex } from 'viem'
 import { type BlockId, readHeader } from '../../chain/evm/read_block.ts'
 import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
-import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
+import { type BackgroundEndpoint, type Endpoint, RevertError, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { RateLimitedError } from '../../chain/rpc/error.ts'
 import { ResponseTimeoutError } from '../../chain/rpc/transport.ts'
 import { ResponseTooLargeError } from '../../chain/rpc/unpack.ts'
@@ -84,6 +84,9 @@ async function readLogs(
     if (error instanceof ResponseTimeoutError) throw new LogsRefusedError(0, { kind: 'late' })
     // An answer beyond our own limit is handled like one beyond the endpoint's.
     if (error instanceof ResponseTooLargeError) throw new LogsRefusedError(0, { kind: 'results', blocks: undefined })
+    // A refusal too long to be read, or a "revert" of a request that calls nothing.
+    const isRefused = error instanceof RpcRefusedError || error instanceof RevertError
+    if (isRefused && !(error instanceof LogsRefusedError)) throw new LogsRefusedError(0, { kind: 'unknown' })
     throw error
   }
 }

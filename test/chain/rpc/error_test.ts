@@ -3,6 +3,7 @@ import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { errorFromRpc, MissingBlockError, MissingStateError, RateLimitedError } from '../../../src/chain/rpc/error.ts'
 import type { RpcErrorObject } from '../../../src/chain/rpc/refusal.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
+import { type Meaning, REFUSALS } from './refusals.ts'
 
 const REASON = '0x08c379a0'
 
@@ -161,4 +162,17 @@ test('errorFromRpc() distinguishes a syncing node from one with pruned state', (
   const meaning = errorFromRpc({ code: -32000, message: 'node is not synced' })
   expect(meaning).toBeInstanceOf(UpstreamError)
   expect(meaning).not.toBeInstanceOf(MissingStateError)
+})
+
+function toMeaning(error: Error): Meaning {
+  if (error instanceof RevertError) return 'revert'
+  if (error instanceof RpcRefusedError) return error.reason
+  if (error instanceof RateLimitedError) return 'busy'
+  if (error instanceof MissingStateError) return 'no state'
+  return error instanceof MissingBlockError ? 'no block' : 'failure'
+}
+
+test.each(REFUSALS.map((each) => [each[0], each[2], each] as const))('%s: %s', (_, __, refused) => {
+  const [, code, message, meaning, data] = refused
+  expect(toMeaning(errorFromRpc({ code, message, ...(data !== undefined && { data }) }))).toBe(meaning)
 })

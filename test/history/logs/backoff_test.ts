@@ -19,9 +19,9 @@ function open() {
 test.each([
   ['failed', 'isResting', 5_000],
   ['behind', 'isResting', 2_000],
-  ['silent', 'isOut', 60_000],
-  ['false', 'isOut', 600_000],
-  ['unable', 'isOut', 600_000],
+  ['silent', 'isOut', 20_000],
+  ['false', 'isOut', 20_000],
+  ['unable', 'isOut', 20_000],
 ] as const)('one that is %s is left alone for its time: %s for %i ms', (why, how, ms) => {
   const { rests, time, unable } = open()
   expect([rests.isResting, rests.isExcluded]).toEqual([false, false])
@@ -38,8 +38,22 @@ test('a shorter rest does not end a longer one', () => {
   for (const why of ['failed', 'behind', 'unable', 'silent'] as const) rests.start(why)
   time.nowMs += 4_999
   expect(rests.isResting).toBe(true)
-  time.nowMs += 590_000
+  time.nowMs += 15_000
   expect(rests.isExcluded).toBe(true)
+})
+
+test('each exclusion soon after another one lasts twice as long, up to ten minutes', () => {
+  const { rests, time } = open()
+  const exclude = () => {
+    const startedMs = time.nowMs
+    rests.start('false')
+    rests.start('silent')
+    while (rests.isExcluded) time.nowMs += 1_000
+    return (time.nowMs - startedMs) / 1_000
+  }
+  expect(Array.from({ length: 7 }, exclude)).toEqual([20, 40, 80, 160, 320, 600, 600])
+  time.nowMs += 600_000
+  expect(exclude()).toBe(20)
 })
 
 test('twenty failures in a row make it unable, and one success between them counts from the beginning', () => {

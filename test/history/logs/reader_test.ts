@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { RateLimitedError } from '../../../src/chain/rpc/error.ts'
+import { EndpointFailureError, RateLimitedError } from '../../../src/chain/rpc/error.ts'
 import { createAdaptiveLogSource, RangeTooNarrowError } from '../../../src/history/logs/reader.ts'
 import { LogsRefusedError, type RefusalReaction } from '../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
@@ -94,20 +94,66 @@ test('blocks that were too old for an endpoint are asked for again after ten min
   }
 })
 
-test('an endpoint that gave no logs at all is asked again after ten minutes, by one request', async () => {
+test('an endpoint that gave no logs at all is asked again after 20 and 40 seconds, by one request', async () => {
   let reaction: RefusalReaction | undefined = { kind: 'unable' }
   const { time, asked, learned, read } = open(() => reaction)
   const range = { fromBlock: 1, toBlock: 5_000 }
   await expect(read(range)).rejects.toBeInstanceOf(UpstreamError)
   expect(learned.serves(range)).toBe(false)
-  time.nowMs += 10 * MINUTE_MS
+  time.nowMs += 20_000
   expect(learned.serves(range)).toBe(true)
   await expect(Promise.all([read(range), read(range)])).rejects.toBeInstanceOf(UpstreamError)
   expect(asked.length).toBe(1)
   reaction = undefined
-  time.nowMs += 10 * MINUTE_MS
+  time.nowMs += 40_000
   await read(range)
   expect(learned.serves(range)).toBe(true)
+})
+
+test('a refusal in unknown words is about the length if one far shorter range is served', async () => {
+  const { asked, learned, read } = open((range) => (countBlocks(range) > 3_000 ? { kind: 'unknown' } : undefined))
+  await read({ fromBlock: 1, toBlock: 9_000 })
+  expect(learned.cap).toBe(3_000)
+  // Each of the two pieces that were under way at once tries one.
+  expect(asked.map(countBlocks).filter((blocks) => blocks === 10)).toHaveLength(2)
+  expect(asked.length).toBeLessThanOrEqual(14)
+  await read({ fromBlock: 1, toBlock: 9_000 })
+  expect(asked.map(countBlocks)).toEqual([3_000, 3_000, 3_000])
+})
+
+test('an endpoint that refuses a far shorter range as well cannot, and is left to the others at once', async () => {
+  const { time, asked, learned, read } = open(() => ({ kind: 'unknown' }))
+  const range = { fromBlock: 1, toBlock: 9_000 }
+  await expect(read(range)).rejects.toBeInstanceOf(UpstreamError)
+  expect(asked.map(countBlocks)).toEqual([1_000, 10])
+  expect(learned.mayServe(range)).toBe(false)
+  time.nowMs += 20_000
+  expect(learned.mayServe(range)).toBe(true)
+})
+
+test('a far shorter range that is refused in known words says what the endpoint means', async () => {
+  const { learned, read } = open((range) =>
+    countBlocks(range) > 10 ? { kind: 'unknown' } : countBlocks(range) > 5 ? { kind: 'range', blocks: 5 } : undefined,
+  )
+  await read({ fromBlock: 1, toBlock: 100 })
+  expect(learned.cap).toBe(5)
+})
+
+test('an endpoint that fails at long ranges, five times over, is tried once at a far shorter one', async () => {
+  let isShortServed = true
+  const { asked, learned, read } = open((range) => {
+    if (isShortServed && countBlocks(range) <= 500) return undefined
+    throw new EndpointFailureError('The endpoint answered HTTP 500')
+  })
+  await read({ fromBlock: 1, toBlock: 1_000 })
+  expect(learned.cap).toBe(500)
+  expect(asked.map(countBlocks)).toEqual([1_000, 1_000, 1_000, 1_000, 1_000, 10, 500, 500])
+
+  // A failure of every range stays a failure: it rests for five seconds.
+  isShortServed = false
+  const range = { fromBlock: 1, toBlock: 500 }
+  await expect(read(range)).rejects.toThrow('The endpoint answered HTTP 500')
+  expect([learned.serves(range), learned.mayServe(range)]).toEqual([false, true])
 })
 
 test('a read that would take far more requests than planned is given up once that is known', async () => {

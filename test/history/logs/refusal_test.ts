@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
-import { classifyRefusal, LogsRefusedError } from '../../../src/history/logs/refusal.ts'
+import { parseRefusal } from '../../../src/chain/rpc/refusal.ts'
+import { classifyRefusal, LogsRefusedError, type RefusalReaction } from '../../../src/history/logs/refusal.ts'
 import { shrinkWindow, startWindow } from '../../../src/history/logs/window.ts'
 import { type Dialect, OTHER_DIALECTS, RANGE_DIALECTS, RESULT_DIALECTS } from './dialects.ts'
+import { REFUSALS } from './refusals.ts'
 
 const ASKED = { fromBlock: 1_000_000, toBlock: 1_999_999, divisible: true }
 
@@ -38,9 +40,33 @@ test('only who gives no logs at all refuses the kind of request; all others refu
 })
 
 test('what is not about the request stays a failure', () => {
-  for (const words of ['', 'internal error', 'no backend is currently healthy', 'execution reverted']) {
+  for (const words of ['', 'internal error', 'all upstream attempts failed', 'execution reverted']) {
     expect(classifyRefusal({ status: 500, code: -32603, words, retryAfterMs: undefined }, ASKED)).toBeUndefined()
   }
+})
+
+test.each([-32602, -32600, -32004, -32000, 3, 0])('unknown words with code %i are a refusal, not a failure', (code) => {
+  for (const words of ['Invalid params', 'not today', '']) {
+    expect(classifyRefusal({ status: 200, code, words, retryAfterMs: undefined }, ASKED)).toEqual({ kind: 'unknown' })
+    expect(classifyRefusal({ status: 400, code, words, retryAfterMs: undefined }, ASKED)).toEqual({ kind: 'unknown' })
+  }
+})
+
+/** A reaction in the table's words. */
+function formatReaction(reaction: RefusalReaction | undefined): string {
+  if (reaction === undefined) return 'failure'
+  const blocks = 'blocks' in reaction ? reaction.blocks : undefined
+  return `${reaction.kind}${blocks === undefined ? '' : ` ${blocks}`}`
+}
+
+test.each(REFUSALS.map((each) => [each[0], each[3], each] as const))('%s: %s', (_, __, refused) => {
+  const [, status, code, words, meaning, data] = refused
+  const error = { code, message: words, ...(data !== undefined && { data }) }
+  const body = code === 0 ? words : JSON.stringify({ jsonrpc: '2.0', id: 1, error })
+  const refusal = parseRefusal(new Response(body, { status }), body)
+  if (refusal === undefined) throw new Error('Expected a refusal')
+  const range = { fromBlock: 20_000_000, toBlock: 20_099_999, divisible: true }
+  expect(formatReaction(classifyRefusal(refusal, range))).toBe(meaning)
 })
 
 test('a proposed range counts only if it lies in what was asked', () => {
@@ -83,5 +109,5 @@ test('the words of an endpoint cost no time, whatever they are', () => {
   classifyRefusal({ status: 400, code: 0, words: words.slice(0, 500), retryAfterMs: undefined }, ASKED)
   expect(
     classifyRefusal({ status: 400, code: 0, words: `limit ${' '.repeat(480)}`, retryAfterMs: undefined }, ASKED),
-  ).toBeUndefined()
+  ).toEqual({ kind: 'unknown' })
 })
