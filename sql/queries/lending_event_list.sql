@@ -1,4 +1,5 @@
 -- Lists one page of a wallet's lending events, newest first, with their total and whether all are stored.
+-- A stored time of 0 stands for none: earlier releases believed endpoints that sent it.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
@@ -30,8 +31,8 @@ fact as (
     ), false) as covered,
     (select count(*) from event) as total
 )
-select f.covered, f.total, e.market, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time,
-  e.index_ray
+select f.covered, f.total, e.market, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash,
+  nullif(e.time, 0) as time, e.index_ray
 from fact f
 left join (
   select v.market, v.block, v.log_index, v.leg, v.kind, v.asset, v.amount, v.counterparty, v.tx_hash, v.time, v.index_ray

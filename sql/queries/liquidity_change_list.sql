@@ -1,4 +1,5 @@
 -- Lists a page of the changes of a liquidity position, oldest first, with whether all are stored.
+-- A stored time of 0 stands for none: earlier releases believed endpoints that sent it.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
@@ -23,8 +24,8 @@ fact as (
   ), false) as covered
 )
 select
-  f.covered, e.block, e.log_index, e.tick_lower, e.tick_upper, e.liquidity, e.tx_hash, e.time, e.amount0, e.amount1,
-  e.fees0, e.fees1, e.sqrt_price, e.inside0, e.inside1, e.witnesses
+  f.covered, e.block, e.log_index, e.tick_lower, e.tick_upper, e.liquidity, e.tx_hash, nullif(e.time, 0) as time,
+  e.amount0, e.amount1, e.fees0, e.fees1, e.sqrt_price, e.inside0, e.inside1, e.witnesses
 from fact f
 left join (
   select v.*

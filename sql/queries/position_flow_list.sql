@@ -1,4 +1,5 @@
 -- Lists a page of the flows of a liquidity position, oldest first, with whether all are stored.
+-- A stored time of 0 stands for none: earlier releases believed endpoints that sent it.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
@@ -22,7 +23,7 @@ fact as (
     where c.stream = $3 and c.subject in (decode($4, 'hex'), '')
   ), false) as covered
 )
-select f.covered, e.block, e.log_index, e.kind, e.liquidity, e.amount0, e.amount1, e.tx_hash, e.time
+select f.covered, e.block, e.log_index, e.kind, e.liquidity, e.amount0, e.amount1, e.tx_hash, nullif(e.time, 0) as time
 from fact f
 left join (
   select v.block, v.log_index, v.kind, v.liquidity, v.amount0, v.amount1, v.tx_hash, v.time

@@ -4,16 +4,29 @@ import type { Range } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { compareLogs, isSameLog } from './witness.ts'
 
+/** The transaction of logs that have none. */
+const NO_TRANSACTION = /^0x0+$/
+
 /** The blocks of a request: a range, or one block by its hash. */
 export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }
 
 /** An endpoint gave logs that do not match the request or contradict each other. */
 export class InvalidLogsError extends UpstreamError {}
 
+/** Puts logs in order, without repetitions of the same log: neither says anything false. */
+export function orderLogs(logs: readonly HistoryLog[]): readonly HistoryLog[] {
+  const isOrdered = logs.every((log, index) => index === 0 || compareLogs(logs[index - 1] as HistoryLog, log) < 0)
+  if (isOrdered) return logs
+  return logs.toSorted(compareLogs).filter((log, index, sorted) => {
+    const previous = sorted[index - 1]
+    return previous === undefined || !isSameLog(previous, log) || previous.timestampSec !== log.timestampSec
+  })
+}
+
 /**
  * Checks that an endpoint's logs match the request and do not contradict each other: each within the range and the
- * filter; in order; positions without repeats; one hash for each block, and one block for each transaction. Throws
- * `InvalidLogsError`. Missing logs cannot be detected here.
+ * filter; in order; positions without repeats; one hash for each block, and one block for each transaction; logs of no
+ * transaction may come at any place. Throws `InvalidLogsError`. Missing logs cannot be detected here.
  */
 export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range: LogRange): void {
   const matcher = toLogMatcher(filter)
@@ -27,7 +40,9 @@ export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range:
       if (log.blockNumber === previous.blockNumber) checkSameBlock(log, previous)
     }
     const first = transactions.get(log.transactionHash)
-    if (first === undefined) transactions.set(log.transactionHash, log)
+    if (NO_TRANSACTION.test(log.transactionHash)) {
+      // Chains give them any index.
+    } else if (first === undefined) transactions.set(log.transactionHash, log)
     else if (first.blockNumber !== log.blockNumber || first.transactionIndex !== log.transactionIndex) {
       throw invalidLogsError('one transaction at two places', log)
     }
@@ -37,9 +52,12 @@ export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range:
 
 function checkSameBlock(log: HistoryLog, previous: HistoryLog): void {
   if (log.blockHash !== previous.blockHash) throw invalidLogsError('one block with two hashes', log)
-  if (log.timestampSec !== previous.timestampSec) throw invalidLogsError('one block with two times', log)
+  const [time, timeBefore] = [log.timestampSec ?? previous.timestampSec, previous.timestampSec ?? log.timestampSec]
+  if (time !== timeBefore) throw invalidLogsError('one block with two times', log)
   if (log.logIndex === previous.logIndex) throw invalidLogsError('a log index twice', log)
-  if (log.logIndex < previous.logIndex || log.transactionIndex < previous.transactionIndex) {
+  if (log.logIndex < previous.logIndex) throw invalidLogsError('logs out of order', log)
+  if ([log, previous].some(({ transactionHash }) => NO_TRANSACTION.test(transactionHash))) return
+  if (log.transactionIndex < previous.transactionIndex) {
     throw invalidLogsError('logs out of order', log)
   }
   const isSameTransaction = log.transactionHash === previous.transactionHash

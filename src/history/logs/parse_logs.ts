@@ -1,8 +1,10 @@
 import { parseLowerAddress, parseLowerBytes, parseLowerWord } from '../../chain/rpc/value.ts'
 import type { HistoryLog } from '../stream.ts'
 
-/** At most 2^52: JSON numbers and dates hold it exactly. */
-const QUANTITY = /^0x[0-9a-f]{1,13}$/
+/** At most 2^52, so that JSON numbers and dates hold it exactly; nodes differ in leading zeros and capitals. */
+const QUANTITY = /^0x0*[0-9a-f]{1,13}$/i
+/** Stands for the transaction of logs that have none, as those of the chain itself. */
+const NO_TRANSACTION = `0x${'0'.repeat(64)}` as const
 
 /** Reads the result of `eth_getLogs`. Throws `TypeError` on anything that is not a list of mined logs. */
 export function parseLogs(result: unknown): readonly HistoryLog[] {
@@ -30,12 +32,12 @@ function createLogParser(): (value: unknown) => HistoryLog {
   const [address, blockHash, transactionHash] = [
     memoizeLast(parseLowerAddress),
     memoizeLast(parseLowerWord),
-    memoizeLast(parseLowerWord),
+    memoizeLast((value) => parseLowerWord(value ?? NO_TRANSACTION)),
   ]
   const [blockNumber, transactionIndex, timestamp] = [
     memoizeLast(parseQuantity),
-    memoizeLast(parseQuantity),
-    memoizeLast(parseQuantity),
+    memoizeLast((value) => parseQuantity(value ?? 0)),
+    memoizeLast(parseTime),
   ]
   return (value) => {
     const log = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
@@ -44,13 +46,13 @@ function createLogParser(): (value: unknown) => HistoryLog {
     return {
       address: address(log['address']),
       topics: topics.map(parseLowerWord),
-      data: parseLowerBytes(log['data']),
+      data: parseLowerBytes(log['data'] || '0x'),
       blockNumber: blockNumber(log['blockNumber']),
       blockHash: blockHash(log['blockHash']),
       transactionHash: transactionHash(log['transactionHash']),
       transactionIndex: transactionIndex(log['transactionIndex']),
       logIndex: parseQuantity(log['logIndex']),
-      timestampSec: blockTimestamp === undefined || blockTimestamp === null ? null : timestamp(blockTimestamp),
+      timestampSec: timestamp(blockTimestamp),
     }
   }
 }
@@ -65,6 +67,17 @@ function memoizeLast<T>(parse: (value: unknown) => T): (value: unknown) => T {
 }
 
 function parseQuantity(value: unknown): number {
-  if (typeof value !== 'string' || !QUANTITY.test(value)) throw new TypeError('Expected a quantity in a log')
-  return Number(value)
+  const number = toNumber(value)
+  if (number === undefined) throw new TypeError('Expected a quantity in a log')
+  return number
+}
+
+/** The time of a log is optional: one that cannot be read, or is 0 as some nodes send it, is absent. */
+function parseTime(value: unknown): number | null {
+  return toNumber(value) || null
+}
+
+function toNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? value : undefined
+  return typeof value === 'string' && QUANTITY.test(value) ? Number(value) : undefined
 }

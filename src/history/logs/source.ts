@@ -8,7 +8,7 @@ import { ResponseTooLargeError } from '../../chain/rpc/unpack.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { type NumberedClaim, readBlockLogs } from './block_logs.ts'
-import { checkLogs, type LogRange } from './check_logs.ts'
+import { checkLogs, type LogRange, orderLogs } from './check_logs.ts'
 import { parseLogs, parseReceipt } from './parse_logs.ts'
 import { classifyRefusal, LogsRefusedError } from './refusal.ts'
 
@@ -63,7 +63,7 @@ async function readLogs(
     divisible: filter.topics.some((each) => (each?.length ?? 0) > DIVISIBLE_TOPICS),
   }
   try {
-    const logs = await endpoint.request(
+    const answer = await endpoint.request(
       {
         method: 'eth_getLogs',
         params: [toParams(filter, range)],
@@ -77,7 +77,8 @@ async function readLogs(
       },
       signal,
     )
-    await yieldIfLarge(logs)
+    await yieldIfLarge(answer)
+    const logs = orderLogs(answer)
     checkLogs(logs, filter, range)
     return logs
   } catch (error) {

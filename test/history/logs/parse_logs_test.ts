@@ -21,10 +21,40 @@ test('a log is read as it was mined, with or without its time', () => {
 })
 
 test.each([
-  ['a number', { logIndex: 10 }],
+  ['numbers', { blockNumber: 16, logIndex: 10, blockTimestamp: 100 }],
+  ['leading zeros', { blockNumber: `0x${'10'.padStart(64, '0')}`, logIndex: '0x000A' }],
+  ['capitals', { logIndex: '0xA', blockHash: LOG.blockHash.toUpperCase().replace('X', 'x') }],
+])('a log with %s is the same log', (_, change) => {
+  const [plain, other] = parseLogs([
+    { ...LOG, blockTimestamp: '0x64' },
+    { ...LOG, blockTimestamp: '0x64', ...change },
+  ])
+  expect(other).toEqual(plain)
+})
+
+test.each(['0x0', 0, '', '100', '0x', 'now', -5, 1.5, {}, '0x100000000000000'])(
+  'a time of %p is none, and the log is read',
+  (blockTimestamp) => {
+    expect(parseLogs([{ ...LOG, blockTimestamp }])[0]?.timestampSec).toBeNull()
+  },
+)
+
+test('a log without data or of no transaction is read', () => {
+  const { data: _, ...rest } = LOG
+  expect(parseLogs([rest, { ...rest, data: null }, { ...rest, data: '' }]).map(({ data }) => data)).toEqual([
+    '0x',
+    '0x',
+    '0x',
+  ])
+  const [system] = parseLogs([{ ...LOG, transactionHash: null, transactionIndex: undefined }])
+  expect(system).toMatchObject({ transactionHash: `0x${'0'.repeat(64)}`, transactionIndex: 0 })
+})
+
+test.each([
+  ['a negative number', { logIndex: -1 }],
   ['a number without prefix', { blockNumber: '10' }],
-  ['nothing for a number', { transactionIndex: undefined }],
-  ['a number that is not exact', { blockTimestamp: '0x100000000000000' }],
+  ['nothing for a number', { logIndex: undefined }],
+  ['a number that is not exact', { blockNumber: '0x100000000000000' }],
   ['half a byte', { data: '0x0' }],
   ['a hash that is too short', { blockHash: '0x12' }],
   ['five topics', { topics: Array.from({ length: 5 }, () => toHash(1)) }],
