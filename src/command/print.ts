@@ -1,3 +1,4 @@
+import { escapeLines } from '../lib/text/terminal_text.ts'
 import type { CommandArgs, CommandIo } from './command.ts'
 
 /** Cells of one line of a table, in the order of its columns. */
@@ -6,12 +7,12 @@ type Row = Readonly<Record<string, string | number | bigint | Date | null>>
 /** Maximum rows of one answer. */
 export const LIST_MAX = 10_000
 
-/** Prints a value as JSON with `--json`, else as `text`. */
+/** Prints a value as JSON with `--json`, else as `text`; what a terminal would obey or hide is escaped. */
 export function print(
   value: unknown,
   { args, io, text }: { readonly args: CommandArgs; readonly io: CommandIo; readonly text: string },
 ): void {
-  io.out(args.json ? JSON.stringify(value, toJsonValue, 2) : text)
+  io.out(escapeLines(args.json ? JSON.stringify(value, toJsonValue, 2) : text))
 }
 
 /** Prints rows as JSON with `--json`, else as a table with aligned columns; `none` if there are no rows. */
