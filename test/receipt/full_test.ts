@@ -183,6 +183,8 @@ describe('a receipt of an answer in full', () => {
         expect(Math.max(...earlier)).toBeLessThan(block.number)
       }
       expect((await said(receipt, [devnet.rpcUrl])).is).toBe('true')
+      const proof = await stage.get(`${v3(pooled)}&receipt=proof`)
+      expect([proof.status, proof.body.error.message]).toEqual([400, expect.stringContaining('rest on earlier blocks')])
     } finally {
       await setOracle('0x')
     }

@@ -88,9 +88,12 @@ export function getResultKey({ method, params }: Pick<RecordedResult, 'method' |
 /** Header fields that reads use, by their JSON-RPC names. */
 const HEADER_FIELDS = ['hash', 'number', 'parentHash', 'timestamp'] as const
 
+/** Recorded instead of a hash where there is no code. */
+export const NO_CODE = '0x'
+
 /** Picks the used part of a result: four header fields, or the hash of code. Undefined for methods not recorded. */
 export function pickUsedFields(method: string, result: unknown): unknown {
-  if (method === 'eth_getCode') return result === '0x' ? result : keccak256(result as Hex)
+  if (method === 'eth_getCode') return result === NO_CODE ? result : keccak256(result as Hex)
   if (!isHeaderMethod(method)) return undefined
   if (result === null) return null
   const header = result as Readonly<Record<string, unknown>>

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
+import { CodedError } from '../../lib/error.ts'
 import { getFieldNames } from '../request/fields.ts'
-import { documented } from '../request/input.ts'
+import { documented, type SentTime } from '../request/input.ts'
 import type { RouteCall } from './route.ts'
 
 /** Kinds of receipts: `true` is verified against any endpoint, `proof` needs trust in the hash of a block only. */
@@ -10,7 +11,7 @@ export type ReceiptKind = 'true' | 'proof'
 const CREDITS: Readonly<Record<ReceiptKind, number>> = { true: 2, proof: 25 }
 
 const SIGNED = `Adds a receipt, for ${CREDITS.true} credits more`
-const PROVEN = `${SIGNED}; \`proof\`, for ${CREDITS.proof}, proves what was read.`
+const PROVEN = `${SIGNED}; \`proof\`, for ${CREDITS.proof}, proves what was read, and goes without \`at_time\`.`
 
 const PROOF_BUDGET_MS = 30_000
 
@@ -63,10 +64,25 @@ export function supportsReceipt(input: v.GenericSchema): boolean {
   return getFieldNames(input).accepted.includes('receipt')
 }
 
-/** Returns the receipt that a valid input requests. */
+/**
+ * Returns the receipt that a valid input requests. Throws `CodedError` INVALID_PARAMETER for a proof of an answer at a
+ * time: a proof is of one block, and which block the time means takes the one after it.
+ */
 export function getRequestedReceipt(input: object): ReceiptKind | undefined {
   if (!('receipt' in input)) return undefined
+  if (input.receipt === 'proof' && getRequestedTimeSec(input) !== undefined) {
+    throw new CodedError('INVALID_PARAMETER', NO_PROOF_OF_TIME)
+  }
   return input.receipt === 'true' || input.receipt === 'proof' ? input.receipt : undefined
+}
+
+const NO_PROOF_OF_TIME =
+  'Cannot read parameter "receipt": expected no proof with "at_time", because no proof says which block a time means; ' +
+  'name the block with "at_block", or use receipt=true'
+
+/** Returns the time that a valid input asks about, seconds since the epoch; undefined without one. */
+export function getRequestedTimeSec(input: object): number | undefined {
+  return 'at_time' in input ? (input.at_time as SentTime | undefined)?.sec : undefined
 }
 
 /** Returns the credits for a receipt; 0 without one. */

@@ -201,6 +201,8 @@ export interface RouteCall {
   readonly receipt: ReceiptKind | undefined
   /** True if some figures come from logs, which receipts do not cover. */
   readonly restsOnLogs: boolean
+  /** The time that the answer is about, seconds since the epoch; undefined without `at_time`. */
+  readonly atTimeSec: number | undefined
   /** Rejects if the route changes data. */
   read(context: ReadContext): Promise<Answer>
   /** Prepares the change; absent if the route reads. */

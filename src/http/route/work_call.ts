@@ -1,6 +1,12 @@
 import type { PreparedChange } from './change.ts'
 import { computeCredits, getUnitCredits } from './charge.ts'
-import { getRequestedReceipt, type ReceiptKind, receiptBudgetMs, receiptCredits } from './receipt.ts'
+import {
+  getRequestedReceipt,
+  getRequestedTimeSec,
+  type ReceiptKind,
+  receiptBudgetMs,
+  receiptCredits,
+} from './receipt.ts'
 import type { Answer, ChangingWork, ChargedWork, PresentContext, ReadContext, Reply, RouteCall } from './route.ts'
 
 /**
@@ -11,6 +17,7 @@ export class WorkCall<Input extends object, Result> implements RouteCall {
   readonly budgetMs: number | undefined
   readonly receipt: ReceiptKind | undefined
   readonly restsOnLogs: boolean
+  readonly atTimeSec: number | undefined
   readonly #work: ChargedWork<Input, Result>
   readonly #input: Input
 
@@ -19,6 +26,7 @@ export class WorkCall<Input extends object, Result> implements RouteCall {
     this.creditsMin = getUnitCredits(work.charge, input) + receiptCredits(this.receipt)
     this.budgetMs = receiptBudgetMs(this.receipt) ?? work.budgetMs
     this.restsOnLogs = work.uncovered?.isAny(input) ?? false
+    this.atTimeSec = getRequestedTimeSec(input)
     this.#work = work
     this.#input = input
   }
@@ -45,6 +53,7 @@ export class ChangeCall<Input extends object> implements RouteCall {
   readonly budgetMs: number | undefined
   readonly receipt = undefined
   readonly restsOnLogs = false
+  readonly atTimeSec = undefined
   readonly #work: ChangingWork<Input>
   readonly #input: Input
 

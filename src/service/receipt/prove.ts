@@ -14,6 +14,8 @@ interface ProverOptions {
   readonly queries: ReadonlyMap<RecordedCall, LensQuery>
 }
 
+const NO_PROOF = `Cannot read parameter "receipt": expected true, because ${EARLIER_UNPROVEN}, got "proof"`
+
 export type Proofs = NonNullable<Payload['proofs']>
 
 /** Creates proofs of records; returns a proof only if our own verifier accepts it. */
@@ -21,7 +23,8 @@ export function createProver({ runner, clock }: { readonly runner: ProofRunner; 
   const busyOrganizations = new Set<string>()
 
   async function prove({ client, record, queries }: ProverOptions, signal: AbortSignal): Promise<Proofs[number]> {
-    if (hasEarlierCalls(record)) throw unprovenError(client, EARLIER_UNPROVEN)
+    // Lasting, unlike what endpoints cannot prove now.
+    if (hasEarlierCalls(record)) throw new CodedError('INVALID_PARAMETER', NO_PROOF)
     const calls = toProvenCalls(record, queries)
     if (calls === undefined) throw unprovenError(client, 'it rests on more than calls of lenses')
     const proof = await collectProof({ client, runner, clock }, { record, calls }, signal).catch((cause: unknown) => {

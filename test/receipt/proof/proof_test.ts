@@ -146,11 +146,23 @@ describe('receipt=proof', () => {
     expect(Buffer.from(body.receipt.payload, 'base64').toString()).not.toContain('127.0.0.1')
   })
 
-  test('is refused where a time decides which block is read', async () => {
-    const { timestamp } = await devnet.client.getBlock()
-    const { status, body } = await stage.get(`${position}&at_time=${timestamp}&receipt=proof`)
-    expect([status, body.error.message]).toEqual([503, expect.stringContaining('which block a time means')])
-  })
+  test('proves a named block, and which contracts stand there', async () => {
+    const number = (await devnet.client.getBlockNumber()) - 1n
+    for (const path of [position, `/v1/positions/uniswap-v3?wallet=${devnet.wallets.single}`]) {
+      const { status, body, text } = await stage.get(`${path}&chain_id=1&at_block=${number}&receipt=proof`)
+      expect([status, status === 200 ? '' : text]).toEqual([200, ''])
+      const { receipt } = body
+      const { reads } = decodePayload(receipt)
+      expect(reads[0]?.headers.map(({ method }) => method)).toEqual(['eth_getBlockByNumber', 'eth_getCode'])
+      expect((await checked(stage, encodeReceipt(receipt), [], believed(receipt))).is).toBe('true')
+      for (const result of [`0x${'1'.repeat(64)}`, '0x'] as const) {
+        const payload = decodePayload(receipt)
+        for (const each of payload.reads[0]?.headers ?? []) if (each.method === 'eth_getCode') each.result = result
+        const lie = encodeReceipt(signEnvelope(PAYLOAD_TYPE, JSON.stringify(payload), stage.signer))
+        expect([result, (await checked(stage, lie, [], believed(receipt))).is]).toEqual([result, 'false'])
+      }
+    }
+  }, 60_000)
 })
 
 describe('an endpoint', () => {
