@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { systemClock } from '../lib/clock.ts'
 import { getErrnoCode } from '../lib/error.ts'
+import { escapeLine } from '../lib/text/terminal_text.ts'
 import { isHttpUrl } from '../service/config/chains_file.ts'
 import { readTextFile } from '../service/config/read_file.ts'
 import { listDifferences } from '../service/receipt/differences.ts'
@@ -11,6 +12,12 @@ import { CHECKS, type CheckResult, type VerificationResult, verifyReceipt } from
 import { type Command, type CommandArgs, type CommandIo, UsageError } from './command.ts'
 import { print } from './print.ts'
 
+const NOTHING_INDEPENDENT =
+  'Nothing independent stands for the recorded answers: give --key, --rpc, or the --block-hash of a proven receipt'
+/** Maximum length of a line of the report. */
+const LINE_CHARS_MAX = 4_000
+/** Maximum number of blocks in the report. */
+const BLOCKS_MAX = 50
 const INPUT_BYTES_MAX = 64 * 1024 * 1024
 const KEYS_BYTES_MAX = 1_000_000
 const KEYS_MS = 10_000
@@ -56,7 +63,7 @@ export const verifyCommand: Command = {
 }
 
 function printReport(
-  { payload, verdicts, is }: VerificationResult,
+  { payload, verdicts, isIndependent, is }: VerificationResult,
   { args, io, rows }: { readonly args: CommandArgs; readonly io: CommandIo; readonly rows: string | undefined },
 ): void {
   if (args.flags.has('print-header')) {
@@ -67,8 +74,9 @@ function printReport(
   }
   const differences = payload === undefined ? [] : listDifferences(payload, rows)
   const receiptHead = payload && toReceiptHead(payload)
+  const note = isIndependent || payload === undefined ? [] : [NOTHING_INDEPENDENT]
   print(
-    { is, ...receiptHead, verdicts, differences, uncovered: payload?.uncovered ?? [] },
+    { is, ...receiptHead, verdicts, notes: note, differences, uncovered: payload?.uncovered ?? [] },
     {
       args,
       io,
@@ -77,6 +85,9 @@ function printReport(
           ? []
           : [
               `Receipt ${receiptHead.id}, ${receiptHead.level}, issued ${receiptHead.issued_at}: ${receiptHead.request}`,
+              ...receiptHead.blocks
+                .slice(0, BLOCKS_MAX)
+                .map(({ chain_id, number, time }) => `  chain ${chain_id} at block ${number} of ${time}`),
             ]),
         ...CHECKS.map(
           (check) => `${check.padEnd(10)} ${WORDS[verdicts[check].is].padEnd(12)} ${verdicts[check].because}`,
@@ -88,9 +99,18 @@ function printReport(
         ...(payload?.uncovered.length
           ? [`Not covered by the replay (signature only): ${payload.uncovered.join(', ')}`]
           : []),
-      ].join('\n'),
+        ...note,
+      ]
+        .map(toLine)
+        .join('\n'),
     },
   )
+}
+
+/** Makes one line of a text that may be hostile: only its signer answers for a receipt, and no key may be given. */
+function toLine(text: string): string {
+  const line = escapeLine(text)
+  return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line
 }
 
 /** Returns the header of a proof, as RLP: a reader has to trust only its hash. */
@@ -99,8 +119,18 @@ function findHeader({ proofs }: Payload, at: number): { readonly header?: string
   return header === undefined ? {} : { header }
 }
 
-function toReceiptHead({ id, level, version, issued_at, request: { method, path, query } }: Payload) {
-  return { id, level, version, issued_at, request: `${method} ${path}${query === '' ? '' : `?${query}`}` }
+function toReceiptHead({ id, level, version, issued_at, request: { method, path, query }, reads }: Payload) {
+  const blocks = reads.map(({ chain_id, block: { number, timestamp } }) => ({
+    chain_id,
+    number,
+    time: toTime(timestamp),
+  }))
+  return { id, level, version, issued_at, request: `${method} ${path}${query === '' ? '' : `?${query}`}`, blocks }
+}
+
+function toTime(timestampSec: number): string {
+  const date = new Date(timestampSec * 1_000)
+  return Number.isNaN(date.getTime()) ? String(timestampSec) : date.toISOString()
 }
 
 function parseBlockHash(text: string): readonly [number, string] {

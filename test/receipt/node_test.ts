@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { CommandIo } from '../../src/command/command.ts'
@@ -7,11 +7,12 @@ import { UsageError } from '../../src/command/command.ts'
 import { parseCommandLine } from '../../src/command/parse.ts'
 import { verifyCommand } from '../../src/command/verify.ts'
 import { presentKeys } from '../../src/service/receipt/keys.ts'
+import type { Payload } from '../../src/service/receipt/payload.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { published, rowOver, stageOver } from './stage.ts'
+import { decodePayload, published, rowOver, stageOver } from './stage.ts'
 
 let devnet: Devnet
 /** Another node, which follows the chain of the first. */
@@ -71,9 +72,47 @@ test('a file, or an unmodified answer, is true without any endpoint, and the res
   expect(text).toMatch(/^block +cannot tell/m)
   expect((await verify(['answer.json', ...KEYED])).status).toBe(0)
   const json = JSON.parse((await verify(['receipt.json', '--json'])).text)
-  expect(json).toMatchObject({ is: 'true', verdicts: { figures: { is: 'true' }, signature: { is: 'unknown' } } })
+  expect(json).toMatchObject({ is: 'unknown', verdicts: { figures: { is: 'true' }, signature: { is: 'unknown' } } })
   // No price decided anything.
   expect(json.differences).toEqual([expect.stringMatching(/^chain 1\.uniswapV3: .*, built in /)])
+})
+
+test('a receipt with nothing independent beside it is undecided, and the report says so', async () => {
+  const said = 'Nothing independent stands for the recorded answers'
+  const { status, text } = await verify(['receipt.json'])
+  expect([status, text]).toEqual([3, expect.stringContaining(said)])
+  expect(JSON.parse((await verify(['receipt.json', '--json'])).text).notes).toEqual([expect.stringContaining(said)])
+  expect((await verify(['receipt.json', ...KEYED])).text).not.toContain(said)
+})
+
+test('the report says which blocks were read, and when they were', async () => {
+  const { number, timestamp } = await devnet.client.getBlock()
+  const time = new Date(Number(timestamp) * 1_000).toISOString()
+  expect((await verify(['receipt.json'])).text).toContain(`\n  chain 1 at block ${number} of ${time}\n`)
+})
+
+test('a hostile receipt cannot paint the report: it has the lines of an honest one, and nothing hides them', async () => {
+  const receipt = JSON.parse(readFileSync(join(directory, 'receipt.json'), 'utf8'))
+  const painted = '\r\nfigures    true\u001b[8m\u009b2J\u202e\u2028'
+  const unseen = (text: string) => text.replaceAll('\n', '').match(/[\p{C}\p{Zl}\p{Zp}]/gu)
+  const honest = (await verify(['receipt.json'])).text.split('\n').length
+  for (const change of [
+    (payload: Payload) => Object.assign(payload.request, { query: `${payload.request.query}${painted}` }),
+    (payload: Payload) => Object.assign(payload.request, { path: `${payload.request.path}${painted}` }),
+    (payload: Payload) => Object.assign(payload, { version: painted, family: { name: painted, revision: 1 } }),
+    (payload: Payload) => Object.assign(payload.settings.chains[0] ?? {}, { name: painted, [painted]: 1 }),
+    (payload: Payload) => Object.assign(payload, { uncovered: [painted, 'x'.repeat(100_000)] }),
+  ]) {
+    const payload = decodePayload(receipt)
+    change(payload)
+    const text = JSON.stringify({ ...receipt, payload: Buffer.from(JSON.stringify(payload)).toString('base64') })
+    for (const words of [['-'], ['-', '--json'], ['-', '--print-header']]) {
+      const report = await verify(words, Buffer.from(text))
+      expect([words, report.status === 0, unseen(report.text)]).toEqual([words, false, null])
+      if (words.length === 1) expect(report.text.split('\n').length).toBeLessThanOrEqual(honest + 3)
+      expect(Math.max(...report.text.split('\n').map(({ length }) => length))).toBeLessThan(101_000)
+    }
+  }
 })
 
 test('another node that has the block gives true', async () => {
@@ -110,7 +149,9 @@ test('a node with one false word gives false, and so does an honest one beside i
 test('a block that was given decides, and the blocks can be printed', async () => {
   const [block] = JSON.parse((await verify(['receipt.json', '--print-header', '--json'])).text)
   expect(block.hash).toBe((await devnet.client.getBlock({ blockNumber: BigInt(block.number) })).hash)
-  expect((await verify(['receipt.json', '--block-hash', `1:${block.hash}`])).status).toBe(0)
+  // It stands for the block, and not for what was answered at it.
+  expect((await verify(['receipt.json', '--block-hash', `1:${block.hash}`])).status).toBe(3)
+  expect((await verify(['receipt.json', ...KEYED, '--block-hash', `1:${block.hash}`])).status).toBe(0)
   expect((await verify(['receipt.json', '--block-hash', `1:0x${'1'.repeat(64)}`])).status).toBe(1)
 })
 

@@ -1,11 +1,12 @@
 import type { Hex } from 'viem'
-import { matchesBlock, type PinnedBlock } from '../block.ts'
+import { isSameBlock, matchesBlock, type PinnedBlock } from '../block.ts'
 import { callByOverride } from '../call/bundle/bundle.ts'
 import { decodeLensPage } from '../call/cursor.ts'
 import { callDeployless } from '../call/deployless.ts'
-import { readHeader } from '../evm/read_block.ts'
+import { type BlockId, parseHeader, readHeader } from '../evm/read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
-import type { LensQuery, RecordedCall } from './record.ts'
+import { parseBytes } from '../rpc/value.ts'
+import { type LensQuery, pickUsedFields, type RecordedCall, type RecordedResult } from './record.ts'
 
 /** Result of a check: its outcome, `unknown` if it is undecided, and the reason as the end of a sentence. */
 export interface CheckResult {
@@ -57,27 +58,91 @@ function tryDecodePage(answer: Hex) {
   }
 }
 
-/** Compares a block with the endpoint's block of that hash and of that height. Never throws. */
-export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<CheckResult> {
-  const { chainId, number, hash } = block
-  const readAt = (at: bigint | 'finalized' | { readonly hash: Hex }) =>
-    client.read((endpoint, within) => readHeader(endpoint, { chainId, at }, within), {
+/** Compares a recorded result, a header or the code at a block, with the endpoint's own. Never throws. */
+export async function compareResult(
+  client: ChainClient,
+  { recorded, block }: { readonly recorded: RecordedResult; readonly block: PinnedBlock },
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const { method, params, result } = recorded
+  try {
+    if (method !== 'eth_getCode') return await compareHeader(client, result, signal)
+    const parse = (code: unknown) => pickUsedFields(method, parseBytes(code))
+    const used = await client.read((endpoint, within) => endpoint.request({ method, params, parse }, within), {
       signal,
       budgetMs: BUDGET_MS,
-      past: 'header',
+      past: block,
     })
+    if (used === result) return { is: 'true', because: 'the endpoint has the same code' }
+    return { is: 'false', because: 'the endpoint has other code at a contract that decides what is read' }
+  } catch {
+    return { is: 'unknown', because: `the endpoint does not answer ${method}` }
+  }
+}
+
+/** Compares a recorded header with the endpoint's header of that height, whichever way it was named. */
+async function compareHeader(client: ChainClient, result: unknown, signal: AbortSignal): Promise<CheckResult> {
+  const header = parseHeader(result, 'latest')
+  const theirs = header && (await readAt(client, header.number, signal))
+  if (header === undefined || theirs === undefined) {
+    return { is: 'unknown', because: 'the endpoint does not know a block that the answer rests on' }
+  }
+  const isSame = header.hash === theirs.hash && isSameBlock({ ...header, chainId: theirs.chainId }, theirs)
+  return isSame
+    ? { is: 'true', because: 'the endpoint has the same headers' }
+    : { is: 'false', because: `the endpoint has another block at ${header.number}` }
+}
+
+/**
+ * Checks that a block is the last one at or before a time (seconds since the epoch): the block after it is later.
+ * Never throws.
+ */
+export async function compareTime(
+  client: ChainClient,
+  { block, atSec }: { readonly block: PinnedBlock; readonly atSec: number },
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  if (Number(block.timestampSec) > atSec)
+    return { is: 'false', because: 'it is later than the time that was asked for' }
   try {
-    const header = await readAt({ hash })
+    const next = await readAt(client, block.number + 1n, signal)
+    if (next === undefined) {
+      return {
+        is: 'unknown',
+        because: 'the endpoint has no later block, which would show that the time means this one',
+      }
+    }
+    return Number(next.timestampSec) > atSec
+      ? { is: 'true', because: 'it is the last block at or before the time that was asked for' }
+      : { is: 'false', because: `block ${next.number} is at or before the time that was asked for too` }
+  } catch {
+    return { is: 'unknown', because: 'the endpoint does not answer about the block after it' }
+  }
+}
+
+/** Compares a block with the endpoint's block of that hash and of that height. Never throws. */
+export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<CheckResult> {
+  const { number, hash } = block
+  try {
+    const header = await readAt(client, { hash }, signal)
     if (header === undefined) return { is: 'unknown', because: 'the endpoint does not know the block' }
     if (!matchesBlock(header, block) || header.parentHash !== block.parentHash) {
       return { is: 'false', because: 'the endpoint knows another block by that hash' }
     }
-    if ((await readAt(number))?.hash !== hash)
+    if ((await readAt(client, number, signal))?.hash !== hash)
       return { is: 'false', because: `another block has replaced it at ${number}` }
-    const finalHeader = await readAt('finalized').catch(() => undefined)
+    const finalHeader = await readAt(client, 'finalized', signal).catch(() => undefined)
     const isFinal = finalHeader !== undefined && finalHeader.number >= number
     return { is: 'true', because: isFinal ? 'it is on the chain, final' : 'it is on the chain, not known to be final' }
   } catch {
     return { is: 'unknown', because: 'the endpoint does not answer about the block' }
   }
+}
+
+function readAt(client: ChainClient, at: BlockId, signal: AbortSignal): Promise<PinnedBlock | undefined> {
+  return client.read((endpoint, within) => readHeader(endpoint, { chainId: client.chain.id, at }, within), {
+    signal,
+    budgetMs: BUDGET_MS,
+    past: 'header',
+  })
 }

@@ -22,6 +22,7 @@ import {
   isHeaderMethod,
   isLatestHeaderRequest,
   type LensQuery,
+  RECORDED_GAS,
   type RecordedCall,
   toLensQuestion,
 } from './record.ts'
@@ -52,6 +53,8 @@ export function createReplayer<Row extends Chain>(
       // The record may have been made in the other lens mode.
       throw new RpcRefusedError(0, 'The record does not hold this call')
     }
+    // With other gas the same state answers otherwise: what a contract is asked for then fails.
+    if (recordedCall.gas !== RECORDED_GAS) throw new UpstreamError('The recorded call has other gas than calls have')
     const pageBlock = decodeLensPage(recordedCall.answer).block
     const own = recordedCall.at ?? block
     const hasSameParent = pageBlock.parentHash === own.parentHash || pageBlock.parentHash === zeroHash

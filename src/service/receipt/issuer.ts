@@ -14,6 +14,7 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
 import { memoize, once } from '../../lib/memoize.ts'
 import type { Config } from '../config/config.ts'
+import { computeLevel } from './level.ts'
 import { PAYLOAD_TYPE, type Payload, type StatedAnswer, toPayloadRead } from './payload.ts'
 import { createProver, type Proofs } from './prove.ts'
 import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRouteCall } from './replay.ts'
@@ -146,7 +147,8 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
     const { queries, uncovered } = replayed
     const { name, revision, network } = family
     const proofs = kind === 'proof' ? await createProofs(records, queries, context) : undefined
-    const level = network === 'solana' ? 'signed' : computeLevel(records, proofs)
+    const agreed = records.map((record) => record.agreed)
+    const level = computeLevel({ network, agreed, isProven: proofs !== undefined })
     const payload: Payload = {
       id: `rcp_${id}`,
       issued_at: new Date(clock.now()).toISOString(),
@@ -202,11 +204,6 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
       }
     },
   }
-}
-
-function computeLevel(records: readonly ChainRecord[], proofs: Proofs | undefined): Payload['level'] {
-  if (proofs !== undefined) return 'proven'
-  return records.length > 0 && records.every(({ agreed }) => agreed > 1) ? 'agreed' : 'replayable'
 }
 
 /** Returns the record of a chain, if any. Throws `UnavailableError` if the reads are not reproducible. */

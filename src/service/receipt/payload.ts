@@ -63,6 +63,8 @@ const fields = v.strictObject({
 const schema = v.pipe(
   fields,
   v.check(({ level, proofs }) => (level === 'proven') === (proofs !== undefined)),
+  // No route reads the body of a GET, so a body would be said of an answer that ignores it.
+  v.check(({ request: { method, body } }) => method === 'POST' || body === undefined),
 )
 
 /** The content of a receipt. */

@@ -22,6 +22,9 @@ export interface ReplayedAnswer {
   readonly faults: readonly string[]
   /** Requested calls of the records, with their code. */
   readonly queries: ReadonlyMap<RecordedCall, LensQuery>
+  /** What the request asks for. */
+  readonly receipt: RouteCall['receipt']
+  readonly atTimeSec: RouteCall['atTimeSec']
 }
 
 /** Placeholder base URL, because a stated answer has no host. */
@@ -94,6 +97,8 @@ export async function replayAnswer(
       ...replayers.flatMap((each) => each.faults()),
     ],
     queries: new Map(replayers.flatMap((each) => [...each.queriesByCall])),
+    receipt: call.receipt,
+    atTimeSec: call.atTimeSec,
   }
 }
 

@@ -1,21 +1,14 @@
-import packageJson from '../../../package.json' with { type: 'json' }
-import type { PinnedBlock } from '../../chain/block.ts'
-import { createChainClient } from '../../chain/evm/evm_client.ts'
-import { type CheckResult, compareBlock, compareCall } from '../../chain/receipt/compare.ts'
+import type { CheckResult } from '../../chain/receipt/compare.ts'
 import { decodeEnvelopeText, type Envelope, parseBoundedJson, parseEnvelope } from '../../chain/receipt/envelope.ts'
 import { checkProof } from '../../chain/receipt/proof/check.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
-import type { ChainRecord } from '../../chain/receipt/record.ts'
-import type { Family } from '../../family/family.ts'
-import { FAMILIES } from '../../family/mod.ts'
-import type { FinanceChain } from '../../finance/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { silentLog } from '../../lib/log.ts'
+import { matchesBeside } from './beside.ts'
+import { compareWithEndpoints, type EndpointResults, type RecordQuestion } from './check_endpoints.ts'
+import { checkFigures, checkLens, type FiguresCheck } from './check_figures.ts'
 import { checkSignature, type PublishedKey } from './keys.ts'
 import { PAYLOAD_TYPE, type Payload, parsePayload, toChainRecord } from './payload.ts'
-import { type ReplayedAnswer, replayAnswer } from './replay.ts'
-import { parseReceiptSettings } from './settings.ts'
-import { maskPaths } from './uncovered.ts'
+import type { ReplayedAnswer } from './replay.ts'
 
 /** Checks of a receipt, in the order of the report. */
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
@@ -42,42 +35,39 @@ export interface Evidence {
 export interface VerificationResult {
   readonly payload: Payload | undefined
   readonly verdicts: Readonly<Record<Check, CheckResult>>
-  /** The worst of the requested verdicts. */
+  /** False if nothing was given that stands for the recorded answers besides the receipt itself. */
+  readonly isIndependent: boolean
+  /** The worst of the requested verdicts; never true without independent evidence. */
   readonly is: CheckResult['is']
 }
 
 const NO_KEYS = 'no keys were given (--key)'
 
-/** A program knows only the revisions of its own release. */
-const RELEASE = packageJson.version
-
 /**
  * Checks a receipt, using only the given evidence and sending requests only to the given endpoints. Never throws.
  */
 export async function verifyReceipt(text: string, evidence: Evidence): Promise<VerificationResult> {
-  const { receipt, beside: besideReceipt } = splitReceipt(parseBoundedJson(text))
+  const { receipt, beside } = splitReceipt(parseBoundedJson(text))
   const envelope = parseEnvelope(receipt, PAYLOAD_TYPE)
   const payload = envelope && decodePayload(envelope)
   if (envelope === undefined || payload === undefined) {
-    const is: CheckResult = { is: 'false', because: 'it is not a receipt as this version writes them' }
-    return {
-      payload: undefined,
-      verdicts: { signature: is, figures: is, answers: is, lens: is, block: is },
-      is: 'false',
-    }
+    const result: CheckResult = { is: 'false', because: 'it is not a receipt as this version writes them' }
+    const verdicts = { signature: result, figures: result, answers: result, lens: result, block: result }
+    return { payload: undefined, verdicts, isIndependent: false, is: 'false' }
   }
   const { keys, rpcUrls, blockHashes } = evidence
-  const counted =
-    besideReceipt === undefined || matchesBeside(payload, besideReceipt)
-      ? await checkFigures(payload, evidence.clock)
-      : BESIDE_DIFFERS
   const isSigned = payload.level === 'signed'
+  const isProven = payload.level === 'proven'
+  const figures: FiguresCheck =
+    beside === undefined || matchesBeside(payload.answer, beside)
+      ? await checkFigures(payload, evidence.clock)
+      : { verdict: { is: 'false', because: 'the answer beside the receipt is another' } }
   const restsOnSignature = isSigned || payload.uncovered.length > 0
   const requested = new Set<Check>([
     ...(keys === undefined && !restsOnSignature ? [] : ['signature' as const]),
-    // The answer beside a signed receipt may still be false.
-    ...(isSigned && counted.verdict.is !== 'false' ? [] : ['figures' as const, 'lens' as const]),
-    ...(payload.level === 'proven' ? ['answers' as const] : []),
+    // The answer beside a signed receipt, or its level, may still be false.
+    ...(isSigned && figures.verdict.is !== 'false' ? [] : ['figures' as const, 'lens' as const]),
+    ...(isProven ? ['answers' as const] : []),
     ...(rpcUrls.length === 0 ? [] : ['answers' as const, 'block' as const]),
     ...(blockHashes.size === 0 ? [] : ['block' as const]),
   ])
@@ -86,13 +76,20 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
       keys === undefined
         ? unknownResult(restsOnSignature ? `${NO_KEYS}: nothing else stands for what is not covered` : NO_KEYS)
         : checkSignature(envelope, { keys, issuedAt: payload.issued_at }),
-    figures: counted.verdict,
-    lens: checkLens(payload, counted),
-    ...(await checkWithEndpoints(payload, { again: counted, evidence })),
+    figures: figures.verdict,
+    lens: checkLens(payload, figures),
+    ...(await checkReads(payload, { replayed: figures.replayed, evidence })),
   }
-  const requestedVerdicts = CHECKS.filter((check) => requested.has(check)).map((check) => verdicts[check].is)
-  const is = requestedVerdicts.includes('false') ? 'false' : requestedVerdicts.includes('unknown') ? 'unknown' : 'true'
-  return { payload, verdicts, is }
+  // The hash of a block stands for answers only if they are proven from it.
+  const isIndependent = keys !== undefined || rpcUrls.length > 0 || (isProven && blockHashes.size > 0)
+  const results = CHECKS.filter((check) => requested.has(check)).map((check) => verdicts[check].is)
+  const isUndecided = !isIndependent || results.includes('unknown')
+  return {
+    payload,
+    verdicts,
+    isIndependent,
+    is: results.includes('false') ? 'false' : isUndecided ? 'unknown' : 'true',
+  }
 }
 
 /** Separates a receipt from the answer that may contain it. */
@@ -105,134 +102,58 @@ function splitReceipt(json: unknown): {
   return { receipt, beside }
 }
 
-/** True if the figures beside a receipt are the stated ones. */
-function matchesBeside({ answer }: Payload, beside: Readonly<Record<string, unknown>>): boolean {
-  return (['data', 'counts'] as const).every((name) => JSON.stringify(beside[name]) === JSON.stringify(answer[name]))
-}
-
 function decodePayload(envelope: Envelope): Payload | undefined {
   const text = decodeEnvelopeText(envelope)
   return text === undefined ? undefined : parsePayload(parseBoundedJson(text))
 }
 
-/** The result of replaying the figures. */
-interface CountedCheck {
-  readonly verdict: CheckResult
-  readonly chains: ReadonlyMap<number, FinanceChain>
-  readonly again?: ReplayedAnswer
+interface ReadsEvidence {
+  readonly replayed: ReplayedAnswer | undefined
+  readonly evidence: Evidence
 }
 
-const BESIDE_DIFFERS: CountedCheck = {
-  verdict: { is: 'false', because: 'the answer beside the receipt is another' },
-  chains: new Map(),
-}
-
-async function checkFigures(payload: Payload, clock: Clock): Promise<CountedCheck> {
-  const { family: stated, level, version, settings, request, reads, answer } = payload
-  const definition = FAMILIES.find(({ name }) => name === stated.name)
-  const withoutChains = (verdict: CheckResult): CountedCheck => ({ verdict, chains: new Map() })
-  if (definition === undefined) return withoutChains(otherReleaseResult(version, `family "${stated.name}"`))
-  if (level === 'signed')
-    return withoutChains(unknownResult('the chain keeps no past: the signature alone stands for them'))
-  const read = parseSettings(definition, settings)
-  if ('mistakes' in read) return withoutChains({ is: 'false', because: `its settings are wrong: ${read.mistakes[0]}` })
-  const { revision } = read.family
-  if (revision !== stated.revision)
-    return withoutChains(otherReleaseResult(version, `revision ${stated.revision} of ${stated.name}`))
-  const { chains } = read
-  try {
-    const replayed = await replayAnswer(read, { statement: request, records: reads.map(toChainRecord), clock })
-    const { uncovered } = replayed
-    if (JSON.stringify(payload.uncovered) !== JSON.stringify(uncovered)) {
-      return withoutChains({ is: 'false', because: 'it says to leave out what it does not' })
-    }
-    const [fault] = replayed.faults
-    const [replayedText, statedText] = [replayed.answer, answer].map((each) =>
-      JSON.stringify(maskPaths(each, uncovered)),
-    )
-    const isSame = replayedText === statedText
-    const success = `counted again from the recorded answers${uncovered.length === 0 ? '' : ', but for what is not covered'}`
-    const because = fault ?? (isSame ? success : 'the recorded answers come to others')
-    return { chains, again: replayed, verdict: { is: fault === undefined && isSame ? 'true' : 'false', because } }
-  } catch (error) {
-    const because = `the recorded answers come to none: ${error instanceof Error ? error.message : 'nothing'}`
-    return { chains, verdict: { is: 'false', because } }
-  }
-}
-
-function parseSettings(family: Family, settings: Payload['settings']): ReturnType<typeof parseReceiptSettings> {
-  try {
-    return parseReceiptSettings(family, settings)
-  } catch {
-    return { mistakes: ['they cannot be read'] }
-  }
-}
-
-function otherReleaseResult(version: string, what: string): CheckResult {
-  return unknownResult(`this is release ${RELEASE}: ${what} is known to release ${version}`)
-}
-
-function unknownResult(because: string): CheckResult {
-  return { is: 'unknown', because }
-}
-
-function checkLens({ reads, version }: Payload, { again, verdict }: CountedCheck): CheckResult {
-  const calls = reads.flatMap((read) => read.calls)
-  if (calls.length === 0) return unknownResult('nothing was called')
-  if (again === undefined)
-    return verdict.is === 'false' ? { is: 'false', because: 'its calls are not those of the route' } : verdict
-  const own = new Set([...again.queries.keys()].map(({ lens }) => lens))
-  if (calls.every(({ lens }) => own.has(lens))) return { is: 'true', because: `of release ${RELEASE}` }
-  return version === RELEASE
-    ? { is: 'false', because: `of no lens of release ${RELEASE}` }
-    : otherReleaseResult(version, 'its lens')
-}
-
-/** Checks answers and blocks with the given endpoints, and blocks with the trusted hashes. */
-async function checkWithEndpoints(
+/** Checks answers and blocks with the given endpoints or over proofs, and blocks with the trusted hashes. */
+async function checkReads(
   payload: Payload,
-  { again: { chains, again }, evidence }: { readonly again: CountedCheck; readonly evidence: Evidence },
+  { replayed, evidence }: ReadsEvidence,
 ): Promise<Pick<Record<Check, CheckResult>, 'answers' | 'block'>> {
-  const { rpcUrls, blockHashes, clock, signal, fetch } = evidence
-  const isProven = payload.level === 'proven'
-  const answers: CheckResult[] = isProven ? await checkProofs(payload, { again, evidence }) : []
-  const blocks: CheckResult[] = []
-  for (const record of payload.reads.map(toChainRecord)) {
-    const { chainId, block } = record
-    const trustedHash = blockHashes.get(chainId)
-    if (trustedHash !== undefined) blocks.push(checkBlockHash(block.hash, trustedHash))
-    else if (rpcUrls.length === 0)
-      blocks.push(unknownResult(`nothing was given about chain ${chainId} (--block-hash, --rpc)`))
-    const row = chains.get(chainId)
-    for (const url of row === undefined ? [] : rpcUrls) {
-      const chain = { ...row, id: chainId, name: '', rpcUrls: [url], reuseMs: 0, finality: { depth: 0 } }
-      const client = createChainClient({ chain, clock, log: silentLog, ...(fetch && { fetch }) })
-      try {
-        blocks.push(await compareBlock(client, block, signal))
-        for (const call of isProven ? [] : record.calls) {
-          const question = again?.queries.get(call)
-          answers.push(
-            question === undefined
-              ? unknownResult('it is not known which code was called')
-              : await compareCall(client, { call, question, block: call.at ?? block }, signal),
-          )
-        }
-        for (const earlier of collectEarlierBlocks(record)) blocks.push(await compareBlock(client, earlier, signal))
-      } finally {
-        client.close()
-      }
-    }
-  }
-  return { answers: getWorst(answers, 'no endpoint was given (--rpc)'), block: getWorst(blocks, 'nothing was read') }
+  const { reads, level } = payload
+  const results: EndpointResults[] = []
+  for (const record of reads.map(toChainRecord)) results.push(await checkRead({ record, level, replayed }, evidence))
+  const answers =
+    level === 'proven'
+      ? await checkProofs(payload, { replayed, evidence })
+      : results.flatMap((result) => result.answers)
+  const blocks = results.flatMap((result) => result.blocks)
+  return { answers: getWorst(answers, 'nothing was called'), block: getWorst(blocks, 'nothing was read') }
+}
+
+/** Checks one record with the trusted hash and the endpoints of its chain. */
+async function checkRead(
+  { record, level, replayed }: Pick<RecordQuestion, 'record' | 'level'> & Pick<ReadsEvidence, 'replayed'>,
+  evidence: Evidence,
+): Promise<EndpointResults> {
+  const { chainId, block } = record
+  const trustedHash = evidence.blockHashes.get(chainId)
+  const trusted = trustedHash === undefined ? [] : [checkBlockHash(block.hash, trustedHash)]
+  const compared = replayed && (await compareWithEndpoints({ record, level, replayed }, evidence))
+  if (compared !== undefined) return { answers: compared.answers, blocks: [...trusted, ...compared.blocks] }
+  const isNotAsked = replayed === undefined && evidence.rpcUrls.length > 0
+  const undecided = unknownResult(
+    isNotAsked ? 'its figures are not those of its calls' : `no endpoint of chain ${chainId} was given (--rpc)`,
+  )
+  const untold =
+    replayed?.atTimeSec === undefined ? [] : [unknownResult('which block a time means takes an endpoint (--rpc)')]
+  return { answers: [undecided], blocks: trusted.length === 0 ? [undecided] : [...trusted, ...untold] }
 }
 
 /** Checks that the calls of a receipt give the same answers over its proofs alone. */
 async function checkProofs(
   { reads, proofs = [] }: Payload,
-  { again, evidence: { runner, signal } }: { readonly again: ReplayedAnswer | undefined; readonly evidence: Evidence },
-): Promise<CheckResult[]> {
+  { replayed, evidence: { runner, signal } }: ReadsEvidence,
+): Promise<readonly CheckResult[]> {
   const records = reads.map(toChainRecord)
-  if (again === undefined) return [unknownResult('its figures are not those of its calls')]
+  if (replayed === undefined) return [unknownResult('its figures are not those of its calls')]
   const hasAllProofs = proofs.length === records.length && records.length > 0
   if (!hasAllProofs) return [{ is: 'false', because: 'it does not prove each chain' }]
   const results: CheckResult[] = []
@@ -240,7 +161,7 @@ async function checkProofs(
     const record = records[at]
     if (record?.chainId !== proof.chain_id) return [{ is: 'false', because: 'it proves another chain' }]
     try {
-      results.push(await checkProof(runner, { record, proof, queriesByCall: again.queries }, signal))
+      results.push(await checkProof(runner, { record, proof, queriesByCall: replayed.queries }, signal))
     } catch {
       results.push(unknownResult('the proof could not be run'))
     }
@@ -248,15 +169,14 @@ async function checkProofs(
   return results
 }
 
-/** Collects the earlier blocks of a record's calls, each once: prices by pools rest on them. */
-function collectEarlierBlocks({ calls }: ChainRecord): PinnedBlock[] {
-  return [...new Map(calls.flatMap(({ at }) => (at === undefined ? [] : [[at.hash, at] as const]))).values()]
-}
-
 function checkBlockHash(hash: string, trustedHash: string): CheckResult {
   return hash === trustedHash.toLowerCase()
     ? { is: 'true', because: 'it is the block that was given' }
     : { is: 'false', because: 'it is another block than was given' }
+}
+
+function unknownResult(because: string): CheckResult {
+  return { is: 'unknown', because }
 }
 
 /** Worst first: false, then unknown, then true. */
