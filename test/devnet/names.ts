@@ -7,6 +7,8 @@ import { placeContractsAt } from './place.ts'
 
 /** Where Ethereum has the registry of ENS. */
 export const ENS_REGISTRY: Address = '0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e'
+/** Where Ethereum has the proxy of ENS' Universal Resolver. */
+export const UNIVERSAL_RESOLVER: Address = '0xeEeEEEeE14D718C2B47D9923Deab1335E144EeEe'
 const RESOLVER: Address = '0x00000000000000000000000000000000000e4501'
 const WILDCARD: Address = '0x00000000000000000000000000000000000e4502'
 /** The name of the wallet that provides liquidity. */
@@ -56,4 +58,20 @@ export async function placeNames(devnet: Pick<Devnet, 'rpc' | 'send' | 'wallets'
       call(RESOLVER, encodeFunctionData({ abi: ABI, functionName: 'set', args: [namehash(name), wallet] })),
     ),
   ])
+}
+
+/** Puts a Universal Resolver at its address, which knows these wallets and no others. */
+export async function placeUniversalResolver(
+  devnet: Pick<Devnet, 'rpc' | 'send'>,
+  wallets: Readonly<Record<string, Address>>,
+): Promise<void> {
+  const placements = [{ address: UNIVERSAL_RESOLVER, creationCode: ownCreationCode('UniversalResolver') }]
+  await placeContractsAt(devnet, { placements, owner: BANK })
+  await devnet.send(
+    Object.entries(wallets).map(([name, wallet]) => ({
+      from: BANK,
+      to: UNIVERSAL_RESOLVER,
+      data: encodeFunctionData({ abi: ABI, functionName: 'set', args: [namehash(name), wallet] }),
+    })),
+  )
 }

@@ -18,6 +18,7 @@ const REASONS = [
   '',
   'it is resolved outside the chain, and such look-ups are not followed',
   'its resolver does not answer',
+  'the chain has no contracts of ENS',
 ] as const
 const NO_ADDRESS = 'it is registered, but has no Ethereum address'
 
@@ -27,7 +28,7 @@ export type NameResult = { readonly block: Block } & ({ readonly wallet: Address
 /** Resolves a normalized name at the newest block, in one request. Throws like `ChainClient.read`. */
 export type NameReader = (name: string, signal: AbortSignal) => Promise<WithExpiry<NameResult>>
 
-/** Creates a reader over the chain of ENS' registry. */
+/** Creates a reader over the chain of ENS' contracts. */
 export function createNameReader(options: { readonly client: ChainClient; readonly clock: Clock }): NameReader {
   const { client, clock } = options
   const { chain } = client

@@ -9,7 +9,7 @@ import { EVM_ADDRESS, text } from '../../lib/text/text_format.ts'
 import { ensName } from './name.ts'
 import { createNameReader } from './read_name.ts'
 
-/** The registry is on Ethereum alone. */
+/** ENS resolves names on Ethereum alone. */
 const ENS_CHAIN_ID = 1
 const CHARGE: Charge = { credits: 1, per: PER_CALL }
 
@@ -39,8 +39,8 @@ export function nameRoute(options: {
     tool: 'ens_wallet',
     summary: 'Resolves an ENS name.',
     description:
-      "Asks ENS' registry on Ethereum, and the resolver that it names. Look-ups outside the chain (ERC-3668) are not " +
-      'followed: such a name is 404, as is one without an address.',
+      "Asks ENS' Universal Resolver on Ethereum, or the first registry and the resolver that it names where there is " +
+      'none. Look-ups outside the chain (ERC-3668) are not followed: such a name is 404, as is one without an address.',
     input: v.object({ name: ensName }),
     output: nameOutput,
     errors: [404, 503],

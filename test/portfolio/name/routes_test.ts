@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, checksumAddress, type Hex, keccak256, slice, toHex } from 'viem'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
@@ -8,7 +8,7 @@ import { createNameReader } from '../../../src/portfolio/name/read_name.ts'
 import { nameRoute } from '../../../src/portfolio/name/routes.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
-import { DEMO_NAME, placeNames } from '../../devnet/names.ts'
+import { DEMO_NAME, placeNames, placeUniversalResolver } from '../../devnet/names.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
 import { withLensMode } from '../../support/lens_mode.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
@@ -128,13 +128,72 @@ test('names are not served without Ethereum', async () => {
   expect(await ask(DEMO_NAME, [])).toMatchObject({ code: 'API_ENDPOINT_NOT_CONFIGURED' })
 })
 
-test('on an Ethereum without the registry no name is registered', async () => {
+test('on an Ethereum without ENS the answer says so, and nothing about the name', async () => {
   const bare = await startDevnet()
   try {
     const chain = createDevnetChain(bare)
     const other = createChainClient({ chain, clock: systemClock, log: silentLog })
-    expect(await ask(DEMO_NAME, [other])).toMatchObject({ status: 404 })
+    const message = `Cannot find a wallet for "${DEMO_NAME}": the chain has no contracts of ENS`
+    expect(await ask(DEMO_NAME, [other])).toMatchObject({ status: 404, message })
   } finally {
     await bare.stop()
   }
 }, 60_000)
+
+describe('where the Universal Resolver has code', () => {
+  const moved: Address = '0x2222222222222222222222222222222222222222'
+  let own: Devnet
+  let ownRpc: FaultyRpc
+  let ownClient: FinanceClient
+
+  beforeAll(async () => {
+    own = await startDevnet()
+    await placeNames(own)
+    const names = { [DEMO_NAME]: moved, 'ur.integration-tests.eth': moved, 'a.b.deep.eth': own.wallets.single }
+    await placeUniversalResolver(own, names)
+    ownRpc = await startFaultyRpc(own.rpcUrl)
+    const chain = createDevnetChain(own, { rpcUrls: [ownRpc.url] })
+    ownClient = createChainClient({ chain, clock: systemClock, log: silentLog })
+  }, 60_000)
+
+  afterAll(async () => {
+    await ownRpc?.stop()
+    await own?.stop()
+  })
+
+  test.each([DEMO_NAME, 'ur.integration-tests.eth'])(
+    '%s is the wallet that it says, whatever the first registry keeps, in one call',
+    async (name) => {
+      const seen = ownRpc.seen.length
+      expect((await ask(name, [ownClient])).data).toEqual({ name, wallet: moved })
+      expect(ownRpc.seen.slice(seen).filter(({ method }) => method === 'eth_call').length).toBe(1)
+    },
+  )
+
+  test('a name of several labels is asked as a whole', async () => {
+    expect((await ask('a.b.deep.eth', [ownClient])).data).toMatchObject({ wallet: own.wallets.single })
+  })
+
+  test.each([
+    // The first registry knows a wallet for this one.
+    ['größe🦊.eth', 'it is not registered, or it has no resolver'],
+    ['a.wild.eth', 'it is not registered, or it has no resolver'],
+    ['empty.names.eth', 'it is registered, but has no Ethereum address'],
+    ['none.names.eth', 'it is registered, but has no Ethereum address'],
+    ['odd.names.eth', 'it is registered, but has no Ethereum address'],
+    ['offchain.names.eth', 'it is resolved outside the chain, and such look-ups are not followed'],
+    ['silent.names.eth', 'its resolver does not answer'],
+    ['short.names.eth', 'its resolver does not answer'],
+    ['broken.names.eth', 'its resolver does not answer'],
+  ])('%s has no wallet: %s', async (name, why) => {
+    const message = `Cannot find a wallet for "${name}": ${why}`
+    expect(await ask(name, [ownClient])).toMatchObject({ status: 404, code: 'NOT_FOUND', message })
+  })
+
+  test('every lens mode returns the same wallet', async () => {
+    for (const way of ['override', 'deployless'] as const) {
+      const read = createNameReader({ client: withLensMode(ownClient, way), clock: systemClock })
+      expect(await read(DEMO_NAME, patient)).toMatchObject({ wallet: moved })
+    }
+  })
+})
