@@ -5,7 +5,8 @@ import { HeadMismatchError } from '../endpoint_state/heads.ts'
 import type { HealthState } from '../endpoint_state/health.ts'
 import { HealthNeutralError, RateLimitedError } from '../error.ts'
 import { QueueFullError } from '../limiter/limiter.ts'
-import { ResponseTimeoutError, ResponseTooLargeError } from '../transport.ts'
+import { ResponseTimeoutError } from '../transport.ts'
+import { ResponseTooLargeError } from '../unpack.ts'
 import type { RotatingEndpoint, RotationOptions, UnresponsiveEndpoint } from './rotation.ts'
 
 /** Minimum time between two routine probes of endpoints other than the serving one. */

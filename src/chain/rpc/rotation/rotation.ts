@@ -6,7 +6,7 @@ import { ContractUnresponsiveError, type Endpoint, RpcRefusedError } from '../cl
 import { HeadMismatchError } from '../endpoint_state/heads.ts'
 import type { Health, HealthState } from '../endpoint_state/health.ts'
 import { UnsupportedRequestError } from '../error.ts'
-import { ResponseTooLargeError } from '../transport.ts'
+import { ResponseTooLargeError } from '../unpack.ts'
 import { createHealthMonitor } from './health_monitor.ts'
 
 /** A read that succeeded this recently proves readiness. */
