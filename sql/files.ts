@@ -78,6 +78,7 @@ import triggerCommit from './functions/trigger_commit.sql' with { type: 'text' }
 import triggerHourAt from './functions/trigger_hour_at.sql' with { type: 'text' }
 import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerLines from './functions/trigger_lines.sql' with { type: 'text' }
+import triggerSkip from './functions/trigger_skip.sql' with { type: 'text' }
 import triggerUnseen from './functions/trigger_unseen.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import watchMeter from './functions/watch_meter.sql' with { type: 'text' }
@@ -170,6 +171,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_hour_at', text: triggerHourAt },
   { name: 'trigger_hour', text: triggerHour },
   { name: 'trigger_lines', text: triggerLines },
+  { name: 'trigger_skip', text: triggerSkip },
   { name: 'trigger_unseen', text: triggerUnseen },
   { name: 'wallet_entry_store', text: walletEntryStore },
   { name: 'watch_meter', text: watchMeter },

@@ -187,6 +187,12 @@ export const triggerLines = bindRows<
   { chain_id: string; finality: string; shard: number }
 >('background', { name: 'trigger_lines', params: [], columns: ['chain_id', 'finality', 'shard'] })
 
+/** Notifies owners at once that blocks of a partition from p_block on are left out for triggers of figures of some families, because nothing can be read at them or they are too many. */
+export const triggerSkip = bindValue<
+  { chainId: string | number; finality: string; shard: number; epoch: string | number; block: string | number; families: readonly string[]; chainName: string },
+  number
+>('background', { name: 'trigger_skip', params: ['chainId', 'finality', 'shard', 'epoch', 'block', 'families', 'chainName'] })
+
 /** Records which triggers of a partition were left out at a block (p_organizations, p_ids), and which of those left out before were evaluated again (p_seen_organizations, p_seen_ids). */
 export const triggerUnseen = bindValue<
   { chainId: string | number; finality: string; shard: number; epoch: string | number; block: string | number; organizations: readonly string[]; ids: readonly string[]; seenOrganizations: readonly string[]; seenIds: readonly string[] },

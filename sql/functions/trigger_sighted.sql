@@ -18,7 +18,8 @@ begin
         where w.organization_id = b.organization_id and w.id = b.id and w.finality = b.finality and w.shard = b.shard
           and w.paused_for is null and (w.expires_at is null or w.expires_at > now())
           and (
-            greatest(s.at, w.active_at) < now() - make_interval(secs => p_limit_sec)
+            not coalesce(
+              s.block >= b.since_block, greatest(s.at, w.active_at) >= now() - make_interval(secs => p_limit_sec))
             or exists (select from watch_unseen u where u.organization_id = w.organization_id and u.id = w.id)
           ))
     returning b.organization_id, b.id, b.since_block, b.since_at

@@ -1,6 +1,8 @@
+import { StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
-import { evaluateBlock } from './evaluate.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import { type Evaluation, evaluateBlock, revertToStored } from './evaluate.ts'
 import { createBlockSchedule } from './head/block_schedule.ts'
 import { readNextBlocks } from './head/heads.ts'
 import { createLeaseHolder, type HeldPartition, LEASE_POLL_MS, type LeaseHolderOptions } from './lease_holder.ts'
@@ -27,6 +29,14 @@ interface LoopState {
   readonly seenMs: Map<string, number>
   /** When the last new block was read, monotonic milliseconds. */
   newBlockMs: number
+  /** Blocks that were pending before the last ones were evaluated; undefined if none were left. */
+  pendingBefore: bigint | undefined
+  /** True if no endpoint has the state of the next block. */
+  isStateGone: boolean
+  /** Since when the next block is tried again because a family fails at it, monotonic milliseconds. */
+  retriedSinceMs: number | undefined
+  /** Families that failed for so long that blocks go on without them. */
+  failing: ReadonlySet<string>
 }
 
 /** The loop of a partition: acquires the lease, then evaluates and commits block by block. */
@@ -37,6 +47,10 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     hashes: await listEvaluatedBlocks(db, partition),
     seenMs: new Map(),
     newBlockMs: clock.monotonicMs(),
+    pendingBefore: undefined,
+    isStateGone: false,
+    retriedSinceMs: undefined,
+    failing: new Set(),
   }))
   const isReplaceable = partition.finality === 'latest'
   const { blockTimeMs } = client.chain
@@ -46,7 +60,18 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       ? Math.max(partition.leaseSec * 1_000, LATE_BLOCKS * blockTimeMs)
       : Number.POSITIVE_INFINITY
 
-  /** False if the lease was lost. */
+  /**
+   * Decides whether a block is evaluated again because a family failed at it. Each block is to be looked at, but a family
+   * that always fails must not stop the others.
+   */
+  function mustRetry(loopState: LoopState, { failed, failures }: Evaluation): boolean {
+    if ([...failed].every((family) => loopState.failing.has(family))) return false
+    loopState.isStateGone = [...failures.values()].some((error) => error instanceof StatePrunedError)
+    loopState.retriedSinceMs ??= clock.monotonicMs()
+    return clock.monotonicMs() - loopState.retriedSinceMs < partition.leaseSec * 1_000
+  }
+
+  /** False if the lease was lost. Throws if a family failed at the block, which is then to be evaluated again. */
   async function evaluate(
     heldPartition: HeldPartition<LoopState>,
     input: Parameters<typeof evaluateBlock>[1],
@@ -60,6 +85,13 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       recorder.recordFailure(partition, family)
       log.debug({ msg: 'Failed to evaluate triggers', chainId: partition.chainId, family, reason: String(error) })
     }
+    if (mustRetry(loopState, evaluation)) {
+      for (const { entry } of evaluation.changes) revertToStored(entry)
+      const [cause] = evaluation.failures.values()
+      throw new UnavailableError(`Cannot evaluate the triggers of block ${block.number}`, { cause })
+    }
+    const lost = [...evaluation.failed].filter((family) => !loopState.failing.has(family))
+    if (lost.length > 0) await leaseHolder.notifySkippedBlocks(heldPartition, { first: block.number, families: lost })
     const changes = evaluation.changes.map((each) => (isReplaceable ? each : { ...each, notified: [], reverted: [] }))
     const oldest = isReplaceable ? block.number - REPLACEABLE : block.number
     const final = oldest < 0n ? 0n : oldest
@@ -69,6 +101,9 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     }
     loopState.hashes.set(block.number, block.hash)
     loopState.newBlockMs = clock.monotonicMs()
+    loopState.retriedSinceMs = undefined
+    loopState.isStateGone = false
+    loopState.failing = evaluation.failed
     if (evaluation.families.length > 0 || evaluation.failures.size === 0) leaseHolder.recordProgress()
     for (const family of evaluation.families) loopState.seenMs.set(family, clock.monotonicMs())
     return true
@@ -85,15 +120,29 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     const { list, loopState } = heldPartition
     try {
       const { at } = heldPartition.lease
-      const next = await readNextBlocks(client, { level: partition.finality, at, hashes: loopState.hashes }, signal)
+      const { hashes, pendingBefore, isStateGone: skips } = loopState
+      const headQuery = {
+        level: partition.finality,
+        at,
+        hashes,
+        pendingBefore,
+        lagMaxSec: partition.blindAfterSec,
+        skips,
+      }
+      const next = await readNextBlocks(client, headQuery, signal)
+      if (next?.skippedFrom !== undefined)
+        await leaseHolder.notifySkippedBlocks(heldPartition, { first: next.skippedFrom, families: list.families })
       if (next === undefined && clock.monotonicMs() - loopState.newBlockMs < lateMs) leaseHolder.recordProgress()
       const readMs = clock.now()
       for (const [index, block] of (next?.blocks ?? []).entries()) {
         const fork = index === 0 ? (next?.fork ?? null) : null
         if (!(await evaluate(heldPartition, { block, before: heldPartition.lease.at, fork }, signal))) return 0
-        schedule.recordBlock(block, readMs)
+        if (block === next?.newest) schedule.recordBlock(block, readMs)
         await list.refresh(block.number)
       }
+      const pending = next === undefined ? 0n : next.newest.number - (heldPartition.lease.at?.number ?? 0n)
+      loopState.pendingBefore = pending > 0n ? pending : undefined
+      if (pending > 0n) return 0
     } finally {
       const seenMs = list.families.map((family) => loopState.seenMs.get(family) ?? Number.NEGATIVE_INFINITY)
       if (!signal.aborted) await leaseHolder.notifyBlindTriggers(heldPartition, Math.min(...seenMs))

@@ -37,6 +37,8 @@ export interface Evaluation {
   readonly changes: readonly (TriggerChange & { readonly entry: WatchedTrigger })[]
   /** Families that were evaluated, but for the triggers left out. */
   readonly families: readonly string[]
+  /** Families of which nothing was evaluated. */
+  readonly failed: ReadonlySet<string>
   /** Triggers left out that were not before, and those evaluated again. */
   readonly missed: readonly WatchedTrigger[]
   readonly seen: readonly WatchedTrigger[]
@@ -203,6 +205,7 @@ async function evaluateAll(
   return {
     changes,
     families: families.flatMap(({ name }) => (failed.has(name) ? [] : [name])),
+    failed,
     ...sight.list(failed),
     screened,
     confirmed,

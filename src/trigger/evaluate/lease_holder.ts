@@ -10,6 +10,7 @@ import {
   type BlockCommit,
   commitBlock,
   notifyBlindTriggers,
+  notifySkippedBlocks,
   type PartitionLease,
   storeUnseen,
   type TriggerPartition,
@@ -153,6 +154,16 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
       if (messages > 0) onMessagesQueued()
       recorder.recordBlock(partition, { block: number, atMs: nowMs, screened, confirmed, changes: messages })
       return true
+    },
+    /** Notifies owners that blocks from `first` on are left out for some families. Throws as `Database.run`. */
+    async notifySkippedBlocks(
+      { lease }: HeldPartition<State>,
+      { first, families }: { readonly first: bigint; readonly families: readonly string[] },
+    ): Promise<void> {
+      const messages = await notifySkippedBlocks(db, { partition, lease, first, families })
+      if (messages > 0) onMessagesQueued()
+      const [chainId, block] = [partition.chainId, Number(first)]
+      log.warn({ msg: 'Left out blocks in the evaluation of triggers', chainId, block, messages })
     },
     /**
      * Periodically notifies owners of triggers left out for too long, and of all if none was evaluated since `seenMs`,

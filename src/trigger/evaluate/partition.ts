@@ -1,4 +1,11 @@
-import { triggerAcquire, triggerBlind, triggerCommit, triggerHour, triggerUnseen } from '../../../sql/functions.ts'
+import {
+  triggerAcquire,
+  triggerBlind,
+  triggerCommit,
+  triggerHour,
+  triggerSkip,
+  triggerUnseen,
+} from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
 import type { NotifiedChange } from '../step.ts'
 import type { BlockMark, FinalityLevel, Trigger, TriggerState } from '../trigger.ts'
@@ -148,6 +155,32 @@ export async function notifyBlindTriggers(
  */
 export async function chargeHour(db: Database, organizationsMax: number): Promise<number> {
   return await triggerHour(db, { hour: 0, limit: organizationsMax }, { deadlineMs: HOUR_DEADLINE_MS })
+}
+
+/**
+ * Notifies owners that blocks from `first` on are left out for triggers of some families. Returns the number of messages.
+ * Throws as `Database.run`.
+ */
+export async function notifySkippedBlocks(
+  db: Database,
+  input: {
+    readonly partition: TriggerPartition
+    readonly lease: PartitionLease
+    readonly first: bigint
+    readonly families: readonly string[]
+  },
+): Promise<number> {
+  const { partition, lease, first, families } = input
+  const { chainId, finality, shard, chainName } = partition
+  return await triggerSkip(db, {
+    chainId,
+    finality,
+    shard,
+    epoch: lease.epoch,
+    block: String(first),
+    families,
+    chainName,
+  })
 }
 
 /** Stores which triggers were left out at a block, and which are evaluated again. Throws as `Database.run`. */

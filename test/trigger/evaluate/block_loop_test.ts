@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { type Hex, toHex } from 'viem'
 import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { setOrganizationState } from '../../../src/account/organization.ts'
+import { StatePrunedError } from '../../../src/chain/rpc/client.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Watcher } from '../../../src/family/watch.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
@@ -392,6 +393,119 @@ test('endpoints away: one blind, one sighted, and the change in between', async 
   expect(messages.map(({ type }) => type)).toEqual(['trigger.blind', 'trigger.sighted', 'trigger.fired'])
   expect(messages[1]?.data).toMatchObject({ chain_id: METER_CHAIN_ID, since: messages[0]?.data['since'] })
 }, 60_000)
+
+/** Lets the endpoints fail until the test says otherwise. */
+function cut(): void {
+  rpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+}
+
+test('after a gap each block is looked at, and each change is told at its block', async () => {
+  const account = await createAccount(db)
+  await meter.units('gap', 110)
+  await watch(account, 'gap', BELOW)
+  start()
+  await evaluated(await meter.mine())
+  cut()
+  const fired = await meter.units('gap', 100)
+  for (let block = 0; block < 20; block++) await meter.mine()
+  const cleared = await meter.units('gap', 120)
+  for (let block = 0; block < 20; block++) await meter.mine()
+  const firedAgain = await meter.units('gap', 90)
+  rpc.rule(() => undefined)
+  await evaluated(await meter.mine())
+  const messages = await messagesOf(account)
+  expect(
+    messages.map(({ type, data }) => [type, data['change'], (data['block'] as { number: number }).number]),
+  ).toEqual([
+    ['trigger.fired', 1, Number(fired)],
+    ['trigger.cleared', 2, Number(cleared)],
+    ['trigger.fired', 3, Number(firedAgain)],
+  ])
+})
+
+test('final blocks are looked at one by one, and for_blocks counts them', async () => {
+  const account = await createAccount(db)
+  await meter.units('final', 110)
+  await watch(account, 'final', BELOW, { finality: 'finalized', forBlocks: 3 })
+  start({ finality: 'finalized' })
+  await evaluated((await meter.mine()) - 2n, 'finalized')
+  // Final blocks come many at once.
+  for (const units of [100, 100, 110, 100, 100]) await meter.units('final', units)
+  const held = await meter.units('final', 99)
+  await meter.units('final', 110)
+  await meter.mine()
+  await evaluated((await meter.mine()) - 2n, 'finalized')
+  expect((await messagesOf(account)).map(({ type, data }) => [type, data['block']])).toMatchObject([
+    ['trigger.fired', { number: Number(held), finality: 'finalized' }],
+    ['trigger.cleared', { number: Number(held) + 1 }],
+  ])
+})
+
+test('blocks whose state is gone are told at once, from the first one left out', async () => {
+  const account = await createAccount(db)
+  await meter.units('pruned', 110)
+  const trigger = await watch(account, 'pruned', BELOW)
+  await watch(account, 'pruned', { event: ['Set'] })
+  let goneBefore = 0n
+  const { confirm } = meterWatcher()
+  start({
+    screen: false,
+    confirm(subjects, target, signal) {
+      if (target.block.number < goneBefore) throw new StatePrunedError('Cannot read the state')
+      return confirm(subjects, target, signal)
+    },
+  })
+  const last = await meter.mine()
+  await evaluated(last)
+  for (let block = 0; block < 5; block++) await meter.mine()
+  goneBefore = await meter.mine()
+  await evaluated(goneBefore)
+  expect((await messagesOf(account)).map(({ type, data }) => [type, data['trigger_ids'], data['since']])).toEqual([
+    ['trigger.blind', [trigger.id], { block: String(last + 1n), at: expect.any(String) }],
+    ['trigger.sighted', [trigger.id], { block: String(last + 1n), at: expect.any(String) }],
+  ])
+})
+
+test('a block at which a family fails is read again, and left out and told after a lease', async () => {
+  const account = await createAccount(db)
+  await meter.units('failing', 110)
+  const trigger = await watch(account, 'failing', BELOW)
+  let fails = false
+  const { confirm } = meterWatcher()
+  start({
+    screen: false,
+    confirm: (subjects, target, signal) =>
+      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, signal),
+  })
+  await evaluated(await meter.mine())
+  fails = true
+  const fired = await meter.units('failing', 100)
+  await runRounds()
+  await meter.units('failing', 110)
+  await runRounds()
+  fails = false
+  await evaluated(await meter.mine())
+  expect((await messagesOf(account)).map(({ type, data }) => [type, data['block']])).toMatchObject([
+    ['trigger.fired', { number: Number(fired) }],
+    ['trigger.cleared', { number: Number(fired) + 1 }],
+  ])
+  fails = true
+  const lost = await meter.mine()
+  await runRounds()
+  nowMs += 15_000
+  await evaluated(lost)
+  const [, , blind] = await messagesOf(account)
+  expect([blind?.type, blind?.data['trigger_ids'], blind?.data['since']]).toMatchObject([
+    'trigger.blind',
+    [trigger.id],
+    { block: String(lost) },
+  ])
+  // It goes on without the family, and tells once.
+  await evaluated(await meter.mine())
+  fails = false
+  await evaluated(await meter.mine())
+  expect((await messagesOf(account)).slice(3).map(({ type }) => type)).toEqual(['trigger.sighted'])
+})
 
 test('a figure that cannot be told is blind by itself after the promised time, and sighted when it can', async () => {
   const [mine, theirs] = [await createAccount(db), await createAccount(db)]
