@@ -8,7 +8,7 @@
 --   the remaining values: p_values '' for none, p_since -1 for none. p_dues: the price of its messages.
 -- * p_now_ms: of the process' clock, which dates nothing; it is not read.
 -- * p_bodies to p_message_changes: messages about changes, with the number of the state. Bodies are JSON, one a line:
---   as an array they would be escaped here and there. They begin with type and timestamp, which becomes the database's.
+--   as an array they would be escaped here and there.
 -- * p_told_states to p_told_names: notified changes that may still be replaced. A change with '' for its name is
 --   reverted; a known change gets its new block.
 -- `failed` has the numbers of unchanged states: another transaction changed them, or the credits do not suffice.
@@ -34,7 +34,6 @@ declare
   -- Numbers of the states that cost something, and places in it of those that are not paid.
   v_due integer[];
   v_unpaid integer[];
-  v_timestamp text := to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 begin
   failed := '{}';
   update watch_cursor c
@@ -131,11 +130,7 @@ begin
     perform message_add(
       (select array_agg(p_organizations[m.no]) from unnest(p_message_states) m (no)),
       (select array_agg(p_ids[m.no]) from unnest(p_message_states) m (no)),
-      p_message_changes, p_types,
-      (
-        select array_agg(regexp_replace(b.body, '^(\{"type":"[^"]*","timestamp":")[^"]*', '\1' || v_timestamp) order by b.no)
-        from unnest(string_to_array(p_bodies, E'\n')) with ordinality b (body, no)
-      ),
+      p_message_changes, p_types, string_to_array(p_bodies, E'\n'),
       (select array_agg(v_webhooks[m.no]) from unnest(p_message_states) m (no)));
   end if;
 

@@ -73,7 +73,13 @@ function formatValue(confirmed: ConfirmedFigures | 'gone', figure: string): stri
   return text === null ? null : String(text)
 }
 
-/** Steps a trigger by events, block by block. Events before the trigger was created are ignored. */
+/** Anybody can make events of a wallet, such as supplies of one unit, and each is a message that its owner pays. */
+const BLOCK_EVENTS_MAX = 10
+
+/**
+ * Steps a trigger by events, block by block. Events before the trigger was created are ignored, and those of a block
+ * beyond its first `BLOCK_EVENTS_MAX`.
+ */
 export function applyEvents(
   entry: WatchedTrigger,
   events: readonly SubjectEvent[],
@@ -97,7 +103,7 @@ export function applyEvents(
   })
   const numbers = [...new Set([...namedEvents.map(({ blockNumber }) => blockNumber), Number(block.number)])]
   for (const number of numbers.sort((a, b) => a - b)) {
-    const blockEvents = namedEvents.filter(({ blockNumber }) => blockNumber === number)
+    const blockEvents = namedEvents.filter(({ blockNumber }) => blockNumber === number).slice(0, BLOCK_EVENTS_MAX)
     const isHead = number === Number(block.number)
     if (blockEvents.length === 0 && entry.reorgState.undecided.length === 0) continue
     const eventBlock = {
