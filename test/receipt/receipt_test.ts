@@ -70,6 +70,16 @@ describe('receipt=true', () => {
     }
   }, 120_000)
 
+  test('is dated by the clock of the database, which admitted the request', async () => {
+    const databaseMs = Date.UTC(2031, 0, 1)
+    const dated = stageOver([rowOver([devnet.rpcUrl])], undefined, { databaseNow: () => databaseMs })
+    const answer = await dated.get(`/v1/positions/uniswap-v3/${devnet.positions.good}?receipt=true`)
+    const lateMs = Date.parse(decodePayload(answer.body.receipt).issued_at) - databaseMs
+    expect(lateMs).toBeGreaterThanOrEqual(0)
+    expect(lateMs).toBeLessThan(3_600_000)
+    await dated.close()
+  })
+
   test('is reproduced by a verifier where the block of a time is searched for', async () => {
     const searching = stageOver([rowOver([devnet.rpcUrl], { blockTimeMs: 12_000 })])
     for (let block = 0; block < 5; block++) {

@@ -61,7 +61,11 @@ export const runner = createProofRunner()
 export function stageOver(
   rows: readonly object[],
   signer: Signer = newSigner(),
-  { solanaUrl, db }: { readonly solanaUrl?: string; readonly db?: Database } = {},
+  {
+    solanaUrl,
+    db,
+    databaseNow = systemClock.now,
+  }: { readonly solanaUrl?: string; readonly db?: Database; readonly databaseNow?: () => number } = {},
 ): Stage {
   const text = JSON.stringify({ chains: rows, ...(solanaUrl && { solana: { rpcUrls: [solanaUrl] } }) })
   const ids = [...rows.map((row) => ('id' in row ? String(row.id) : '')), ...(solanaUrl ? ['101'] : [])]
@@ -91,7 +95,7 @@ export function stageOver(
   const routes = createServiceRoutes(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
   const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }
-  const gate = createMemoryGate({ now: systemClock.now, keys: { rich, poor } })
+  const gate = createMemoryGate({ now: databaseNow, keys: { rich, poor } })
   const app = createApp({
     routes,
     aliases: familyAliases(config.families),

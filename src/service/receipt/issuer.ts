@@ -142,6 +142,7 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
   async function createReceipt(statement: Statement, request: ReceiptRequest, context: ReadContext): Promise<Answer> {
     const { kind, id } = request
     const { method, path, query, body } = statement
+    const startedMs = clock.monotonicMs()
     const { answer, records } = await recordAnswer(statement, request, context)
     const { family, stated, settings, again: replayed } = await verifyByReplay(statement, records, answer)
     const { queries, uncovered } = replayed
@@ -151,7 +152,8 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
     const level = computeLevel({ network, agreed, isProven: proofs !== undefined })
     const payload: Payload = {
       id: `rcp_${id}`,
-      issued_at: new Date(clock.now()).toISOString(),
+      // The database's clock: this process' own may be wrong, and what is signed is believed.
+      issued_at: new Date(context.requestedAtMs + clock.monotonicMs() - startedMs).toISOString(),
       version: packageJson.version,
       level,
       request: { method: method === 'POST' ? 'POST' : 'GET', path, query, body },
