@@ -73,7 +73,7 @@ function formatValue(confirmed: ConfirmedFigures | 'gone', figure: string): stri
   return text === null ? null : String(text)
 }
 
-/** Anybody can make events of a wallet, such as supplies of one unit, and each is a message that its owner pays. */
+/** Strangers can make events of a wallet, such as supplies of one unit, and each is a message that its owner pays. */
 const BLOCK_EVENTS_MAX = 10
 
 /**

@@ -291,7 +291,7 @@ test('chargeHour resumes a trigger that paused within its first hour', async () 
 test('chargeHour takes the hour of the database, and an hour to come of a wrong clock holds up nothing', async () => {
   const made = await scene({ credits: 1, createdAt: new Date((fullHour() - 5) * HOUR_MS) })
   const { organizationId } = made.account.caller
-  const hourOf = async () => {
+  const readHoursAhead = async () => {
     const [row] = await db.run<{ ahead: number }>(
       `select (hour - floor(extract(epoch from now()) / 3600))::integer as ahead from watch_hour
        where organization_id = $1`,
@@ -301,14 +301,14 @@ test('chargeHour takes the hour of the database, and an hour to come of a wrong 
   }
   // As an earlier release does whose clock is a month ahead.
   await db.run('select trigger_hour($1::bigint, 500)', [fullHour() + 720])
-  expect(await hourOf()).toBeLessThanOrEqual(0)
+  expect(await readHoursAhead()).toBeLessThanOrEqual(0)
   expect(await books(made)).toMatchObject({ charged: 1, logged: 1 })
 
   await setTrigger(made, "paused_for = 'credits'")
   await db.run('update watch_hour set hour = hour + 720 where organization_id = $1', [organizationId])
   await grant(made, 10)
   while ((await chargeHour(db, 100)) > 0) {}
-  expect(await hourOf()).toBeLessThanOrEqual(0)
+  expect(await readHoursAhead()).toBeLessThanOrEqual(0)
   expect(await stateOf(made)).toMatchObject({ paused_for: null })
   expect(await books(made)).toMatchObject({ charged: 2 })
 })
