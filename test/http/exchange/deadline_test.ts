@@ -12,7 +12,14 @@ const reader = () => ({
 
 /** A read that never ends by itself. */
 function endless(budgetMs?: number): RouteCall {
-  return { receipt: undefined, restsOnLogs: false, atTimeSec: undefined, creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
+  return {
+    receipt: undefined,
+    restsOnLogs: false,
+    atTimeSec: undefined,
+    creditsMin: 1,
+    budgetMs,
+    read: () => new Promise(() => {}),
+  }
 }
 
 const readFailure = (read: Promise<unknown>) => read.catch((error: Error) => error.message)
