@@ -1,4 +1,5 @@
 import { createChainClient, type EvmClient } from '../chain/evm/evm_client.ts'
+import { createWitnessedClient } from '../chain/past/witnessed_client.ts'
 import type { DissentTracker } from '../chain/quorum/dissent_tracker.ts'
 import { createQuorumClient } from '../chain/quorum/quorum_client.ts'
 import { createRequestLimiter, PROCESS_LIMITS } from '../chain/rpc/limiter/limiter.ts'
@@ -39,7 +40,9 @@ export function createClients(
   const evm = chains.map((chain) => {
     const backgroundRate =
       perSecond === 0 ? undefined : createRateLimiter({ perSecond: perSecond / processes, clock: shared.clock })
-    const client = createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
+    const client = createWitnessedClient(
+      createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared }),
+    )
     const { quorum = 1 } = chain
     if (quorum === 1) return client
     return createQuorumClient(client, { quorum, dissent: dissents?.recorder(chain.id) ?? (() => {}) })

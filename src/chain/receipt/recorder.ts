@@ -179,16 +179,18 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
 
   const recordingClient: ChainClient<Row> = {
     ...client,
-    read: (attempt, options) =>
-      client.read(async (endpoint, signal) => {
-        const draft = newDraft()
-        const value = await attempt(wrapEndpoint(endpoint, draft), signal)
-        for (const [name, each] of draft.calls) recorded.calls.set(name, each)
-        for (const [name, each] of draft.results) recorded.results.set(name, each)
-        for (const [hash, each] of draft.blocks) recorded.blocks.set(hash, each)
-        recorded.faults.push(...draft.faults)
-        return value
-      }, options),
+    async read(attempt, options) {
+      // What was read is recorded once the client accepts it: it may examine the endpoint beside the attempt.
+      const { value, draft } = await client.read(async (endpoint, signal) => {
+        const current = newDraft()
+        return { value: await attempt(wrapEndpoint(endpoint, current), signal), draft: current }
+      }, options)
+      for (const [name, each] of draft.calls) recorded.calls.set(name, each)
+      for (const [name, each] of draft.results) recorded.results.set(name, each)
+      for (const [hash, each] of draft.blocks) recorded.blocks.set(hash, each)
+      recorded.faults.push(...draft.faults)
+      return value
+    },
   }
 
   return {

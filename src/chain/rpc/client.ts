@@ -132,8 +132,8 @@ export interface ReadOptions {
   readonly isBundled?: boolean
 }
 
-/** A block by its height and time. */
-export type PastBlock = Pick<Block, 'number' | 'timestampSec'>
+/** A block by its height and time; with its hashes, an endpoint can be asked to show that it has the block's state. */
+export type PastBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<PinnedBlock, 'hash' | 'parentHash'>>
 
 /** The contract reverted. `data` is the ABI-encoded reason, possibly empty. */
 export class RevertError extends Error {
