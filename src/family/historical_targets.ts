@@ -1,12 +1,16 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
+import { readMulticall } from '../chain/call/many/multicall.ts'
 import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
+import { QUORUM, readByQuorum } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
-import { parseBytes } from '../chain/rpc/value.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
 import { type FamilyTarget, isNow, type Moment } from './target.ts'
+
+/** Call data of a function that no contract has. */
+const UNKNOWN_FUNCTION: Hex = '0xffffffff'
 
 /** A contract that was deployed at some block. */
 interface DeployedContract {
@@ -29,30 +33,11 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
 }) {
   const { name, clock, getContract, canReadBeforeDeployment = false } = options
   const blockResolver = createBlockResolver(clock)
-  /** Lowest block with code, by contract whose first block is unknown. */
-  const lowestCodeBlocks = new Map<string, bigint>()
-
-  async function isDeployed(
-    deployment: Deployment,
-    { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    // The lens reads the parent block.
-    if (block.number === 0n) return false
-    if (deployment.startBlock > 0) return BigInt(deployment.startBlock) <= block.number
-    const contract = getContract(deployment)
-    const key = `${client.chain.id}:${contract}`
-    const codeBlock = lowestCodeBlocks.get(key)
-    if (codeBlock !== undefined && codeBlock <= block.number) return true
-    const params = [contract, { blockHash: block.hash }]
-    const code = await client.read(
-      (endpoint, within) => endpoint.request({ method: 'eth_getCode', params, parse: parseBytes }, within),
-      { signal, past: block },
-    )
-    if (code === '0x') return false
-    lowestCodeBlocks.set(key, block.number)
-    return true
-  }
+  /**
+   * Lowest block with code on which two endpoints agree, by contract whose first block is unknown. A client that records
+   * its reads has a memory of its own, so that its record holds what an answer rests on.
+   */
+  const lowestCodeBlocks = new WeakMap<ChainClient, Map<Address, bigint>>()
 
   /** The deployments of a target that exist at its block; all of them at the newest block. */
   async function filterDeployed(
@@ -60,8 +45,18 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
     signal: AbortSignal,
   ): Promise<readonly Deployment[]> {
     if (block === undefined) return deployments
-    const deployed = await Promise.all(deployments.map((each) => isDeployed(each, { client, block }, signal)))
-    return deployments.filter((_, index) => deployed[index])
+    // The lens reads the parent block.
+    if (block.number === 0n) return []
+    const codeBlocks = lowestCodeBlocks.get(client) ?? new Map<Address, bigint>()
+    lowestCodeBlocks.set(client, codeBlocks)
+    const getStart = (deployment: Deployment) =>
+      deployment.startBlock > 0 ? BigInt(deployment.startBlock) : codeBlocks.get(getContract(deployment))
+    const doubtful = deployments
+      .filter((each) => each.startBlock === 0 && !isAtMost(getStart(each), block.number))
+      .map(getContract)
+    const { withCode, isAgreed } = await readContractsWithCode({ client, contracts: doubtful, block, clock }, signal)
+    if (isAgreed) for (const each of withCode) codeBlocks.set(each, block.number)
+    return deployments.filter((each) => isAtMost(getStart(each), block.number) || withCode.has(getContract(each)))
   }
 
   async function resolveTarget(
@@ -102,6 +97,50 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
       return resolved
     },
   }
+}
+
+function isAtMost(start: bigint | undefined, block: bigint): boolean {
+  return start !== undefined && start <= block
+}
+
+/**
+ * Reads which contracts have code at a block, in a call as figures are read, so that receipts hold it. Two endpoints
+ * must agree: what is not there leaves a sum without a word. Where there is only one, its word counts, as for every
+ * figure of the block. Throws `DisputeError` if endpoints contradict each other, else as `readByQuorum`.
+ */
+async function readContractsWithCode(
+  {
+    client,
+    contracts,
+    block,
+    clock,
+  }: {
+    readonly client: ChainClient
+    readonly contracts: readonly Address[]
+    readonly block: PinnedBlock
+    readonly clock: Clock
+  },
+  signal: AbortSignal,
+): Promise<{ readonly withCode: ReadonlySet<Address>; readonly isAgreed: boolean }> {
+  if (contracts.length === 0) return { withCode: new Set(), isAgreed: false }
+  const calls = contracts.map((to) => ({ to, data: UNKNOWN_FUNCTION }))
+  const { value, endpoints } = await readByQuorum(
+    client,
+    async (endpoint, within) => {
+      const { results } = await readMulticall(endpoint, { calls, block, isLight: true, clock }, within)
+      // A contract refuses the function; an address without code answers nothing.
+      return contracts.filter((_, index) => results[index] !== '0x')
+    },
+    {
+      signal,
+      past: block,
+      // One call holds this one and the one that examines the endpoint's state.
+      isBundled: true,
+      what: `which contracts exist at block ${block.number}`,
+      toText: (found) => found.join(),
+    },
+  )
+  return { withCode: new Set(value), isAgreed: endpoints.length >= QUORUM }
 }
 
 /** Creates a resolver of moments to blocks, with an empty cache. */

@@ -4,9 +4,9 @@ import { createRpc } from '../devnet/rpc.ts'
 /**
  * What an endpoint does with states of blocks below a height, without any error: `empty`, as nodes do that have pruned
  * them; `later`, the newest state in the context of the block; `codeless`, it only says of every contract that it has
- * no code. `ringless` tells the truth of a chain without a ring of block hashes, at every height.
+ * no code; `hidden`, it says so in calls alone. `ringless` tells the truth of a chain without a ring of block hashes, at every height.
  */
-export type StateLie = 'empty' | 'later' | 'codeless' | 'ringless'
+export type StateLie = 'empty' | 'later' | 'codeless' | 'hidden' | 'ringless'
 
 interface Request {
   readonly id: unknown
@@ -71,8 +71,9 @@ export async function startLyingRpc(upstream: string, accounts: readonly string[
     if (isOld && lies.includes('later')) changed[place] = 'latest'
     if (method === 'eth_call') {
       const given = (params[2] ?? {}) as Readonly<Record<string, object>>
-      const emptied = isOld && lies.includes('empty') ? accounts.map((each) => [each.toLowerCase(), GONE] as const) : []
-      const hasRing = !lies.includes('ringless') && emptied.length === 0
+      const isEmptied = lies.includes('empty') || lies.includes('hidden')
+      const emptied = isOld && isEmptied ? accounts.map((each) => [each.toLowerCase(), GONE] as const) : []
+      const hasRing = !lies.includes('ringless') && !(isOld && lies.includes('empty'))
       const ring = hasRing ? {} : { [RING_ADDRESS]: { ...GONE, ...given[RING_ADDRESS] } }
       changed[2] = { ...Object.fromEntries(emptied), ...given, ...ring }
       if (isOld && lies.includes('later')) changed[3] = { number: block.number, time: block.timestamp }
