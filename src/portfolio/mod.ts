@@ -56,6 +56,10 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
   const accountReader = createAccountReader(setup, services)
   const listFamilies = (chainId: number) =>
     families.filter((family) => family.reader.chainIds.has(chainId)).map(({ name }) => name)
+  const listDeployments = (chainId: number) =>
+    families.flatMap(({ name, reader: { chainIds }, toRow }) =>
+      chainIds.has(chainId) ? [`${name} ${JSON.stringify(toRow(chainId))}`] : [],
+    )
   const listTokenLists = (chainId: number) => clients.get(chainId)?.chain.tokens.names ?? []
   const snapshots = createPortfolioSnapshots(services)
   return {
@@ -66,7 +70,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       listTokenLists,
       listOmitted: (chainId) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
     },
-    snapshots: createSnapshotReader({ clients, reader, listFamilies, snapshots }),
+    snapshots: createSnapshotReader({ clients, reader, listDeployments, snapshots }),
   }
 }
 
@@ -85,6 +89,6 @@ function collectReaders<Reader>(
 ) {
   return families.flatMap((family) => {
     const reader = getReader(family)
-    return reader === undefined ? [] : { name: family.name, reader }
+    return reader === undefined ? [] : { name: family.name, toRow: family.toRow, reader }
   })
 }

@@ -88,11 +88,11 @@ const ABI = [
 
 function portfolioOver(
   overrides: Partial<FinanceChain> = {},
-  options: { db?: TestDatabase; tokens?: readonly Address[] } = {},
+  options: { db?: TestDatabase; tokens?: readonly Address[]; deployments?: { uniswapV3: [] } } = {},
 ) {
-  const { db = database, tokens = [] } = options
+  const { db = database, tokens = [], deployments = {} } = options
   const { client, requests } = countedClient(listing(createDevnetChain(devnet, overrides), tokens))
-  return { portfolio: createPortfolio([client], { db: db.db, clock }), requests, client }
+  return { portfolio: createPortfolio([client], { db: db.db, clock, deployments }), requests, client }
 }
 
 interface WireSnapshot {
@@ -182,6 +182,20 @@ test('another token list and named tokens are read again; the old rows stay', as
   expect((await ask(plain.portfolio)).data).toEqual(before)
   expect(plain.requests.filter((method) => method === 'eth_call')).toEqual([])
 }, 120_000)
+
+test('midnights that were stored before a deployment was configured are read again', async () => {
+  const fresh = await testDatabase()
+  try {
+    const without = await ask(portfolioOver({}, { db: fresh, deployments: { uniswapV3: [] } }).portfolio)
+    const { portfolio } = portfolioOver({}, { db: fresh })
+    const { data } = await ask(portfolio)
+    const [last] = await truthAt(portfolio, [data.at(-1)?.timestamp ?? 0])
+    expect(data.at(-1)?.net_worth_usd).toBe(last?.net_worth_usd ?? '')
+    expect(data.at(-1)?.net_worth_usd).not.toBe(without.data.at(-1)?.net_worth_usd)
+  } finally {
+    await fresh.close()
+  }
+}, 60_000)
 
 test('the snapshots of a midnight whose block was replaced are read again', async () => {
   const fresh = await testDatabase()
@@ -330,7 +344,7 @@ test('a wallet with too much to sum fails alone, and none of its midnights is re
     }
     const services = createTestServices({ clients: [client], db: fresh.db, clock })
     const snapshots = createPortfolioSnapshots(services)
-    const series = createSnapshotReader({ clients: services.clients, reader, listFamilies: () => [], snapshots })
+    const series = createSnapshotReader({ clients: services.clients, reader, listDeployments: () => [], snapshots })
     const askFor = (wallet: Address) =>
       series.readSnapshots({ wallet, chainId: CHAIN_ID, tokens: [], includeUnlisted: false, days: 3 }, never)
     const [refused, told] = await Promise.allSettled([askFor(huge), askFor(WALLET)])

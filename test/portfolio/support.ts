@@ -40,12 +40,18 @@ export function listing(chain: FinanceChain, addresses: readonly Address[]): Fin
 /** Asks the routes of portfolios over these clients: with Aave on Ethereum alone, with Morpho if a history is given. */
 export function createPortfolio(
   clients: readonly FinanceClient[],
-  options: { readonly db?: Database; readonly clock?: Clock; readonly history?: History } = {},
+  options: {
+    readonly db?: Database
+    readonly clock?: Clock
+    readonly history?: History
+    /** Deployments that replace those of the devnet. */
+    readonly deployments?: Partial<typeof ROWS>
+  } = {},
 ) {
   const services = createTestServices({ clients, ...options })
   const chainIds = clients.map(({ chain }) => chain.id)
   const families = [UNISWAP_V3, AAVE_V3, ...(options.history === undefined ? [] : [MORPHO_BLUE])]
-  const rows = new Map(chainIds.map((id) => [id, id === 1 ? ROWS : { ...ROWS, aaveV3: [] }]))
+  const rows = new Map(chainIds.map((id) => [id, { ...ROWS, ...(id !== 1 && { aaveV3: [] }), ...options.deployments }]))
   const described = {
     chainIds,
     connect: () => services,

@@ -36,16 +36,17 @@ export type SnapshotReader = ReturnType<typeof createSnapshotReader>
 export function createSnapshotReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly reader: AssetReader
-  readonly listFamilies: (chainId: number) => readonly string[]
+  /** Lists what is read on a chain: the families by name, each with its deployments. */
+  readonly listDeployments: (chainId: number) => readonly string[]
   readonly snapshots: PortfolioSnapshots
 }) {
-  const { clients, reader, listFamilies, snapshots } = options
+  const { clients, reader, listDeployments, snapshots } = options
 
   function createTarget(
     client: FinanceClient,
     query: Pick<MidnightQuery, 'tokens' | 'includeUnlisted'>,
   ): PortfolioTarget {
-    return createSnapshotTarget(reader, { ...query, client, families: listFamilies(client.chain.id) })
+    return createSnapshotTarget(reader, { ...query, client, families: listDeployments(client.chain.id) })
   }
 
   return {

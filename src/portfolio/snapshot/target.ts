@@ -10,8 +10,11 @@ import { classifyAssets } from '../sum/classify.ts'
 import { isUnpriced } from '../sum/gap.ts'
 import { computeTotal } from '../sum/total.ts'
 
-/** Rises with every change of what counts, so that midnights that were stored by an older rule are read again. */
-const COUNT_REVISION = 2
+/**
+ * Rises with every change of what counts and of what is believed, so that midnights that were stored by an older rule
+ * are read again.
+ */
+const COUNT_REVISION = 3
 
 /** Hexadecimal digits of a target's name: as long as the address of a contract. */
 const NAME_DIGITS = 40
@@ -19,7 +22,7 @@ const NAME_DIGITS = 40
 /** What to read on a chain at each midnight. */
 export interface MidnightQuery {
   readonly client: FinanceClient
-  /** Families whose holdings are read. */
+  /** Families whose holdings are read: names with their deployments. */
   readonly families: readonly string[]
   /** Tokens that the caller names, checksummed. */
   readonly tokens: readonly Address[]
