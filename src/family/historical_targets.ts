@@ -4,6 +4,7 @@ import { readMulticall } from '../chain/call/many/multicall.ts'
 import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import { QUORUM, readByQuorum } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
+import { toDatedClient } from '../finance/price/past/dated_client.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
@@ -66,9 +67,10 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
   ): Promise<FamilyTarget<Deployment> | string> {
     const block = await blockResolver.resolveBlock(client, moment, signal)
     if (typeof block === 'string') return block
-    if (canReadBeforeDeployment && block.number > 0n) return { client, deployments, block }
-    const deployed = await filterDeployed({ client, deployments, block }, signal)
-    if (deployed.length > 0) return { client, deployments: deployed, block }
+    const dated = { client: toDatedClient(client), block }
+    if (canReadBeforeDeployment && block.number > 0n) return { ...dated, deployments }
+    const deployed = await filterDeployed({ ...dated, deployments }, signal)
+    if (deployed.length > 0) return { ...dated, deployments: deployed }
     const firstBlock = Math.min(...deployments.map(({ startBlock }) => startBlock))
     const hint = firstBlock > 0 ? `, expected ${firstBlock} or later` : ''
     return `${name} was not deployed on chain ${client.chain.id} (${client.chain.name}) at block ${block.number}${hint}`

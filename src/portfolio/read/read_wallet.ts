@@ -5,6 +5,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { createBlockResolver, momentError } from '../../family/historical_targets.ts'
 import { isNow, type Moment } from '../../family/target.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
+import { toDatedClient } from '../../finance/price/past/dated_client.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError, UpstreamError } from '../../lib/error.ts'
@@ -68,7 +69,7 @@ export function createWalletReader(options: {
     if (isNow(query)) return { read: await reader.read({ client, wallet, tokens }, signal) }
     const block = await resolveBlock(client, query, signal)
     if (typeof block === 'string') return { refused: block }
-    return { read: await reader.read({ client, wallet, tokens, block }, signal) }
+    return { read: await reader.read({ client: toDatedClient(client), wallet, tokens, block }, signal) }
   }
 
   /** Creates a task for each chain that the wallet may be on. */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Address, Hex } from 'viem'
 import type { ChainPrices, FinanceClient } from '../../finance/chain.ts'
 import { formatUsdE6 } from '../../finance/figure.ts'
+import { toDatedClient } from '../../finance/price/past/dated_client.ts'
 import { PRICE_RULE_REVISION } from '../../finance/price/pool/pool_price.ts'
 import type { PortfolioFigures, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { memoize } from '../../lib/memoize.ts'
@@ -34,12 +35,13 @@ export interface MidnightQuery {
  * followed at later midnights.
  */
 export function createSnapshotTarget(reader: AssetReader, query: MidnightQuery): PortfolioTarget {
-  const { client, tokens, includeUnlisted } = query
+  const { tokens, includeUnlisted } = query
+  const client = toDatedClient(query.client)
   const getFigures = memoize((assets: ChainAssets) => computeFigures(assets, includeUnlisted))
   return {
     client,
     chainId: client.chain.id,
-    name: createName(query),
+    name: createName({ ...query, client }),
     // Reads of wallets share nothing, and one wallet may have more than can be summed.
     walletsMax: 1,
     isFollowed: tokens.length === 0 && !includeUnlisted,

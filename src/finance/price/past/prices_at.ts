@@ -9,6 +9,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { FeedRound } from '../price.ts'
+import { toDatedClient } from './dated_client.ts'
 import { type ClaimedRound, compareRounds } from './round_check.ts'
 import { type CallContracts, readRoundAt } from './rounds.ts'
 import {
@@ -62,10 +63,11 @@ const BUDGET_MS = 3_000
  * decides, `UnavailableError` if the chain cannot be read at all.
  */
 export async function readPricesAt(
-  client: FinanceClient,
+  liveClient: FinanceClient,
   query: PricesAtQuery,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome>> {
+  const client = toDatedClient(liveClient)
   const { isStored = true, clock } = query
   try {
     const statePrices = await readStatePrices(client, query, signal)
@@ -90,10 +92,11 @@ export async function readPricesAt(
  * `readByQuorum`.
  */
 export async function readStatePrices(
-  client: FinanceClient,
+  liveClient: FinanceClient,
   { source, tokens, block, clock }: StatePricesQuery,
   signal: AbortSignal,
 ): Promise<StatePrices> {
+  const client = toDatedClient(liveClient)
   const { chain } = client
   const blockQuery = { chainId: chain.id, ...block }
   const { value, endpoints } = await readByQuorum(
