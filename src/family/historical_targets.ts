@@ -13,6 +13,16 @@ import { type FamilyTarget, isNow, type Moment } from './target.ts'
 /** Call data of a function that no contract has. */
 const UNKNOWN_FUNCTION: Hex = '0xffffffff'
 
+/** How long the word of a single endpoint is remembered: it may be mended. */
+const ALONE_MS = 10 * 60_000
+
+/** A block at which a contract has code. */
+interface CodeBlock {
+  readonly block: bigint
+  /** Monotonic milliseconds; without end if two endpoints agree. */
+  readonly untilMs: number
+}
+
 /** A contract that was deployed at some block. */
 interface DeployedContract {
   /** No events before it; 0 if unknown. */
@@ -35,10 +45,10 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
   const { name, clock, getContract, canReadBeforeDeployment = false } = options
   const blockResolver = createBlockResolver(clock)
   /**
-   * Lowest block with code on which two endpoints agree, by contract whose first block is unknown. A client that records
-   * its reads has a memory of its own, so that its record holds what an answer rests on.
+   * Lowest known block with code, by contract whose first block is unknown. A client that records its reads has a memory
+   * of its own, so that its record holds what an answer rests on.
    */
-  const lowestCodeBlocks = new WeakMap<ChainClient, Map<Address, bigint>>()
+  const lowestCodeBlocks = new WeakMap<ChainClient, Map<Address, CodeBlock>>()
 
   /** The deployments of a target that exist at its block; all of them at the newest block. */
   async function filterDeployed(
@@ -48,15 +58,19 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
     if (block === undefined) return deployments
     // The lens reads the parent block.
     if (block.number === 0n) return []
-    const codeBlocks = lowestCodeBlocks.get(client) ?? new Map<Address, bigint>()
+    const codeBlocks = lowestCodeBlocks.get(client) ?? new Map<Address, CodeBlock>()
     lowestCodeBlocks.set(client, codeBlocks)
-    const getStart = (deployment: Deployment) =>
-      deployment.startBlock > 0 ? BigInt(deployment.startBlock) : codeBlocks.get(getContract(deployment))
+    const getStart = (deployment: Deployment): bigint | undefined => {
+      if (deployment.startBlock > 0) return BigInt(deployment.startBlock)
+      const known = codeBlocks.get(getContract(deployment))
+      return known !== undefined && known.untilMs > clock.monotonicMs() ? known.block : undefined
+    }
     const doubtful = deployments
       .filter((each) => each.startBlock === 0 && !isAtMost(getStart(each), block.number))
       .map(getContract)
     const { withCode, isAgreed } = await readContractsWithCode({ client, contracts: doubtful, block, clock }, signal)
-    if (isAgreed) for (const each of withCode) codeBlocks.set(each, block.number)
+    const untilMs = isAgreed ? Number.POSITIVE_INFINITY : clock.monotonicMs() + ALONE_MS
+    for (const each of withCode) codeBlocks.set(each, { block: block.number, untilMs })
     return deployments.filter((each) => isAtMost(getStart(each), block.number) || withCode.has(getContract(each)))
   }
 

@@ -72,10 +72,8 @@ export interface Holdings {
   readonly block: Block
   /** In any order; none is of amount zero. */
   readonly rows: readonly Holding[]
-  /**
-   * Number of the wallet's positions, by the family's own count. `rows` is empty if it exceeds `positionsMax`.
-   */
-  readonly positions: number
+  /** Positions beyond the first `positionsMax`, in words for a list: `50 more positions of uniswap-v3`. */
+  readonly omitted?: string
   /** The family's own tokens that represent `rows`: they are not assets of the wallet. Checksummed. */
   readonly ownTokens: readonly Address[]
   /** Tokens of positions that are empty now: the wallet may hold what it withdrew. Checksummed. */
@@ -92,8 +90,13 @@ export interface HoldingsRequest {
   readonly endpoint: Endpoint
   /** The block to read at; absent: the newest. It may be present although the target has none. */
   readonly block?: PinnedBlock | undefined
-  /** Maximum number of positions to read. */
+  /** Maximum number of positions to read: of more, the first ones. */
   readonly positionsMax: number
+}
+
+/** Says how many positions of a family are beyond the maximum; nothing if none is. */
+export function describeOmitted(family: string, count: number, positionsMax: number): Pick<Holdings, 'omitted'> {
+  return count > positionsMax ? { omitted: `${count - positionsMax} more positions of ${family}` } : {}
 }
 
 /**

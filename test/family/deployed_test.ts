@@ -29,7 +29,12 @@ let before: PinnedBlock
 let after: PinnedBlock
 let clients: EvmClient<FinanceChain>[] = []
 const GENESIS_SEC = 1_700_000_000
-const clock = { ...createFixedClock(), now: () => (GENESIS_SEC + 100_000) * 1_000 }
+let monotonicMs = 0
+const clock = {
+  ...createFixedClock(),
+  now: () => (GENESIS_SEC + 100_000) * 1_000,
+  monotonicMs: () => monotonicMs,
+}
 
 beforeAll(async () => {
   anvil = await startAnvil({ timestampSec: GENESIS_SEC })
@@ -123,4 +128,15 @@ test('two endpoints are asked once; an answer with a record asks again, and its 
   const recorder = createRecorder(client)
   expect(await ask(recorder.client, after)).toBe(1)
   expect(recorder.record()?.calls.length).toBe(1)
+})
+
+test('the word of a single endpoint is asked again after ten minutes', async () => {
+  const [ask, client] = [createAsker(), createClient(1)]
+  const counts: (number | undefined)[] = []
+  for (const passedMs of [0, 599_999, 1]) {
+    monotonicMs += passedMs
+    expect(await ask(client, after)).toBe(1)
+    counts.push(rpcs[0]?.counts.get('eth_call'))
+  }
+  expect(counts).toEqual([1, 1, 2])
 })

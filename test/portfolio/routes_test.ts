@@ -78,11 +78,12 @@ describe('one call', () => {
     expect(requests).toEqual(['eth_call'])
   })
 
-  test('at a past block is one request after the block', async () => {
+  test('at a past block is one request after the block, and one before about contracts without a first block', async () => {
     const { number } = await devnet.client.getBlock()
     const { portfolio, requests } = setUp()
     await portfolio.balance(`wallet=${HOLDER}&chain_id=1&at_block=${number - 1n}`)
-    expect(requests.filter((method) => method === 'eth_call').length).toBe(1)
+    expect(requests.filter((method) => method === 'eth_call').length).toBe(2)
+    expect(requests).not.toContain('eth_getCode')
   })
 
   test('reads unlisted tokens of positions in a second request, and next time in the first', async () => {
@@ -188,13 +189,22 @@ describe('bad input', () => {
     expect(await failure(portfolio, 'assets', `wallet=${HOLDER}&${query}`)).toMatchObject({ status: 400, code })
   })
 
-  test('a wallet that is a contract with thousands of positions is refused with their number', async () => {
+  test('of thousands of positions that strangers gave a wallet the first ones are summed, and the rest is told', async () => {
     const { portfolio } = setUp()
-    expect(await failure(portfolio, 'balance', `wallet=${CROWDED}`)).toEqual({
-      status: 400,
-      code: 'INVALID_PARAMETER',
-      message: 'Cannot sum 2050 positions on chain 1 (Devnet): at most 2000 can be summed',
-    })
+    const { reply } = await portfolio.balance(`wallet=${CROWDED}`)
+    const omitted = {
+      what: '50 more positions of uniswap-v3 on chain 1',
+      amount: null,
+      why: 'A sum has the first 2000 positions of a family on a chain',
+    }
+    const { incomplete, coverage } = reply.data as {
+      readonly incomplete: readonly object[]
+      readonly coverage: { readonly not_read: readonly string[] }
+    }
+    expect(incomplete).toContainEqual(omitted)
+    expect(coverage.not_read).toContain(omitted.what)
+    const rows = await portfolio.assets(`wallet=${CROWDED}&limit=1`)
+    expect(rows.reply.pagination?.total).toBeGreaterThanOrEqual(2_000)
   })
 
   test('a wallet without anything is answered, and costs nothing', async () => {

@@ -23,7 +23,6 @@ export function createHoldingsReader(reader: Pick<LendingReader, 'targets' | 'pa
         return {
           block: read.block,
           rows: toHoldings(read, deployments),
-          positions: read.accounts.length,
           ownTokens: getMarketTokens(read),
           notRead: [],
         }

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { getKnownTokens } from '../../finance/token/spam_filter.ts'
-import type { HoldingsReader, HoldingsRequest } from '../holding.ts'
+import { describeOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { toHoldings } from './present/holdings.ts'
 import type { EnteredMarketsReader, PendingMarkets } from './read/entered_markets.ts'
 import type { PositionReader } from './read/read.ts'
@@ -34,8 +34,7 @@ export function createHoldingsReader(options: {
         { endpoint, block: at, positionsMax }: HoldingsRequest,
         within: AbortSignal,
       ) => {
-        const isTooLong = marketIds.length > positionsMax
-        const walletQuery = { wallet, marketIds: isTooLong ? [] : marketIds }
+        const walletQuery = { wallet, marketIds: marketIds.slice(0, positionsMax) }
         const read = await reader.ask(endpoint, { client, deployments, walletQuery, ...(at && { block: at }) }, within)
         const heldMarkets = read.markets.flatMap((each) => {
           if (each.kind === 'absent') return []
@@ -44,7 +43,7 @@ export function createHoldingsReader(options: {
         return {
           block: read.block,
           rows: heldMarkets.flatMap((each) => toHoldings(each, known)),
-          positions: isTooLong ? marketIds.length : heldMarkets.length,
+          ...describeOmitted('morpho-blue', marketIds.length, positionsMax),
           ownTokens: [],
           notRead: [],
         }

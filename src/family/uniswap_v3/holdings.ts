@@ -1,7 +1,7 @@
 import { type LensAccess, readByLens } from '../../chain/call/lens.ts'
 import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { HoldingsReader } from '../holding.ts'
+import { describeOmitted, type HoldingsReader } from '../holding.ts'
 import { listEmptied } from '../managed_targets.ts'
 import { toHoldings } from './present/holdings.ts'
 import { LENS, readHeld } from './read/queries.ts'
@@ -31,7 +31,7 @@ export function createHoldingsReader(options: {
         return {
           block: read.block,
           rows: toHoldings(positions),
-          positions: count,
+          ...describeOmitted('uniswap-v3', count, positionsMax),
           ownTokens: [],
           emptied: listEmptied(positions),
           notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),

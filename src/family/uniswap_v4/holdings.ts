@@ -4,13 +4,15 @@ import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { HoldingsReader } from '../holding.ts'
+import { describeOmitted, type HoldingsReader } from '../holding.ts'
 import { listEmptied } from '../managed_targets.ts'
 import { toHoldings } from './present/holdings.ts'
 import { getDeployment, LENS, readOwned } from './read/queries.ts'
 import type { PositionReader } from './read/read.ts'
 import { readCompleteWithdrawals } from './read/withdrawals.ts'
 
+/** Ids that are asked for each position of the maximum: those that the wallet does not own any more are among them. */
+const CANDIDATES_PER_POSITION = 4
 /** Positions that are decoded in one step. */
 const STEP_POSITIONS = 200
 
@@ -33,30 +35,31 @@ export function createHoldingsReader(options: {
       return async ({ endpoint, block: at, positionsMax }, within) => {
         const lensContext = { chain, deployment, classifyToken, spam: 'included' } as const
         const read = (ids: readonly bigint[], pinned: PinnedBlock | undefined) => {
-          const query = { wallet, ids, positionsMax }
+          const candidates = ids.slice(0, CANDIDATES_PER_POSITION * positionsMax)
+          const query = { wallet, ids: candidates, positionsMax: Number.MAX_SAFE_INTEGER }
           const lens = { ...LENS, chainId: chain.id, at: pinned, clock }
           return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, query, lensContext) }, within)
         }
         const pin = () => readLatestBlock(endpoint, chain.id, within)
         const { balance, read: list } = await reader.readAllOwned(
-          { wallet, client, deployment, positionsMax },
+          { wallet, client, deployment, positionsMax, takesFirst: true },
           { block: at, read, pin },
           within,
         )
-        const isTooLarge = balance > BigInt(positionsMax)
-        const listed = isTooLarge ? [] : list.positions
-        const positions = await mapCooperatively(listed, STEP_POSITIONS, (each) => each.whole())
+        const positions = await mapCooperatively(list.positions.slice(0, positionsMax), STEP_POSITIONS, (each) =>
+          each.whole(),
+        )
         const withdrawalContext = { endpoint, chainId: chain.id, clock, block: list.block, known: new Map() }
         const withdrawals = await readCompleteWithdrawals(positions, withdrawalContext, within)
         return {
           block: list.block,
           rows: positions.flatMap((position) => toHoldings(position, withdrawals.get(position))),
-          positions: Number(balance),
+          ...describeOmitted('uniswap-v4', Number(balance), positionsMax),
           ownTokens: [],
           emptied: listEmptied(positions),
-          notRead: isTooLarge
-            ? []
-            : list.unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
+          notRead: list.unreadable.map(
+            ({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`,
+          ),
         }
       }
     },

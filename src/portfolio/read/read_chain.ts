@@ -10,7 +10,7 @@ import { hasPriceSource } from '../../finance/price/price_sources.ts'
 import { readBalances } from '../../finance/token/balance/read_balances.ts'
 import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { CodedError, UpstreamError } from '../../lib/error.ts'
+import { UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
 import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead } from '../sum/row.ts'
@@ -40,8 +40,8 @@ export interface ChainAssets extends AssetsRead {
 export interface AssetReader {
   /**
    * Reads the assets on one chain: in one `eth_call` if that holds them, in two if prices by pools are needed that the
-   * wallet's last read did not need. Throws `CodedError` INVALID_PARAMETER for too many positions, `PendingError` while
-   * a family's history is incomplete, `UnavailableError` if the chain cannot be read.
+   * wallet's last read did not need. Throws `PendingError` while a family's history is incomplete, `UnavailableError`
+   * if the chain cannot be read.
    */
   read(query: ChainQuery, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
   /**
@@ -86,18 +86,12 @@ export function createAssetReader(options: {
         { query, holdingsReads, classifyToken, clock, cachedTokens },
         within,
       )
-      const positions = countPositions(answers)
-      if (positions > POSITIONS_MAX) {
-        throw new CodedError(
-          'INVALID_PARAMETER',
-          `Cannot sum ${positions} positions on chain ${chain.id} (${chain.name}): at most ${POSITIONS_MAX} can be summed`,
-        )
-      }
-      const { balances } = answers
+      const { balances, holdings } = answers
       const result = {
         block: balances.block,
         tokensAsked: balances.tokensAsked - 1,
         isUnsourced: !hasPriceSource(chain),
+        omitted: holdings.flatMap(({ omitted }) => (omitted === undefined ? [] : `${omitted} on chain ${chain.id}`)),
         ...toHeldAssets(answers, { chain, tokens: query.tokens }),
       }
       return { read: result, further: unlisted }
@@ -194,8 +188,7 @@ async function readAtOneBlock(
     const answers = await readAll(block, unlisted)
     const isOneBlock = answers.holdings.every((each) => isSameBlock(each.block, answers.balances.block))
     if (isOneBlock) {
-      const missing =
-        countPositions(answers) > POSITIONS_MAX ? NO_TOKENS : findUnaskedTokens(answers, { chain, tokens })
+      const missing = findUnaskedTokens(answers, { chain, tokens })
       if ([...missing].every((token) => unlisted.has(token)) || round === ROUNDS_MAX) {
         return { answers: { ...answers, prices: await readPrices(answers) }, unlisted: missing }
       }
@@ -203,8 +196,4 @@ async function readAtOneBlock(
     } else if (block !== undefined) throw new UpstreamError('The endpoint answered from another block than requested')
     if (block === undefined && (round > 1 || !isOneBlock)) block = await readLatestBlock(endpoint, chain.id, signal)
   }
-}
-
-function countPositions({ holdings }: Pick<EndpointAnswers, 'holdings'>): number {
-  return holdings.reduce((sum, { positions }) => sum + positions, 0)
 }

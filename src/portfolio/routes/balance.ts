@@ -24,8 +24,8 @@ export function balanceRoute(options: PortfolioOptions): Route {
     errors: [502, 503],
     charge: { credits: 15, per: 'chain with anything counted' },
     async read(query, { signal }) {
-      const { rows, unsourced, ...assets } = await readRows(options, query, signal)
-      return { ...assets, balance: computeBalance(rows, { unsourced }) }
+      const { rows, unsourced, omitted, ...assets } = await readRows(options, query, signal)
+      return { ...assets, balance: computeBalance(rows, { unsourced, omitted }) }
     },
     count: ({ balance }) => balance.chains.filter(({ counted }) => counted > 0).length,
     untilMs: ({ reads, unread }, query) => (isNow(query) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),

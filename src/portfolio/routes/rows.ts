@@ -42,12 +42,14 @@ export async function readRows(
     { includeUnlisted: query.include_unlisted },
   )
   const searches = reads.flatMap(({ searches = [] }) => searches)
+  const omitted = reads.flatMap((read) => read.omitted ?? [])
   const isSolana = isBase58Address(query.wallet)
   return {
     reads,
     unread,
     rows,
     unsourced: findUnsourced(reads),
+    omitted,
     coverage: {
       tokens_asked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
       token_lists: [...new Set(chains.flatMap(listTokenLists))],
@@ -55,6 +57,7 @@ export async function readRows(
       not_read: [
         ...sortDebtsFirst([...new Set(chains.flatMap(listOmitted))]),
         ...NEVER_READ[isSolana ? 'solana' : 'evm'],
+        ...omitted,
         ...reads.flatMap(({ notRead }) => notRead),
       ],
       ...(isSolana ? { nfts: reads.reduce((sum, { nfts = 0 }) => sum + nfts, 0) } : {}),

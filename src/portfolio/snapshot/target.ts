@@ -42,7 +42,7 @@ export function createSnapshotTarget(reader: AssetReader, query: MidnightQuery):
     client,
     chainId: client.chain.id,
     name: createName({ ...query, client }),
-    // Reads of wallets share nothing, and one wallet may have more than can be summed.
+    // Reads of wallets share nothing.
     walletsMax: 1,
     isFollowed: tokens.length === 0 && !includeUnlisted,
     async readFigures({ block }, wallets, signal) {
@@ -60,10 +60,13 @@ export function createSnapshotTarget(reader: AssetReader, query: MidnightQuery):
   }
 }
 
-function computeFigures({ assets, block, isUnsourced }: ChainAssets, includeUnlisted: boolean): PortfolioFigures {
+function computeFigures(
+  { assets, block, isUnsourced, omitted = [] }: ChainAssets,
+  includeUnlisted: boolean,
+): PortfolioFigures {
   const rows = classifyAssets(assets, { includeUnlisted })
   const unsourced = new Set(isUnsourced ? [block.chainId] : [])
-  const { netE6, assetsE6, debtE6, kindsE6, gaps } = computeTotal(rows, { unsourced })
+  const { netE6, assetsE6, debtE6, kindsE6, gaps } = computeTotal(rows, { unsourced, omitted })
   return {
     netWorthUsd: netE6 === undefined ? null : formatUsdE6(netE6),
     assetsUsd: formatUsdE6(assetsE6),

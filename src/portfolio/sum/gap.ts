@@ -1,4 +1,5 @@
 import { formatExact } from '../../lib/number/decimal.ts'
+import { POSITIONS_MAX } from './limits.ts'
 import { PRICE_REASONS, type Row } from './row.ts'
 
 /** Something that a sum lacks. */
@@ -23,13 +24,17 @@ export function findRowGap(row: Row): Gap | undefined {
 }
 
 /**
- * Lists what the sum of rows lacks, debts first; `unsourced`: chains of the rows without any source of prices.
+ * Lists what the sum of rows lacks, debts first; `unsourced`: chains of the rows without any source of prices;
+ * `omitted`: positions that no row is of.
  *
  * @figure balance/amount, snapshots/amount
  * @source smallest units of the row ÷ 10^decimals of its token
  * @proof test/portfolio/sum/total_test.ts
  */
-export function listGaps(rows: readonly Row[], unsourced: ReadonlySet<number>): Gap[] {
+export function listGaps(
+  rows: readonly Row[],
+  { unsourced, omitted }: { readonly unsourced: ReadonlySet<number>; readonly omitted: readonly string[] },
+): Gap[] {
   const chains = [...new Set(rows.map(({ chainId }) => chainId))].filter((chainId) => unsourced.has(chainId))
   const chainGaps = chains.map((chainId) => ({
     what: `prices on chain ${chainId}`,
@@ -39,11 +44,16 @@ export function listGaps(rows: readonly Row[], unsourced: ReadonlySet<number>): 
   const isPricedChain = ({ chainId }: Row) => !unsourced.has(chainId)
   const debts = rows.filter(({ kind }) => kind === 'borrowed').flatMap(toGap)
   const assets = rows.filter((row) => row.kind !== 'borrowed' && isPricedChain(row)).flatMap(toGap)
-  const gaps = [...debts, ...chainGaps, ...assets]
-  const omitted = gaps.length - NAMED_MAX
-  if (omitted <= 0) return gaps
-  const omittedGap = { what: `${omitted} more`, amount: null, why: 'Each row says what it lacks' }
-  return [...gaps.slice(0, NAMED_MAX), omittedGap]
+  const omittedGaps = omitted.map((what) => ({
+    what,
+    amount: null,
+    why: `A sum has the first ${POSITIONS_MAX} positions of a family on a chain`,
+  }))
+  const gaps = [...debts, ...chainGaps, ...omittedGaps, ...assets]
+  const unnamed = gaps.length - NAMED_MAX
+  if (unnamed <= 0) return gaps
+  const unnamedGap = { what: `${unnamed} more`, amount: null, why: 'Each row says what it lacks' }
+  return [...gaps.slice(0, NAMED_MAX), unnamedGap]
 }
 
 /** True if a debt has no price, so that assets less debts would be too much. */

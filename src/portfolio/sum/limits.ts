@@ -1,6 +1,9 @@
 import type { AssetsRead } from './row.ts'
 
-/** Most positions of a wallet on a chain, over all families. */
+/**
+ * Most positions of a wallet in one family on a chain that are summed, the first ones by the family's own order; on
+ * Solana the most that a wallet may have. Others can give a wallet positions, so the rest is only counted.
+ */
 export const POSITIONS_MAX = 2_000
 
 /** Approximate memory of a read and of an asset. */

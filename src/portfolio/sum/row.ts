@@ -59,6 +59,8 @@ export interface AssetsRead {
   readonly tokensAsked: number
   /** True if no source of prices is configured for the chain. */
   readonly isUnsourced: boolean
+  /** Positions beyond those that are summed, as items of a list; absent if there are none. */
+  readonly omitted?: readonly string[]
   /** Holdings that were not read, as items of a list. */
   readonly notRead: readonly string[]
   /** Number of single-unit tokens without decimals, which are not assets; absent if they were not read. */

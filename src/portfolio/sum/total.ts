@@ -20,6 +20,8 @@ export interface Total {
 export interface TotalOptions {
   /** Chains without any source of prices. */
   readonly unsourced: ReadonlySet<number>
+  /** Positions that no row is of, as items of a list. */
+  readonly omitted?: readonly string[]
 }
 
 /** The sum of a wallet's rows, and its parts. */
@@ -40,7 +42,7 @@ export interface Breakdown extends Total {
  * @source definition: assets − debts
  * @proof test/portfolio/sum/total_test.ts, test/portfolio/random_test.ts
  */
-export function computeTotal(rows: readonly Row[], { unsourced }: TotalOptions): Total {
+export function computeTotal(rows: readonly Row[], { unsourced, omitted = [] }: TotalOptions): Total {
   const values: Record<RowKind, Decimal[]> = { wallet: [], liquidity: [], supplied: [], borrowed: [] }
   for (const { kind, verdict } of rows) if (verdict.counted) values[kind].push(verdict.value)
   const [wallet, liquidity] = [exactSum(values.wallet), exactSum(values.liquidity)]
@@ -50,7 +52,7 @@ export function computeTotal(rows: readonly Row[], { unsourced }: TotalOptions):
   const isBlind = rows.length > 0 && rows.every(({ chainId }) => unsourced.has(chainId))
   return {
     netE6: isBlind || rows.some(isUnpricedDebt) ? undefined : sumE6([...owned, borrowed]),
-    gaps: listGaps(rows, unsourced),
+    gaps: listGaps(rows, { unsourced, omitted }),
     assetsE6: sumE6(owned),
     debtE6,
     kindsE6: {
@@ -84,7 +86,8 @@ export function computeBalance(rows: readonly Row[], options: TotalOptions): Bre
   return {
     ...total,
     chains: chains.map(([chainId, chainRows]) => {
-      const { netE6, assetsE6, debtE6, kindsE6, gaps } = chains.length === 1 ? total : computeTotal(chainRows, options)
+      const { netE6, assetsE6, debtE6, kindsE6, gaps } =
+        chains.length === 1 ? total : computeTotal(chainRows, { unsourced: options.unsourced })
       return { chainId, counted: countCounted(chainRows), netE6, assetsE6, debtE6, kindsE6, gaps }
     }),
     confidencesE6: {

@@ -75,7 +75,7 @@ describe('holdings()', () => {
           })),
         ).toEqual(expected)
         const ids = await devnet.v3.readTokenIds(wallet)
-        expect(held.positions).toBe(ids.length)
+        expect([held.omitted, ids.length <= 2_000]).toEqual([undefined, true])
         expect(held.ownTokens).toEqual([])
         counts.rows += sound.length
         counts.withFees += sound.filter(({ position }) => position['part'] === 'fees').length
@@ -130,7 +130,7 @@ describe('holdings()', () => {
     expect(await readHoldings(holdings, client, { wallet: SIXTY, block: await at(number - 1n) })).toBeUndefined()
     const held = await readHoldings(holdings, client, { wallet: SIXTY, block: await at(number) })
     expect(held?.block.number).toBe(number)
-    expect(held?.positions).toBe(60)
+    expect(new Set(held?.rows.map(({ position }) => position['token_id'])).size).toBe(60)
     const manager = held?.rows[0]?.position['manager_address'] as Address
     expect(isAddressEqual(manager, DEPLOYMENT.manager)).toBe(true)
   })

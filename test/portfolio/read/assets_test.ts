@@ -38,7 +38,7 @@ function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | unde
         silent: [],
         tokensAsked: 2,
       },
-      holdings: [{ block: BLOCK, rows: [row], positions: 1, ownTokens: [], notRead: [] }],
+      holdings: [{ block: BLOCK, rows: [row], ownTokens: [], notRead: [] }],
       prices: new Map(),
     },
     { chain, tokens: [] },
@@ -57,7 +57,7 @@ function toAsset(row: Holding, prices: ReadonlyMap<Address, PoolPriceOutcome> = 
   const chain = FINANCE_CHAINS.find(({ id }) => id === 1)
   if (chain === undefined) throw new Error('Cannot find chain 1')
   const balances = { block: BLOCK, rows: [], silent: [], tokensAsked: 1 }
-  const holdings = [{ block: BLOCK, rows: [row], positions: 1, ownTokens: [], notRead: [] }]
+  const holdings = [{ block: BLOCK, rows: [row], ownTokens: [], notRead: [] }]
   return toHeldAssets({ balances, holdings, prices }, { chain, tokens: [] }).assets[0]
 }
 
@@ -95,12 +95,12 @@ test('a token that memory asked for has a row only if a position of the block ha
   const row = { token: TOKEN, spam: undefined, raw: 1n, isListed: false, price: PRICE }
   const balances = { block: BLOCK, rows: [row], silent: [], tokensAsked: 2 }
   const count = (emptied: readonly Address[], tokens: readonly Address[] = []) => {
-    const holdings = [{ block: BLOCK, rows: [], positions: 1, ownTokens: [], emptied, notRead: [] }]
+    const holdings = [{ block: BLOCK, rows: [], ownTokens: [], emptied, notRead: [] }]
     return toHeldAssets({ balances, holdings, prices: new Map() }, { chain, tokens }).assets.length
   }
   expect(count([])).toBe(0)
   expect(count([TOKEN.address])).toBe(1)
   expect(count([], [TOKEN.address])).toBe(1)
-  const holdings = [{ block: BLOCK, rows: [], positions: 1, ownTokens: [], emptied: [TOKEN.address], notRead: [] }]
+  const holdings = [{ block: BLOCK, rows: [], ownTokens: [], emptied: [TOKEN.address], notRead: [] }]
   expect([...findUnaskedTokens({ holdings }, { chain, tokens: [] })]).toEqual([TOKEN.address])
 })

@@ -84,19 +84,18 @@ export async function readList(
     : await runCooperatively(interpretList(raw, toInterpretOptions(context, 'apart')))
 }
 
-/** Reads all positions of a wallet, spam included, and their number. */
+/** Reads the first `wholeMax` positions of a wallet, spam included, and the number of all. */
 export async function readHeld(
   lens: LensAccess,
   { wallet, wholeMax }: WalletQuery,
   context: LensQueryContext,
 ): Promise<{ readonly count: number; readonly read: ChainRead }> {
-  const countListed = (managers: RawRead['managers']) => sumBalances(managers, wallet, context.target)
+  const countAll = (managers: RawRead['managers']) => sumBalances(managers, wallet, context.target)
+  const countListed = (managers: RawRead['managers']) => Math.min(countAll(managers), wholeMax)
   const raw = await readWhole(lens, { wallet, wholeMax, countListed, decode: decodeLens }, context)
-  const count = countListed(raw.managers)
-  const positions = count > wholeMax ? [] : raw.positions
   return {
-    count,
-    read: await runCooperatively(interpret({ ...raw, positions }, toInterpretOptions(context, 'included'))),
+    count: countAll(raw.managers),
+    read: await runCooperatively(interpret(raw, toInterpretOptions(context, 'included'))),
   }
 }
 

@@ -28,6 +28,8 @@ export type FindOwnedIds = (target: WalletTarget, block: PinnedBlock, signal: Ab
 /** A wallet, and the most positions to read. */
 interface OwnedQuery extends WalletTarget {
   readonly positionsMax: number
+  /** True if the first ones are read of more. @default {false} */
+  readonly takesFirst?: boolean
 }
 
 /** Reads which of some ids a wallet owns, at the given block or else at the newest. */
@@ -54,10 +56,12 @@ export function createOwnershipReader(find: FindOwnedIds): ReadAllOwned {
   })
 
   return async (query, { block, read, pin }, signal) => {
-    const { wallet, client, deployment, positionsMax } = query
+    const { wallet, client, deployment, positionsMax, takesFirst = false } = query
     const key = `${client.chain.id}:${deployment.positionManager}:${wallet}`
-    const cachedRead = await read(idCache.get(key) ?? [], block)
-    if (isComplete(cachedRead, positionsMax)) return cachedRead
+    const cachedIds = idCache.get(key)
+    const cachedRead = await read(cachedIds ?? [], block)
+    const lacksFirst = takesFirst && cachedIds === undefined && cachedRead.balance > BigInt(positionsMax)
+    if (isComplete(cachedRead, positionsMax) && !lacksFirst) return cachedRead
     const pinned = block ?? (await pin())
     const ownedRead = await read(await find(query, pinned, signal), pinned)
     if (!isComplete(ownedRead, positionsMax)) throw ownershipError(query, ownedRead)

@@ -55,7 +55,6 @@ test('has what was lent, the collateral and the debt of every market that the li
   for (const wallet of wallets) {
     const [held, { data }] = await Promise.all([readWalletHoldings(wallet), lister.ask({ wallet })])
     const ids = (data[0]?.positions ?? []).map(({ marketId }) => marketId)
-    expect(held?.positions).toBe(ids.length)
     const block = Number(held?.block.number)
     const markets = [...new Set(held?.rows.map(({ position }) => position['market_id']))].sort()
     expect(markets).toEqual(ids)
