@@ -3,12 +3,14 @@
 /** Bodies of successes by operation: what the pages show of them. */
 export interface Answers {
   'GET /v1/lending/aave-v3': {
-    data: {
+    data: ({
       chain_id: number
       wallet: string
-      positions: {
+      positions: ({
         marketId: string
         healthFactor: string
+        liquidatable_because: ('health_factor' | 'deleveraging' | 'market_deleveraging' | 'debt_matured' | 'term_ended' | 'obligation_order')[]
+        due_at: number | null
         totalCollateralUSD: string
         totalDebtUSD: string
         netWorthUSD: string
@@ -31,7 +33,7 @@ export interface Answers {
           priceUSD?: string
         }[]
         borrowLimitUSD?: string
-      }[]
+      })[]
       calculations: {
         targetHealthFactor: number
         healthFactor: string
@@ -47,7 +49,7 @@ export interface Answers {
         weightedBorrowAPY: string
         borrowUtilizationRate: string
       }[]
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
@@ -104,15 +106,17 @@ export interface Answers {
     request_id: string
   }
   'GET /v1/lending/kamino': {
-    data: {
+    data: ({
       chain_id: number
       wallet: string
-      positions: {
+      positions: ({
         marketId: string
         obligation_address: string
         slot?: string
         marketName: string
         healthFactor: string
+        liquidatable_because: ('health_factor' | 'deleveraging' | 'market_deleveraging' | 'debt_matured' | 'term_ended' | 'obligation_order')[]
+        due_at: number | null
         totalCollateralUSD: string
         totalDebtUSD: string
         netWorthUSD: string
@@ -127,7 +131,7 @@ export interface Answers {
           amountBorrowedUSD: string
           borrowAPY: string
         }[]
-      }[]
+      })[]
       calculations: {
         targetHealthFactor: number
         healthFactor: string
@@ -143,7 +147,7 @@ export interface Answers {
         weightedBorrowAPY: string
         borrowUtilizationRate: string
       }[]
-    }[]
+    })[]
     coverage: {
       complete: boolean
       by: 'program_accounts' | 'derived_addresses'
@@ -165,6 +169,8 @@ export interface Answers {
       market_address: string
       obligation_address: string
       health_factor: string
+      liquidatable_because: ('health_factor' | 'deleveraging' | 'market_deleveraging' | 'debt_matured' | 'term_ended' | 'obligation_order')[]
+      due_at: number | null
       target_health_factor: string
       current_ltv_percentage: string
       safe_borrow_amount_usd: string
@@ -209,6 +215,8 @@ export interface Answers {
         lltv: string
         oraclePrice: string | null
         healthFactor: string | null
+        liquidatable_because: ('health_factor' | 'deleveraging' | 'market_deleveraging' | 'debt_matured' | 'term_ended' | 'obligation_order')[]
+        due_at: number | null
         totalCollateralUSD: string | null
         totalDebtUSD: string | null
         netWorthUSD: string | null

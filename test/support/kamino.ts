@@ -110,6 +110,8 @@ export interface MarketFixture {
     readonly id: number
     readonly maxLtvPct: number
     readonly liquidationThresholdPct: number
+    /** The only reserve that it lends from. */
+    readonly debtReserve?: string
   }[]
 }
 
@@ -141,9 +143,13 @@ export function obligationBytes(fixture: ObligationFixture): Uint8Array {
   return at.bytes
 }
 
-/** Bytes of a reserve; what the fixture leaves out is an empty pool without interest, of 6 decimals. */
+/** Highest number of 8 bytes: no limit. */
+const UNLIMITED = 2n ** 64n - 1n
+
+/** Bytes of a reserve; what the fixture leaves out is an empty pool without interest and limits, of 6 decimals. */
 export function reserveBytes(fixture: ReserveFixture): Uint8Array {
   const at = writer(8624, '2bf2ccca1af73b7f')
+  at.uint(8, 1n, 8)
   at.uint(16, fixture.lastUpdateSlot ?? 0n, 8)
   at.uint(25, BigInt(fixture.priceStatus ?? 0b11_1111), 1)
   at.uint(28, fixture.lastUpdateTimestampSec ?? 0n, 4)
@@ -173,6 +179,8 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
     at.uint(4924 + 8 * index, BigInt(rateBps), 4)
   }
   at.uint(5008, fixture.borrowFactorPct ?? 100n, 8)
+  for (const limit of [5016, 5024, 5504]) at.uint(limit, UNLIMITED, 8)
+  for (let group = 0; group < 32; group++) at.uint(5512 + 8 * group, UNLIMITED, 8)
   at.text(5032, fixture.name ?? '')
   at.uint(5064, fixture.priceBounds?.lower ?? 0n, 8)
   at.uint(5072, fixture.priceBounds?.upper ?? 0n, 8)
@@ -187,18 +195,21 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
   return at.bytes
 }
 
-/** Bytes of a market; without a cap any wallet may borrow any amount. */
+/** Bytes of a market; without a cap any wallet may borrow any amount. Its elevation groups give new loans. */
 export function marketBytes(fixture: MarketFixture = {}): Uint8Array {
   const at = writer(4664, 'f6723262489d1c78')
+  at.uint(8, 1n, 8)
   at.uint(120, BigInt(fixture.referralFeeBps ?? 0), 2)
-  at.uint(152, fixture.borrowCapUsd ?? 2n ** 64n - 1n, 8)
+  at.uint(152, fixture.borrowCapUsd ?? UNLIMITED, 8)
   at.text(3248, fixture.name ?? '')
   at.uint(3358, BigInt(fixture.rewardsMaxAprBps ?? 0), 2)
-  for (const { id, maxLtvPct, liquidationThresholdPct } of fixture.elevationGroups ?? []) {
+  for (const { id, maxLtvPct, liquidationThresholdPct, debtReserve } of fixture.elevationGroups ?? []) {
     const start = 200 + 72 * (id - 1)
     at.uint(start + 2, BigInt(id), 1)
     at.uint(start + 3, BigInt(maxLtvPct), 1)
     at.uint(start + 4, BigInt(liquidationThresholdPct), 1)
+    at.uint(start + 5, 1n, 1)
+    if (debtReserve !== undefined) at.key(start + 8, debtReserve)
   }
   return at.bytes
 }
@@ -227,6 +238,17 @@ export function tableAccount(keys: readonly string[]): ServedAccount {
   const at = writer(56 + 32 * keys.length, '01000000')
   for (const [index, key] of keys.entries()) at.key(56 + 32 * index, key)
   return { owner: 'AddressLookupTab1e1111111111111111111111111', data: at.bytes }
+}
+
+/** Writes a little-endian number of some bytes into a served account. */
+export function patchAccount(
+  accounts: ServedAccounts,
+  address: string,
+  { at, value, length }: { readonly at: number; readonly value: bigint; readonly length: number },
+): void {
+  const data = accounts[address]?.data
+  if (data === undefined) throw new RangeError(`Cannot patch ${address}: it is not served`)
+  for (let index = 0; index < length; index++) data[at + index] = Number((value >> BigInt(8 * index)) & 255n)
 }
 
 /** The account that these bytes are in, owned by Kamino's program by default. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../figure.ts'
 import { chainId, evmAddress } from '../schema.ts'
+import { dueFields } from './due.ts'
 
 /** Schemas of a position's figures in a list, with additional fields of each asset; the naming fields come before. */
 export function positionFiguresWith<const Supplied extends v.ObjectEntries, const Borrowed extends v.ObjectEntries>({
@@ -12,6 +13,7 @@ export function positionFiguresWith<const Supplied extends v.ObjectEntries, cons
 }) {
   return {
     healthFactor: healthFactorFigure,
+    ...dueFields,
     totalCollateralUSD: usd,
     totalDebtUSD: usd,
     netWorthUSD: v.pipe(usd, v.description('Everything supplied less everything owed')),

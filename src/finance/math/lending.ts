@@ -165,10 +165,7 @@ export function projection({ dailyNetUsd }: Interest) {
 /**
  * US dollars that can still be borrowed (at borrow factor 1) before the health factor falls to `target` or the
  * borrowing limit is reached, whichever comes first; never below 0.
- *
- * @figure safe_borrow_amount_usd
- * @source definition: the largest debt that keeps the health factor at the target
- * @proof test/finance/math/lending_test.ts, test/family/kamino/math_test.ts
+ * Each family applies its own rules besides.
  */
 export function safeBorrowUsd(totals: LendingTotals, target: Rational): Rational {
   const { liquidationLimit, borrowLimit, riskDebt, perUsd } = totals
@@ -181,10 +178,7 @@ export function safeBorrowUsd(totals: LendingTotals, target: Rational): Rational
 /**
  * US dollars of collateral that can be taken out, from all of it in proportion, before the health factor falls to
  * `target`: collateral × (1 − target ÷ health factor), never below 0; all of it without debt.
- *
- * @figure safe_withdraw_amount_usd
- * @source definition: the smallest collateral that keeps the health factor at the target
- * @proof test/finance/math/lending_test.ts, test/family/kamino/math_test.ts
+ * Each family applies its own rules besides.
  */
 export function safeWithdrawUsd(totals: LendingTotals, target: Rational): Rational {
   const { collateral, liquidationLimit, riskDebt, perUsd } = totals

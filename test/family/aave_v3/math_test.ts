@@ -13,6 +13,7 @@ import {
   safeWithdraw,
   yieldLegs,
 } from '../../../src/family/aave_v3/math/account.ts'
+import { findLiquidationReasons } from '../../../src/family/aave_v3/math/rule.ts'
 import {
   type AccountData,
   decodeLimits,
@@ -617,3 +618,22 @@ describe('safe amounts, applied to the account', () => {
 function sum(a: Rational, b: Rational): Rational {
   return rational(a.numerator * b.denominator + b.numerator * a.denominator, a.denominator * b.denominator)
 }
+
+describe('findLiquidationReasons()', () => {
+  const held = (debt: number, supplied: Partial<Reserve> = {}, owed: Partial<Reserve> = {}) =>
+    findLiquidationReasons(
+      consistent([
+        asset({ supplied: tokens(1_000), reserve: supplied }),
+        asset({ variableDebt: tokens(debt), reserve: { id: 1, ...owed } }),
+      ]),
+    )
+
+  test('is a health factor below 1', () => {
+    expect([held(799), held(801), held(0)]).toEqual([[], ['health_factor'], []])
+  })
+
+  test('is none while the reserve of all collateral or of all debt is paused or inactive', () => {
+    expect(held(801, { isOpen: false })).toEqual([])
+    expect(held(801, {}, { isOpen: false })).toEqual([])
+  })
+})

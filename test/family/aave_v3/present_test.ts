@@ -101,6 +101,8 @@ describe('presentWallet()', () => {
         {
           marketId: 'main',
           healthFactor: '1.9999',
+          liquidatable_because: [],
+          due_at: null,
           totalCollateralUSD: '1000.000000',
           totalDebtUSD: '400.000000',
           netWorthUSD: '700.000000',

@@ -128,6 +128,8 @@ describe('GET …/risk', () => {
           market_address: MARKET,
           obligation_address: OBLIGATION,
           health_factor: '2.0000',
+          liquidatable_because: [],
+          due_at: null,
           target_health_factor: '1.5',
           current_ltv_percentage: '40.0000',
           safe_borrow_amount_usd: '2000.000000',
@@ -149,7 +151,7 @@ describe('GET …/risk', () => {
     expect(reply?.data).toMatchObject({
       target_health_factor: '1.001',
       safe_borrow_amount_usd: '5250.000000',
-      safe_withdraw_amount_usd: '7492.500000',
+      safe_withdraw_amount_usd: '7000.000000',
     })
   })
 

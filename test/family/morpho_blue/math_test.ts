@@ -10,6 +10,7 @@ import {
   toAssets,
   valuePosition,
 } from '../../../src/family/morpho_blue/math/market.ts'
+import { findLiquidationReasons } from '../../../src/family/morpho_blue/math/rule.ts'
 import type { MarketState } from '../../../src/family/morpho_blue/math/state.ts'
 import {
   currentLtv,
@@ -229,4 +230,9 @@ describe('valuePosition()', () => {
     const { totals } = valuePosition(small)
     expect(totals.supplied * 10n ** 36n).toBe(totals.perUsd)
   })
+})
+
+test('findLiquidationReasons() is a health factor below 1, which the contract can compute', () => {
+  const reasons = [undefined, 'max', rational(1n, 1n), rational(999n, 1_000n)] as const
+  expect(reasons.map(findLiquidationReasons)).toEqual([[], [], [], ['health_factor']])
 })

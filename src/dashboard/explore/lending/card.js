@@ -19,7 +19,7 @@ export function LendingCard({ label, family, place, note, bell, position, figure
       <p class="card-value"><${Usd} value=${position.netWorthUSD} /></p>
     </header>
     <div class="market-body">
-      <${Gauge} healthFactor=${position.healthFactor} target=${target} bell=${bell} />
+      <${Gauge} healthFactor=${position.healthFactor} target=${target} due=${position} bell=${bell} />
       <${DefinitionList} rows=${[
         ['Collateral', html`<${Usd} value=${position.totalCollateralUSD} />`],
         ['Debt', html`<${Usd} value=${position.totalDebtUSD} />`],

@@ -1,4 +1,5 @@
 import { formatRatioAsPercent, formatSignificant } from '../../lib/decimal.js'
+import { formatMoment } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Usd } from '../../part/figure.js'
 import { computeCushion } from '../liquidity/scale.js'
@@ -18,11 +19,30 @@ function getMood(healthFactor) {
 /** @type {Record<string, string>} */
 const WORDS = { bad: 'close to liquidation', warn: 'thin', good: 'comfortable' }
 
+/** @type {Record<string, string>} */
+const REASONS = {
+  health_factor: 'its health factor',
+  deleveraging: 'a call to deleverage it',
+  market_deleveraging: 'a reserve above its limit',
+  debt_matured: 'the maturity of its debt',
+  term_ended: 'the end of its term',
+  obligation_order: 'an order of its own',
+}
+
+/** @typedef {{ liquidatable_because: readonly string[], due_at: number | null }} Due */
+
+/** What can be called due of a position. @param {{ due: Due, isKnown: boolean }} props `isKnown`: a fall of the health factor is said already */
+function DueNotice({ due: { liquidatable_because: reasons, due_at: dueAt }, isKnown }) {
+  const others = isKnown ? reasons.filter((reason) => reason !== 'health_factor') : reasons
+  return html`${others.length > 0 && html`<p><b class="bad">Can be liquidated: ${others.map((reason) => REASONS[reason] ?? reason).join(', ')}.</b></p>`}
+    ${dueAt !== null && html`<p>Debt can be called from ${formatMoment(dueAt)}.</p>`}`
+}
+
 /**
  * Gauge of a health factor. The needle shows the share of the weighted collateral that may be lost before liquidation.
- * @param {{ healthFactor: string, target: string, bell?: unknown }} props
+ * @param {{ healthFactor: string, target: string, due?: Due, bell?: unknown }} props
  */
-export function Gauge({ healthFactor, target, bell }) {
+export function Gauge({ healthFactor, target, due, bell }) {
   const cushion = computeCushion(healthFactor)
   const isDebtless = !/^\d/.test(healthFactor)
   const state = getMood(healthFactor)
@@ -49,6 +69,7 @@ export function Gauge({ healthFactor, target, bell }) {
             ? html`<b class="bad">${isLiquidatable(healthFactor) ? 'Can be liquidated.' : 'At the edge: can be liquidated below 1.'}</b>`
             : html`Liquidation if weighted collateral falls by <b class=${state}>${formatRatioAsPercent(cushion.toFixed(6), 1)}</b> against the debt.`
       }
+      ${due && html`<${DueNotice} due=${due} isKnown=${cushion === 0 && isLiquidatable(healthFactor)} />`}
     </figcaption>
     ${bell}
   </figure>`

@@ -63,7 +63,7 @@ export function KaminoCard({ parts, context, onRemove }) {
     <div class="market-body">
       ${
         data &&
-        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} bell=${html`<${TriggerBell} watched=${toWatched(data)} context=${context} />`} />
+        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} due=${data} bell=${html`<${TriggerBell} watched=${toWatched(data)} context=${context} />`} />
           <${DefinitionList} rows=${[
             ['Loan to value', html`<${Percent} value=${data.current_ltv_percentage} />`],
             ['Liquidation at', html`<${Rate} value=${data.risk_metrics.liquidationThreshold} />`],

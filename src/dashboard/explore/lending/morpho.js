@@ -86,7 +86,7 @@ function MarketCard({ position, figures, bell, children }) {
     <div class="market-body">
       ${
         figures !== null &&
-        html`<${Gauge} healthFactor=${figures.healthFactor} target=${target} bell=${bell} />
+        html`<${Gauge} healthFactor=${figures.healthFactor} target=${target} due=${position} bell=${bell} />
         <${DefinitionList} rows=${[
           ['Collateral', html`<${Usd} value=${position.totalCollateralUSD} />`],
           ['Debt', html`<${Usd} value=${position.totalDebtUSD} />`],

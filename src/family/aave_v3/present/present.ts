@@ -5,6 +5,7 @@ import {
   presentReducedCalculations,
   presentTotals,
 } from '../../../finance/lending/calculations.ts'
+import { presentDue } from '../../../finance/lending/due.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import {
@@ -16,6 +17,7 @@ import {
   safeWithdraw,
   yieldLegs,
 } from '../math/account.ts'
+import { findLiquidationReasons } from '../math/rule.ts'
 import type { Position, WalletPositions } from '../read/position.ts'
 import { withBreakdown } from './parts.ts'
 import type { PresentedPosition } from './schema.ts'
@@ -84,6 +86,7 @@ const presentPosition = memoize((position: Position): PresentedPosition => {
   return {
     marketId: market,
     healthFactor,
+    ...presentDue({ liquidatableBecause: findLiquidationReasons(position), dueAtSec: undefined }),
     totalCollateralUSD: collateralUsd,
     totalDebtUSD: debtUsd,
     netWorthUSD: netWorthUsd,

@@ -2,7 +2,7 @@ import type { LendingPosition, YieldLeg } from '../../../finance/math/lending.ts
 import { APR_RAY_MAX, apyFromApr, RAY } from '../../../finance/math/rate.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { leastCommonMultiple, type Rational, rational } from '../../../lib/number/rational.ts'
-import type { ElevationGroup, Market, Obligation, Reserve } from '../read/accounts/layout.ts'
+import type { Borrow, ElevationGroup, Market, Obligation, Reserve } from '../read/accounts/layout.ts'
 import {
   accrue,
   borrowRate,
@@ -30,6 +30,8 @@ export interface Asset {
   readonly reserve: Reserve
   /** US dollars a whole token; above zero. */
   readonly price: Rational
+  /** True if the price passes the checks against its average too, without which nothing is lent. */
+  readonly isSteady: boolean
 }
 
 /** An obligation and all inputs of its figures, at one slot. */
@@ -39,16 +41,37 @@ export interface Snapshot extends Omit<ObligationState, 'reserves'> {
 }
 
 /** Amount that an obligation supplies to or borrows from one reserve, with its value and yield. */
-interface AssetLeg extends YieldLeg, Asset {
+export interface AssetLeg extends YieldLeg, Asset {
+  /** Of the reserve, base58. */
+  readonly address: string
+  readonly pool: Pool
   /** Base units of the reserve's token, Sf. */
   readonly amountSf: bigint
+  /** Values an amount of the reserve's token (Sf) in the unit of `LendingTotals`. */
+  readonly toValue: (amountSf: bigint) => bigint
+}
+
+/** A deposit of an obligation. */
+export interface Supply extends AssetLeg {
+  /** The liquidation threshold that applies is above 0. */
+  readonly isCollateral: boolean
+  readonly groupBorrowed: bigint
+}
+
+/** A debt of an obligation. */
+export interface Debt extends AssetLeg, Pick<Borrow, 'borrowedAtSec' | 'countedOutsideGroups'> {
+  /** Percentage by which risk rules count it. */
+  readonly factorPct: bigint
 }
 
 /** Values and yields of an obligation, asset by asset. */
 export interface ObligationPosition extends LendingPosition {
-  /** `isCollateral`: the liquidation threshold that applies is above 0. */
-  readonly supplies: readonly (AssetLeg & { readonly isCollateral: boolean })[]
-  readonly borrows: readonly AssetLeg[]
+  readonly supplies: readonly Supply[]
+  readonly borrows: readonly Debt[]
+  /** Σ supplied × maximum loan-to-value, without the market's cap. */
+  readonly ltvLimit: bigint
+  /** Undefined outside all groups. */
+  readonly group: ElevationGroup | undefined
 }
 
 /**
@@ -70,33 +93,38 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
     const asset = assets.get(address)
     if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
     const pool = accrue(asset.reserve, { slot, timestampSec, ...market })
-    const value = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
-    return { ...asset, pool, value }
+    const toValue = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
+    return { ...asset, address, pool, toValue }
   }
 
-  const deposits = obligation.deposits.map((deposit) => {
-    const { reserve, price, pool, value } = accrueAsset(deposit.reserve)
-    const { maxLtvPct, liquidationThresholdPct } = group ?? reserve
-    const amountSf = toLiquidity(deposit.collateralAmount, pool)
-    const apyRay = supplyApyRay({ reserve, pool, slotMs }, market)
-    const isCollateral = liquidationThresholdPct > 0n
+  const deposits = obligation.deposits.map(({ reserve: address, collateralAmount, groupBorrowed }) => {
+    const asset = accrueAsset(address)
+    const { maxLtvPct, liquidationThresholdPct } = group ?? asset.reserve
+    const amountSf = toLiquidity(collateralAmount, asset.pool)
     return {
-      reserve,
-      price,
+      ...asset,
       amountSf,
-      value: value(amountSf),
-      apyRay,
-      isCollateral,
+      value: asset.toValue(amountSf),
+      apyRay: supplyApyRay({ ...asset, slotMs }, market),
+      isCollateral: liquidationThresholdPct > 0n,
+      groupBorrowed,
       maxLtvPct,
       liquidationThresholdPct,
     }
   })
   const borrows = obligation.borrows.map((borrow) => {
-    const { reserve, price, pool, value } = accrueAsset(borrow.reserve)
-    const factorPct = group !== undefined || reserve.borrowFactorPct < 100n ? 100n : reserve.borrowFactorPct
-    const amountSf = computeOwed(borrow, pool)
-    const apyRay = borrowApyRay({ reserve, pool, slotMs })
-    return { reserve, price, amountSf, value: value(amountSf), apyRay, factorPct }
+    const asset = accrueAsset(borrow.reserve)
+    const { borrowFactorPct } = asset.reserve
+    const amountSf = computeOwed(borrow, asset.pool)
+    return {
+      ...asset,
+      amountSf,
+      value: asset.toValue(amountSf),
+      apyRay: borrowApyRay({ ...asset, slotMs }),
+      factorPct: group !== undefined || borrowFactorPct < 100n ? 100n : borrowFactorPct,
+      borrowedAtSec: borrow.borrowedAtSec,
+      countedOutsideGroups: borrow.countedOutsideGroups,
+    }
   })
 
   // `perUsd` holds a factor of 100, so that percentages divide without remainder.
@@ -115,6 +143,8 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
     },
     supplies: deposits,
     borrows,
+    ltvLimit,
+    group,
   }
 }
 

@@ -7,16 +7,19 @@ import {
   presentTotals,
   reducedCalculations,
 } from '../../../finance/lending/calculations.ts'
+import { presentDue } from '../../../finance/lending/due.ts'
 import { positionFiguresWith, walletPositions } from '../../../finance/lending/position.ts'
-import { healthFactor, safeBorrowUsd, safeWithdrawUsd } from '../../../finance/math/lending.ts'
+import { healthFactor } from '../../../finance/math/lending.ts'
 import { base58Address, chainId } from '../../../finance/schema.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 import type { ObligationPosition, Snapshot } from '../math/position.ts'
+import { type AssessedObligation, computeSafeBorrow, computeSafeWithdraw } from '../math/risk.ts'
 import type { MarketObligation } from '../read/accounts/account_cache.ts'
 import type { FoundBy } from '../read/find/find_result.ts'
+import { SAFE_AMOUNTS } from './safe.ts'
 
 /** Chain id of Solana in answers. */
 const CHAIN_ID = 101
@@ -39,10 +42,7 @@ const coverage = v.pipe(
   ),
 )
 
-const calculations = calculationsSchema({
-  safeBorrow: 'What can still be borrowed, at borrow factor 1, before the health factor falls to the target',
-  safeWithdraw: 'Collateral that can be taken out, in proportion, before the health factor falls to the target',
-})
+const calculations = calculationsSchema(SAFE_AMOUNTS)
 
 /** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
 export const listOutput = v.strictObject({
@@ -75,7 +75,7 @@ export const batchOutput = v.strictObject({
 /** An obligation with its figures. */
 interface ShownObligation extends MarketObligation {
   readonly snapshot: Pick<Snapshot, 'slot' | 'market'>
-  readonly position: ObligationPosition
+  readonly position: AssessedObligation
 }
 
 /** Obligations of a wallet, with their figures. */
@@ -103,12 +103,11 @@ export function presentWallet({ wallet, obligations }: ShownWallet, { target, ha
       ...presentPosition(each.position),
     })),
     calculations: obligations.map(({ position }) => {
-      const { totals } = position
       return presentCalculations(position, {
         target,
         healthFactor: presentSummary(position).healthFactor,
-        safeBorrow: (aim) => safeBorrowUsd(totals, aim),
-        safeWithdraw: (aim) => safeWithdrawUsd(totals, aim),
+        safeBorrow: (aim) => computeSafeBorrow(position, aim),
+        safeWithdraw: (aim) => computeSafeWithdraw(position, aim),
       })
     }),
   }
@@ -141,11 +140,12 @@ function presentIds({ address, market, snapshot }: ShownObligation, withSlot: bo
 }
 
 /** Presented once per position, because answers about one slot differ only by the target. */
-const presentPosition = memoize((position: ObligationPosition) => {
+const presentPosition = memoize((position: AssessedObligation) => {
   const { totals, supplies, borrows } = position
   const usd = (value: bigint) => formatUsd(rational(value, totals.perUsd))
   return {
     ...presentSummary(position),
+    ...presentDue(position),
     suppliedAssets: supplies.map(({ reserve, value, apyRay, isCollateral }) => ({
       symbol: reserve.symbol,
       amountSuppliedUSD: usd(value),

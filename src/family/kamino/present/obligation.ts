@@ -11,19 +11,14 @@ import {
   usdFigure,
 } from '../../../finance/figure.ts'
 import { parseTargetHealthFactor } from '../../../finance/lending/calculations.ts'
+import { dueFields, presentDue } from '../../../finance/lending/due.ts'
 import { yieldFigures } from '../../../finance/lending/yield.ts'
-import {
-  borrowUtilization,
-  currentLtv,
-  healthFactor,
-  type LendingPosition,
-  liquidationThreshold,
-  safeBorrowUsd,
-  safeWithdrawUsd,
-} from '../../../finance/math/lending.ts'
+import { borrowUtilization, currentLtv, healthFactor, liquidationThreshold } from '../../../finance/math/lending.ts'
 import { chainId } from '../../../finance/schema.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { DECIMAL, text } from '../../../lib/text/text_format.ts'
+import { type AssessedObligation, computeSafeBorrow, computeSafeWithdraw } from '../math/risk.ts'
+import { SAFE_AMOUNTS } from './safe.ts'
 
 const idFields = v.strictObject({
   chain_id: chainId,
@@ -42,10 +37,11 @@ export const riskOutput = v.strictObject({
   data: v.strictObject({
     ...idFields.entries,
     health_factor: healthFactorFigure,
+    ...dueFields,
     target_health_factor: text(DECIMAL),
     current_ltv_percentage: percentageFigure,
-    safe_borrow_amount_usd: usdFigure,
-    safe_withdraw_amount_usd: usdFigure,
+    safe_borrow_amount_usd: v.pipe(usdFigure, v.description(SAFE_AMOUNTS.safeBorrow)),
+    safe_withdraw_amount_usd: v.pipe(usdFigure, v.description(SAFE_AMOUNTS.safeWithdraw)),
     risk_metrics: v.strictObject({
       maxBorrowCapacityUSD: usdFigure,
       borrowUtilization: ratioOrMaxFigure,
@@ -61,18 +57,20 @@ export const riskOutput = v.strictObject({
  */
 export function presentRisk(
   names: NamedObligation,
-  { totals }: LendingPosition,
+  position: AssessedObligation,
   targetText: string,
 ): v.InferOutput<typeof riskOutput>['data'] {
+  const { totals } = position
   const target = parseTargetHealthFactor(targetText)
   const ltv = currentLtv(totals)
   return {
     ...names,
     health_factor: formatHealthFactor(healthFactor(totals)),
+    ...presentDue(position),
     target_health_factor: formatExact(target.numerator, target.denominator.toString().length - 1),
     current_ltv_percentage: formatPercentage(ltv),
-    safe_borrow_amount_usd: formatUsd(safeBorrowUsd(totals, target)),
-    safe_withdraw_amount_usd: formatUsd(safeWithdrawUsd(totals, target)),
+    safe_borrow_amount_usd: formatUsd(computeSafeBorrow(position, target)),
+    safe_withdraw_amount_usd: formatUsd(computeSafeWithdraw(position, target)),
     risk_metrics: {
       maxBorrowCapacityUSD: formatUsd({ numerator: totals.borrowLimit, denominator: totals.perUsd }),
       borrowUtilization: formatRatio(borrowUtilization(totals)),

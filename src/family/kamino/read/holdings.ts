@@ -63,6 +63,9 @@ export function createHoldingsReader(options: {
     group: AccountGroup,
     { address, wallet, market }: ObligationTarget,
   ): readonly HeldLeg[] | 'changed' {
+    const layoutProblem = snapshots.findLayoutProblem(group, address)
+    if (layoutProblem !== undefined)
+      throw new UpstreamError(`Cannot read Kamino obligation ${address}: ${layoutProblem}`)
     const obligation = snapshots.findObligation(group, address)
     if (obligation?.owner !== wallet) return []
     if (obligation.market !== market || listReserves(obligation).some((each) => !group.accounts.has(each))) {

@@ -47,6 +47,8 @@ export function createObligationsReader(options: {
   const { cache, snapshots, check } = options
 
   function toObligationRead(group: AccountGroup, { address, wallet, market }: Target): ObligationRead {
+    const layoutProblem = snapshots.findLayoutProblem(group, address)
+    if (layoutProblem !== undefined) return { kind: 'broken', problem: layoutProblem }
     const obligation = snapshots.findObligation(group, address)
     if (obligation === undefined) return { kind: 'absent', reason: 'no_obligation' }
     if (wallet !== undefined && obligation.owner !== wallet) return { kind: 'absent', reason: 'other_wallet' }

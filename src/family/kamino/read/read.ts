@@ -10,7 +10,7 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import type { Log } from '../../../lib/log.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
-import { type ObligationPosition, valueObligation } from '../math/position.ts'
+import { type AssessedObligation, assessObligation } from '../math/risk.ts'
 import { createAccountCache, type MarketObligation, type ObligationTarget } from './accounts/account_cache.ts'
 import { createAnswerCheck } from './accounts/check.ts'
 import { type BatchQuery, createBatchReader } from './batch.ts'
@@ -30,12 +30,12 @@ const CACHE_ENTRIES_MAX = 10_000
 
 /** Figures of an obligation as of a slot, or why the account is not the requested obligation. */
 type ObligationReading =
-  | { readonly kind: 'found'; readonly slot: bigint; readonly position: ObligationPosition }
+  | { readonly kind: 'found'; readonly slot: bigint; readonly position: AssessedObligation }
   | { readonly kind: 'absent'; readonly reason: AbsentReason }
 
 /** An obligation of a list and its figures. */
 interface ListedObligation extends HeldObligation {
-  readonly position: ObligationPosition
+  readonly position: AssessedObligation
 }
 
 /** Obligations of a wallet that have a deposit or a debt, with their figures. */
@@ -76,7 +76,7 @@ export function createKaminoReader(options: {
   const valueAll = (held: readonly HeldObligation[]): Promise<ListedObligation[]> =>
     mapCooperatively(held, VALUED_IN_TURN, (each) => ({
       ...each,
-      position: valueObligation(each.snapshot, { slotMs }),
+      position: assessObligation(each.snapshot, { slotMs }),
     }))
 
   async function readOne(session: SolanaSession, target: ObligationTarget): Promise<ObligationReading> {
@@ -88,7 +88,7 @@ export function createKaminoReader(options: {
     }
     cache.noteObligation(target)
     const { snapshot } = obligation
-    return { kind: 'found', slot: snapshot.slot, position: valueObligation(snapshot, { slotMs }) }
+    return { kind: 'found', slot: snapshot.slot, position: assessObligation(snapshot, { slotMs }) }
   }
 
   async function readFigures(session: SolanaSession, query: WalletQuery): Promise<WalletObligations> {
@@ -149,7 +149,7 @@ export function createKaminoReader(options: {
       const work = (session: SolanaSession) => read(session, targets, minSlot)
       const { reads, slots, timestampSec } = await solana.read(work, { signal, budgetMs: LIST_BUDGET_MS })
       const positions = await mapCooperatively(reads, VALUED_IN_TURN, (each) =>
-        each.kind === 'found' ? valueObligation(each.snapshot, { slotMs }) : each.kind,
+        each.kind === 'found' ? assessObligation(each.snapshot, { slotMs }) : each.kind,
       )
       return { slot: slots.reduce(minBigint), timestampSec, positions }
     },

@@ -1,13 +1,13 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { findScopeFeed, readScopeEntries } from '../../../finance/price/scope/layout.ts'
-import { computeReservePrice } from '../../../finance/price/scope/price.ts'
+import { computeReservePrice, isSteadyPrice } from '../../../finance/price/scope/price.ts'
 import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import type { Log } from '../../../lib/log.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { ObligationState } from '../math/holding.ts'
 import { type Asset, findElevationGroup, isSoundReserve, type Snapshot } from '../math/position.ts'
 import { decodeAccount, listReserves } from './accounts/account_cache.ts'
-import type { Obligation, Reserve } from './accounts/layout.ts'
+import { isExtended, LAYOUT_VERSION, type Obligation, type Reserve } from './accounts/layout.ts'
 
 /** Why figures cannot be computed from the accounts that were read; `problem` follows "Cannot read …: ". */
 interface Problem {
@@ -36,13 +36,29 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     return typeof assets === 'string' ? { problem: assets } : { ...withoutReserves, assets }
   }
 
+  /** Finds why an account of the program cannot be interpreted; undefined if its layout is known. */
+  function findLayoutProblem({ accounts }: Pick<AccountGroup, 'accounts'>, address: string): string | undefined {
+    const account = accounts.get(address)
+    if (account?.owner !== program.programId) return undefined
+    if (isExtended(account.data)) return describeLayout(address, `${account.data.length} bytes`)
+    const { market, reserve, obligation } = decodeAccount(account)
+    const version = (market ?? reserve)?.layoutVersion
+    if (version !== undefined && version !== LAYOUT_VERSION) return describeLayout(address, `version ${version}`)
+    const isOrderKnown = obligation?.orders.every(({ condition }) => condition !== 'unknown') ?? true
+    return isOrderKnown ? undefined : describeLayout(address, 'an order of another kind')
+  }
+
   /** Collects all inputs of an obligation's amounts. */
   function toState(group: AccountGroup, address: string, obligation: Obligation): ObligationState | Problem {
+    const reserveAddresses = listReserves(obligation)
+    const problems = [address, ...reserveAddresses].map((each) => findLayoutProblem(group, each))
+    const layoutProblem = problems.find((each) => each !== undefined)
+    if (layoutProblem !== undefined) return { problem: layoutProblem }
     const market = findProgramAccount(group, address)?.market
     if (market === undefined || market.referralFeeBps > 10_000n) return { problem: 'its market is missing or broken' }
     if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return { problem: 'it is broken' }
     const reserves = new Map<string, Reserve>()
-    for (const each of listReserves(obligation)) {
+    for (const each of reserveAddresses) {
       const reserve = findProgramAccount(group, each)?.reserve
       if (reserve?.market !== address || !isSoundReserve(reserve)) return { problem: 'a reserve is missing or broken' }
       reserves.set(each, reserve)
@@ -85,15 +101,20 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     if (reservePrice.kind === 'cached' && findScopeFeed(reserve) !== undefined) {
       log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot })
     }
+    const averages = { entries: readScopeEntries(accounts, reserve, program, 'averageChain'), nowSec: timestampSec }
     const isPriced = reservePrice.kind !== 'none'
     const asset = isPriced
-      ? { reserve, price: reservePrice.price }
+      ? { reserve, price: reservePrice.price, isSteady: isSteadyPrice(reserve, reservePrice, averages) }
       : `the price of reserve ${address} ${reservePrice.problem}`
     prices.set(address, asset)
     return asset
   }
 
-  return { findObligation, toSnapshot, toState, priceAsset }
+  return { findObligation, findLayoutProblem, toSnapshot, toState, priceAsset }
+}
+
+function describeLayout(address: string, what: string): string {
+  return `account ${address} has a layout of Kamino Lend that this release does not know (${what}): update walletscope`
 }
 
 /** Interprets accounts of one slot. */

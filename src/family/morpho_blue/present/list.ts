@@ -2,6 +2,7 @@ import type * as v from 'valibot'
 import { type Address, checksumAddress } from 'viem'
 import { formatApy, formatHealthFactor, formatRatio, formatUsd } from '../../../finance/figure.ts'
 import { presentCalculations, presentTotals } from '../../../finance/lending/calculations.ts'
+import { presentDue } from '../../../finance/lending/due.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
 import type { Token } from '../../../finance/token/token.ts'
 import { memoize } from '../../../lib/memoize.ts'
@@ -9,6 +10,7 @@ import { formatExact } from '../../../lib/number/decimal.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { healthFactor, safeBorrow, safeWithdraw } from '../math/market.ts'
+import { findLiquidationReasons } from '../math/rule.ts'
 import type { HeldMarket, HeldRead, Position } from '../read/position.ts'
 import type { listOutput } from './schema.ts'
 
@@ -47,6 +49,7 @@ const presentPosition = memoize((read: HeldRead): PresentedPosition => {
     lltv: formatRatio(rational(params.lltv, WAD)),
     oraclePrice: oraclePrice === undefined ? null : String(oraclePrice),
     healthFactor: health === undefined ? null : formatHealthFactor(health),
+    ...presentDue({ liquidatableBecause: findLiquidationReasons(health), dueAtSec: undefined }),
     ...values.totals,
     suppliedAssets: [
       ...(supplied === 0n ? [] : [{ ...formatAmount(supplied, loan), ...values.lent, isCollateral: false }]),

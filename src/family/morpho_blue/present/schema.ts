@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
 import { calculationsSchema } from '../../../finance/lending/calculations.ts'
+import { dueFields } from '../../../finance/lending/due.ts'
 import { walletPlace, walletPositions } from '../../../finance/lending/position.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
@@ -32,6 +33,7 @@ const position = v.strictObject({
     v.nullable(healthFactorFigure),
     v.description('Truncated to 4 digits; MAX without debt; null if there is debt and the oracle does not answer'),
   ),
+  ...dueFields,
   totalCollateralUSD: v.nullable(usd),
   totalDebtUSD: v.nullable(usd),
   netWorthUSD: v.pipe(v.nullable(usd), v.description('Everything supplied less everything owed')),

@@ -29,6 +29,10 @@ export interface PricedReserve {
   readonly scopeFeed: string
   /** Entries of the Scope feed whose product is the price, as stored; see `listEntryIndexes`. */
   readonly scopeChain: readonly number[]
+  /** Check of the price against its average: highest distance, 0 without a check, and highest age of the average. */
+  readonly averageCheck: { readonly toleranceBps: bigint; readonly maxAgeSec: bigint }
+  /** Entries whose product is the average, as `scopeChain`. */
+  readonly averageChain: readonly number[]
 }
 
 /** One entry of a Scope feed: `value / 10^exponent`. */
@@ -39,6 +43,8 @@ export interface ScopeEntry {
 }
 
 const SCOPE = { count: 512, at: 40, size: 56 }
+/** Indexes of a chain of entries. */
+const CHAIN = [0, 1, 2, 3]
 const KEY_NONE = base58.encode(new Uint8Array(32))
 /** The key that stands for no account: "nu" and ones. */
 const KEY_NULL = 'nu11111111111111111111111111111111111111111'
@@ -58,26 +64,29 @@ export function decodePricedReserve(data: Uint8Array): PricedReserve {
     priceBounds: { lower: bytes.u64(5064), upper: bytes.u64(5072), exponent: bytes.u64(5080) },
     priceBlocked: bytes.u8(5256) !== 0,
     scopeFeed: bytes.key(5112),
-    scopeChain: [0, 1, 2, 3].map((index) => bytes.u16(5144 + 2 * index)),
+    scopeChain: CHAIN.map((index) => bytes.u16(5144 + 2 * index)),
+    averageCheck: { toleranceBps: bytes.u64(5088), maxAgeSec: bytes.u64(5104) },
+    averageChain: CHAIN.map((index) => bytes.u16(5152 + 2 * index)),
   }
 }
 
-/** Lists the entries whose product is a reserve's price: all before the first index out of range. */
-function listEntryIndexes({ scopeChain }: Pick<PricedReserve, 'scopeChain'>): readonly number[] {
-  const end = scopeChain.findIndex((index) => index >= SCOPE.count)
-  return scopeChain.slice(0, end < 0 ? undefined : end)
+/** Lists the entries of a chain whose product is a price: all before the first index out of range. */
+function listEntryIndexes(chain: readonly number[]): readonly number[] {
+  const end = chain.findIndex((index) => index >= SCOPE.count)
+  return chain.slice(0, end < 0 ? undefined : end)
 }
 
-/** Reads the entries whose product is a reserve's price; empty if its feed is unusable or not Scope's. */
+/** Reads the entries whose product is a reserve's price, or its average; empty if its feed is unusable or not Scope's. */
 export function readScopeEntries(
   accounts: ReadonlyMap<string, SolanaAccount | null>,
   reserve: PricedReserve,
   { scopeProgramId }: KaminoProgram,
+  chain: 'scopeChain' | 'averageChain' = 'scopeChain',
 ): readonly (ScopeEntry | undefined)[] {
   const feed = findScopeFeed(reserve)
   const account = feed === undefined ? undefined : accounts.get(feed)
   if (account?.owner !== scopeProgramId || !matchesAccountKind(SCOPE_PRICES_KIND, account.data)) return []
-  return listEntryIndexes(reserve).map((index) => decodeScopeEntry(account.data, index))
+  return listEntryIndexes(reserve[chain]).map((index) => decodeScopeEntry(account.data, index))
 }
 
 /** Decodes one entry of a Scope feed whose bytes passed `matchesAccountKind`; undefined past its end. */

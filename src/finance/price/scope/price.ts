@@ -19,6 +19,9 @@ const USAGE_ALLOWED = 32
  */
 const CHECKS_NEEDED = PRICE_LOADED | AGE_CHECKED | WITHIN_BOUNDS | USAGE_ALLOWED
 
+/** The two checks against the average: its distance and its age. */
+const AVERAGE_CHECKS = 4 | 8
+
 /** A reserve's price and its source, or why it has none. Prices are US dollars per whole token, above zero. */
 type ReservePrice =
   | { readonly kind: 'live' | 'cached'; readonly price: Rational }
@@ -56,6 +59,25 @@ export function computeReservePrice(
   return isWithinBounds(reservePrice.price, reserve)
     ? { kind: 'cached', price: reservePrice.price }
     : noPrice('is out of its bounds')
+}
+
+/**
+ * True if a reserve's price also passes the checks against its average, without which the program lends nothing and lets
+ * nothing out that backs a debt. Source: klend `utils/prices/checks.rs`, `check_twap_in_tolerance`.
+ */
+export function isSteadyPrice(
+  reserve: PricedReserve,
+  { kind, price }: Exclude<ReservePrice, { readonly kind: 'none' }>,
+  { entries, nowSec }: { readonly entries: readonly (ScopeEntry | undefined)[]; readonly nowSec: bigint },
+): boolean {
+  const { toleranceBps, maxAgeSec } = reserve.averageCheck
+  if (kind === 'cached') return (reserve.priceStatus & AVERAGE_CHECKS) === AVERAGE_CHECKS
+  if (toleranceBps === 0n) return true
+  const average = computeScopePrice(entries, nowSec)
+  if (average === undefined || nowSec - average.timestampSec > maxAgeSec) return false
+  const current = price.numerator * average.price.denominator
+  const distance = current - average.price.numerator * price.denominator
+  return (distance < 0n ? -distance : distance) * 10_000n < current * toleranceBps
 }
 
 /**

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { decodePricedReserve, type ScopeEntry } from '../../../../src/finance/price/scope/layout.ts'
-import { computeReservePrice, computeScopePrice, readCachedPrice } from '../../../../src/finance/price/scope/price.ts'
+import {
+  computeReservePrice,
+  computeScopePrice,
+  isSteadyPrice,
+  readCachedPrice,
+} from '../../../../src/finance/price/scope/price.ts'
 import { rational } from '../../../../src/lib/number/rational.ts'
 import { type ReserveFixture, reserveBytes, SF, sf, toFakeAddress } from '../../../support/kamino.ts'
 
@@ -136,5 +141,31 @@ describe('computeReservePrice()', () => {
     expect(computeReservePrice(reserve({ priceBounds: { lower: 1n, upper: 0n, exponent: 0n } }), half).kind).toBe(
       'none',
     )
+  })
+})
+
+describe('isSteadyPrice()', () => {
+  const price = rational(100n, 1n)
+  const checked = (entries: readonly ScopeEntry[], kind: 'live' | 'cached' = 'live', priceStatus = 0) => {
+    const own = { ...reserve({ priceStatus }), averageCheck: { toleranceBps: 200n, maxAgeSec: 60n } }
+    return isSteadyPrice(own, { kind, price }, { entries, nowSec: NOW })
+  }
+
+  test('holds while the average is young and nearer than the tolerance', () => {
+    // 2 % of 100.
+    expect([9_801n, 10_199n].map((units) => checked([entry(units, 2n)]))).toEqual([true, true])
+    expect([9_800n, 10_200n].map((units) => checked([entry(units, 2n)]))).toEqual([false, false])
+    expect([60n, 61n].map((age) => checked([entry(100n, 0n, NOW - age)]))).toEqual([true, false])
+    expect(checked([])).toBe(false)
+  })
+
+  test('needs no average without a tolerance, and of a cached price the program’s own two checks', () => {
+    expect(isSteadyPrice(reserve({}), { kind: 'live', price }, { entries: [], nowSec: NOW })).toBe(true)
+    expect([12, 8, 4, 0].map((status) => checked([entry(100n, 0n)], 'cached', status))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
   })
 })
