@@ -323,6 +323,30 @@ describe('endpoints that search nothing', () => {
     expect(await found(kaminoStage([double], { rows }))).toEqual({ addresses, by: { markets: 2 } })
   })
 
+  test('learn no market and no reserve from what callers ask about', async () => {
+    refuse()
+    const others = Array.from({ length: 70 }, (_, index) => toFakeAddress(`market ${index} of a stranger`))
+    const served = Object.fromEntries(others.map((each) => [each, toServedAccount(marketBytes())]))
+    double.accounts = chain({ ...derivable, ...served })
+    const stage = kaminoStage([double], { rows: ROWS })
+    for (const market of others) {
+      const query = { wallet: toFakeAddress('stranger'), market_address: market }
+      expect((await stage.single('risk', toFakeAddress('nothing'), query)).status).toBe(404)
+    }
+    expect(await found(stage)).toEqual({ addresses, by: { markets: 2 } })
+  }, 30_000)
+
+  test('try the pairs of the first market however many others are configured', async () => {
+    refuse()
+    const others = Array.from({ length: 70 }, (_, index) => toFakeAddress(`market ${index}`))
+    const served = Object.fromEntries(others.map((each) => [each, toServedAccount(marketBytes())]))
+    double.accounts = chain({ ...derivable, ...served })
+    const rows = [...ROWS, ...others.map((market) => ({ market, reserves: [] }))]
+    const ofFirst = addresses.filter((each) => each !== deriveAddress(0, 4, OTHER_MARKET))
+    const all = (await found(kaminoStage([double], { rows }))).addresses
+    expect(ofFirst.filter((each) => !all.includes(each))).toEqual([])
+  })
+
   test('search only the requested market, known or not', async () => {
     refuse()
     const accounts = {

@@ -10,8 +10,7 @@ const REMEMBERED_MAX = 50_000
 /** Cached wallets, and the obligations of all of them together. */
 const WALLETS_MAX = 20_000
 const HELD_MAX = 100_000
-/** Markets whose obligations are derived, and reserves of each: markets are permissionless, so both are bounded. */
-const MARKETS_MAX = 64
+/** Reserves of each market whose obligations are derived: a lookup table may name any number. */
 const RESERVES_MAX = 256
 
 /** Accounts of one slot, by address. */
@@ -37,7 +36,7 @@ interface ReservePricing {
 /** Fields of a reserve that the addresses of obligations are derived from. */
 type PairedReserve = Pick<Reserve, 'mint' | 'groups'>
 
-/** A market that was read, with those of its reserves that were read. */
+/** A configured market, with those of its reserves that were read. */
 export interface KnownMarket {
   readonly market: string
   readonly reserves: ReadonlyMap<string, PairedReserve>
@@ -58,8 +57,12 @@ export function createAccountCache({ programId }: Pick<KaminoProgram, 'programId
   const markets = new Map<string, Map<string, PairedReserve>>()
   let version = 0
 
-  function learnReserve(address: string, reserve: Reserve): void {
-    pricingByReserve.set(address, { mint: reserve.mint, feed: findScopeFeed(reserve) })
+  const decodeAccounts = (accounts: Accounts) =>
+    [...accounts].flatMap(([address, account]) =>
+      account?.owner === programId ? [{ address, ...decodeAccount(account) }] : [],
+    )
+
+  function learnSeeds(address: string, reserve: Reserve): void {
     const reserves = markets.get(reserve.market)
     if (reserves === undefined || reserves.has(address) || reserves.size >= RESERVES_MAX) return
     reserves.set(address, { mint: reserve.mint, groups: reserve.groups })
@@ -93,26 +96,31 @@ export function createAccountCache({ programId }: Pick<KaminoProgram, 'programId
       if (remembered.every(({ address }) => address !== target.address))
         obligationsByWallet.set(target.wallet, [...remembered, target])
     },
-    /** Lists the markets that were read, in the order of their first read. */
+    /** Lists the configured markets that were read, in the order of their rows. */
     markets: (): KnownMarket[] => [...markets].map(([market, reserves]) => ({ market, reserves })),
     /** Increases whenever a market or a reserve is added. */
     get version() {
       return version
     },
-    /** Stores what accounts show. */
+    /** Stores what accounts show of themselves. */
     learn(accounts: Accounts): void {
-      const programAccounts = [...accounts].flatMap(([address, account]) =>
-        account?.owner === programId ? [{ address, ...decodeAccount(account) }] : [],
-      )
+      for (const { address, obligation, reserve } of decodeAccounts(accounts)) {
+        if (obligation !== undefined) reservesByObligation.set(address, listReserves(obligation))
+        if (reserve !== undefined) pricingByReserve.set(address, { mint: reserve.mint, feed: findScopeFeed(reserve) })
+      }
+    },
+    /**
+     * Stores the markets and reserves from which obligations are derived for every caller. Only for accounts that the
+     * configuration names: any wallet can make a market, and what callers ask about must not crowd out others.
+     */
+    learnMarkets(accounts: Accounts): void {
+      const programAccounts = decodeAccounts(accounts)
       for (const { address, kind } of programAccounts) {
-        if (kind !== 'market' || markets.has(address) || markets.size >= MARKETS_MAX) continue
+        if (kind !== 'market' || markets.has(address)) continue
         markets.set(address, new Map())
         version++
       }
-      for (const { address, obligation, reserve } of programAccounts) {
-        if (obligation !== undefined) reservesByObligation.set(address, listReserves(obligation))
-        if (reserve !== undefined) learnReserve(address, reserve)
-      }
+      for (const { address, reserve } of programAccounts) if (reserve !== undefined) learnSeeds(address, reserve)
     },
   }
 }

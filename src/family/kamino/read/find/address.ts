@@ -7,6 +7,8 @@ import type { KnownMarket } from '../accounts/account_cache.ts'
 const ADDRESSES_IN_TURN = 20
 /** Highest number of derived addresses of a wallet, its lookup table not counted. */
 const ADDRESSES_MAX = 280
+/** Share of the first market's tokens and pairs in them: most obligations are in the main market. */
+const FIRST_SHARE = 120
 /** How many plain obligations of a wallet in a market are derived, numbered from 0. */
 const NUMBERS = { brief: 1, whole: 5 } as const
 const KEY_NONE = new Uint8Array(32)
@@ -44,14 +46,19 @@ export function deriveUserAddress(program: string, wallet: string): string {
 
 /**
  * Derives the addresses at which a wallet may have obligations in these markets: plain ones and, if `whole`, one for
- * each token and those of pairs of tokens, pairs of one elevation group first.
+ * each token and those of pairs of tokens, pairs of one elevation group first. The first market has a share of its own,
+ * however many others there are.
  */
 export async function deriveWalletAddresses(
   program: string,
   wallet: string,
   { markets, breadth }: { readonly markets: readonly KnownMarket[]; readonly breadth: Breadth },
 ): Promise<string[]> {
-  const seeds = [...plainSeeds(markets, NUMBERS[breadth]), ...(breadth === 'whole' ? pairedSeeds(markets) : [])]
+  const first = breadth === 'whole' ? pairedSeeds(markets.slice(0, 1)) : []
+  const others = breadth === 'whole' ? pairedSeeds(markets.slice(1)) : []
+  const share = first.slice(0, FIRST_SHARE)
+  const plain = plainSeeds(markets, NUMBERS[breadth]).slice(0, ADDRESSES_MAX - share.length)
+  const seeds = [...plain, ...share, ...others, ...first.slice(FIRST_SHARE)]
   return await mapCooperatively(seeds.slice(0, ADDRESSES_MAX), ADDRESSES_IN_TURN, (each) =>
     deriveObligationAddress(program, wallet, each),
   )

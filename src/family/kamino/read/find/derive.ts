@@ -75,11 +75,14 @@ export function createDeriver(options: {
     ])
     const accounts = await readAccounts(session, addresses, 0n)
     cache.learn(accounts.all)
+    cache.learnMarkets(accounts.all)
     hasReadRows = true
     const keys = rows.flatMap(({ lookupTable = '' }) => decodeLookupTable(accounts.all.get(lookupTable)))
     const unread = [...new Set(keys)].filter((key) => !accounts.all.has(key))
     try {
-      cache.learn((await readAccounts(session, unread, 0n)).all)
+      const named = await readAccounts(session, unread, 0n)
+      cache.learn(named.all)
+      cache.learnMarkets(named.all)
       tablesRetryAtMs = Number.POSITIVE_INFINITY
     } catch (error) {
       // Optional: the tables only widen the search, and an account in them may be too long to read.
