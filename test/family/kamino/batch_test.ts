@@ -118,6 +118,20 @@ describe('POST /v1/lending/kamino/batch', () => {
     expect(await found()).toEqual([deriveAddress(wallet), second].sort())
   })
 
+  test('looks again each time: an obligation that was opened since is there', async () => {
+    const wallet = toWallet(1)
+    double.accounts = chain(2)
+    const list = async () => {
+      return getEntries(await stage.batch({ wallets: [wallet] }))[0]?.positions.map((each) => each.obligation_address)
+    }
+    expect(await list()).toEqual([deriveAddress(wallet)])
+    const opened = toFakeAddress('opened since')
+    const bytes = obligationBytes({ market: MARKET, owner: wallet, deposits: [{ reserve: SOL, collateralAmount: 1n }] })
+    double.accounts = { ...chain(2), [opened]: toServedAccount(bytes) }
+    stage.pass()
+    expect(await list()).toEqual([deriveAddress(wallet), opened].sort())
+  })
+
   test.each([
     ['no wallets', { wallets: [] }],
     ['an EVM wallet', { wallets: ['0x0000000000000000000000000000000000000001'] }],

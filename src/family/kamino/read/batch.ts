@@ -21,12 +21,14 @@ const CONCURRENCY_MAX = 16
 const WALLETS_PER_DERIVATION = 10
 /** Delay before a retry after all endpoints limited their rate. */
 const RATE_LIMIT_DELAY_MS = 200
-/** How long a batch reuses the obligations found for a wallet, so that a retry after a timeout gets further. */
-const FOUND_TTL_MS = 120_000
 const FOUND_WALLETS_MAX = 20_000
 const FOUND_OBLIGATIONS_MAX = 100_000
 /** A failure within this time before the deadline counts as a timeout. */
 const TIMEOUT_MARGIN_MS = 300
+
+function getKey(wallet: string, market: string | undefined): string {
+  return `${wallet}:${market ?? ''}`
+}
 
 /** Wallets whose obligations to read. */
 export interface BatchQuery extends Pick<WalletQuery, 'market'> {
@@ -47,15 +49,16 @@ export interface ObligationBatch extends Omit<ObligationList, 'obligations'> {
   readonly wallets: readonly { readonly wallet: string; readonly obligations: readonly HeldObligation[] }[]
 }
 
-/** Creates a reader of many wallets' obligations, which caches the found obligations for a while. */
+/** Creates a reader of many wallets' obligations, which keeps what it found in vain for a retry after a timeout. */
 export function createBatchReader(options: {
   readonly finder: Finder
   readonly read: ObligationsReader
   readonly clock: Clock
-  /** Highest distance in slots between finding and reading. */
+  /** Highest distance between finding and reading, in slots and in milliseconds. */
   readonly slotsApartMax: bigint
+  readonly foundAgeMaxMs: number
 }) {
-  const { finder, read, clock, slotsApartMax } = options
+  const { finder, read, clock, slotsApartMax, foundAgeMaxMs } = options
   const recentlyFound = createLru<{ readonly found: FoundObligations; readonly untilMs: number }>({
     entriesMax: FOUND_WALLETS_MAX,
     weightMax: FOUND_OBLIGATIONS_MAX,
@@ -80,13 +83,12 @@ export function createBatchReader(options: {
     { wallets, market }: BatchQuery,
     { foundByWallet, ...limits }: BatchLimits & { readonly foundByWallet: Map<string, FoundObligations> },
   ): Promise<void> {
-    const getKey = (wallet: string) => `${wallet}:${market ?? ''}`
     const remember = (wallet: string, each: FoundObligations) => {
       foundByWallet.set(wallet, each)
-      recentlyFound.set(getKey(wallet), { found: each, untilMs: clock.monotonicMs() + FOUND_TTL_MS })
+      recentlyFound.set(getKey(wallet, market), { found: each, untilMs: clock.monotonicMs() + foundAgeMaxMs })
     }
     for (const wallet of wallets) {
-      const recent = recentlyFound.get(getKey(wallet))
+      const recent = recentlyFound.get(getKey(wallet, market))
       if (recent !== undefined && clock.monotonicMs() < recent.untilMs) foundByWallet.set(wallet, recent.found)
     }
     const [first, ...remaining] = wallets.filter((wallet) => !foundByWallet.has(wallet))
@@ -158,7 +160,10 @@ export function createBatchReader(options: {
       const foundInOrder = new Map(
         query.wallets.map((wallet) => [wallet, foundByWallet.get(wallet) as FoundObligations]),
       )
-      return await readFound(session, query, { ...limits, foundByWallet: foundInOrder })
+      const batch = await readFound(session, query, { ...limits, foundByWallet: foundInOrder })
+      // The next batch looks again: only a retry after a timeout may build on what was found before.
+      for (const wallet of query.wallets) recentlyFound.delete(getKey(wallet, query.market))
+      return batch
     } catch (error) {
       if (limits.signal.aborted || clock.monotonicMs() + TIMEOUT_MARGIN_MS < limits.untilMs) throw error
       const isDerived = [...foundByWallet.values()].some(({ by }) => by !== 'search')

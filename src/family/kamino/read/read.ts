@@ -67,8 +67,9 @@ export function createKaminoReader(options: {
   const read = createObligationsReader({ cache, snapshots, check })
   const finder = createFinder({ program: program.programId, rows, cache, check, clock })
   const parts = { finder, read, cache, clock, slotsApartMax: getMaxSlotDistance(solana) }
+  const foundAgeMaxMs = 1_000 * solana.maxSlotAgeSec
   const readList = createWalletReader(parts)
-  const readMany = createBatchReader(parts)
+  const readMany = createBatchReader({ ...parts, foundAgeMaxMs })
   const cacheOptions = { solana, clock, entriesMax: CACHE_ENTRIES_MAX }
   const singles = createSlotCache<ObligationReading>(cacheOptions)
   const lists = createSlotCache<WalletObligations>({ ...cacheOptions, budgetMs: LIST_BUDGET_MS })
@@ -126,7 +127,7 @@ export function createKaminoReader(options: {
     },
     /**
      * Finds and reads the obligations of many wallets, from fewer seeds if they are derived. Throws `CodedError`
-     * GATEWAY_TIMEOUT after 15 s; obligations found until then are cached for two minutes.
+     * GATEWAY_TIMEOUT after 15 s; obligations found until then are kept for a retry while they are as young as an answer.
      */
     async readWallets(query: BatchQuery, signal: AbortSignal) {
       const startedMs = clock.monotonicMs()

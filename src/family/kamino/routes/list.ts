@@ -62,8 +62,8 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       tool: 'kamino_batch',
       summary: 'Lists health factor, net worth and net APY of the Kamino obligations of many wallets.',
       description:
-        'Answers within 15 seconds or with 504; what was found until then is remembered for two minutes, so that a ' +
-        'retry gets further.',
+        'Answers within 15 seconds or with 504; what was found until then is remembered for a minute, so that a retry ' +
+        'gets further.',
       input: v.object({ ...noMoment, page, limit }),
       body: v.strictObject({
         ...noMoment,
