@@ -63,13 +63,19 @@ export const balanceOutput = v.strictObject({
       }),
       v.description('How many rows are counted, and how many are not, by reason'),
     ),
-    complete: v.pipe(v.boolean(), v.description('False if a chain could not be read')),
+    complete: v.pipe(
+      v.boolean(),
+      v.description('False if a chain could not be read; `coverage` says what of the chains was not'),
+    ),
     unread: v.array(v.strictObject({ chain_id: chainId, because: v.string() })),
     coverage: v.strictObject({
       tokens_asked: v.pipe(nonNegativeInteger, v.description('Tokens whose balances were asked for, over all chains')),
       token_lists: v.array(v.string()),
       families: v.array(v.string()),
-      not_read: v.pipe(v.array(v.string()), v.description('Holdings that were not read')),
+      not_read: v.pipe(
+        v.array(v.string()),
+        v.description('Holdings that were not read, debts first: each of those begins `debts in`'),
+      ),
       nfts: v.optional(
         v.pipe(
           nonNegativeInteger,

@@ -1,5 +1,5 @@
-import { sortDebtsFirst } from '../../family/family.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
+import { listNotRead } from '../not_read.ts'
 import type { PortfolioQuery, WalletReader } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
 import type { AssetsRead } from '../sum/row.ts'
@@ -20,12 +20,6 @@ export interface Portfolio {
   readonly listTokenLists: (chainId: number) => readonly string[]
   /** Built-in contracts that the configuration leaves out, by chain, debts first. */
   readonly listOmitted: (chainId: number) => readonly string[]
-}
-
-/** Holdings that are never read on EVM chains and on Solana. */
-const NEVER_READ = {
-  evm: ['tokens in no list', 'position NFTs held by other contracts'],
-  solana: ['stakes', 'what programs other than these families hold for the wallet', 'confidential amounts of tokens'],
 }
 
 /** Reads the rows of a wallet, and their coverage for the answer. Throws like `WalletReader.read`. */
@@ -54,12 +48,10 @@ export async function readRows(
       tokens_asked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
       token_lists: [...new Set(chains.flatMap(listTokenLists))],
       families: [...new Set(chains.flatMap(listFamilies))],
-      not_read: [
-        ...sortDebtsFirst([...new Set(chains.flatMap(listOmitted))]),
-        ...NEVER_READ[isSolana ? 'solana' : 'evm'],
-        ...omitted,
-        ...reads.flatMap(({ notRead }) => notRead),
-      ],
+      not_read: listNotRead(chains, {
+        isSolana,
+        found: [...new Set(chains.flatMap(listOmitted)), ...omitted, ...reads.flatMap(({ notRead }) => notRead)],
+      }),
       ...(isSolana ? { nfts: reads.reduce((sum, { nfts = 0 }) => sum + nfts, 0) } : {}),
       ...(searches.length === 0 ? {} : { found_by: searches }),
     },

@@ -52,7 +52,10 @@ export function toHoldings(
       ...(isUnbacked ? { payable: { amount: (amount * reserve.availableAmount) / all, detail: UNBACKED } } : {}),
     }
   })
-  const notRead = by === 'search' ? [] : ['obligations of kamino with unusual seeds or in other markets']
+  const notRead =
+    by === 'search'
+      ? []
+      : ['debts in obligations of kamino with unusual seeds or in other markets, and what backs them']
   return { rows, ownTokens: [], search: presentCoverage(by), notRead }
 }
 
