@@ -13,7 +13,7 @@ import {
 import { compareRational, formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { caseCount } from '../../support/cases.ts'
 import { reserveBytes, SF, sf, toFakeAddress } from '../../support/kamino.ts'
-import { MARKET, type SceneChanges, SLOT, SOL, USDC } from '../../support/kamino_scene.ts'
+import { type SceneChanges, SLOT, SOL, USDC } from '../../support/kamino_scene.ts'
 import { createSnapshot } from './snapshot.ts'
 
 function createPosition(changes: SceneChanges = {}, slot = SLOT): LendingPosition {

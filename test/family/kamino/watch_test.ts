@@ -7,7 +7,14 @@ import { createWatcher } from '../../../src/family/kamino/read/watch/watcher.ts'
 import type { ConfirmedFigures, WatchSubject } from '../../../src/family/watch.ts'
 import { LENDING_FIGURES } from '../../../src/finance/lending/watched.ts'
 import { caseCount } from '../../support/cases.ts'
-import { obligationBytes, type ServedAccounts, SF, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
+import {
+  obligationBytes,
+  patchAccount,
+  type ServedAccounts,
+  SF,
+  toFakeAddress,
+  toServedAccount,
+} from '../../support/kamino.ts'
 import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC, WALLET } from '../../support/kamino_scene.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
 import { kaminoStage } from './stage.ts'
@@ -115,6 +122,27 @@ describe('confirm()', () => {
     expect(formatFigures(subjects[2])).toEqual(Object.fromEntries(FIGURES.map((figure) => [figure, null])))
     expect(formatFigures(subjects[3])).toMatchObject({ health_factor: '2.0000', current_ltv_percentage: '40.0000' })
   }, 60_000)
+
+  test('tells whether any wallet may liquidate, and the time until the debt is due', async () => {
+    const ask = async (maturitySec: bigint) => {
+      const accounts = world()
+      patchAccount(accounts, USDC, { at: 5776, length: 8, value: maturitySec })
+      patchAccount(accounts, MARKET, { at: 3308, length: 1, value: 1n })
+      double.accounts = accounts
+      const stage = kaminoStage([double])
+      const watcher = createWatcher(stage.reader, stage.solana)
+      const { subjects, timestampSec } = await watcher.confirm([toSubject(OBLIGATION)], 0n, patient)
+      const [found] = subjects
+      if (found === undefined || found === 'gone') throw new Error('Expected the obligation')
+      const figures = ['is_liquidatable', 'due_in_sec'] as const
+      return { timestampSec, texts: figures.map(found.text), values: figures.map(found.value) }
+    }
+    expect(await ask(0n)).toMatchObject({ texts: [false, 'MAX'], values: [false, 'MAX'] })
+    const { timestampSec } = await ask(1n)
+    expect(await ask(1n)).toMatchObject({ texts: [true, '0'], values: [true, { numerator: 0n, denominator: 1n }] })
+    const ahead = await ask(timestampSec + 1_000n)
+    expect(ahead.texts).toEqual([false, String(timestampSec + 1_000n - ahead.timestampSec)])
+  })
 
   test('answers from no slot before the requested one', async () => {
     const stage = kaminoStage([double])
