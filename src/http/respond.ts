@@ -8,8 +8,11 @@ export interface PreparedAnswer {
   readonly status: number
   /** Complete text; null only for 204 and 304. */
   readonly body: string | null
-  /** The text in the encoding that the headers name, sent instead of `body`. */
-  readonly compressed?: Uint8Array<ArrayBuffer>
+  /**
+   * Bytes in the encoding that the headers name, sent instead of `body`. A Blob, because all readers share its memory: a
+   * runtime copies text and other bytes for each of them, and keeps the copy for as long as a reader does not read.
+   */
+  readonly shared?: Blob
   /** Price; 0 unless the status is 2xx. */
   readonly credits: number
   readonly headers: Readonly<Record<string, string>>
@@ -65,14 +68,15 @@ export function respond(
   if (outcome.body === null) delete headers['content-type']
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
-  const { body } = outcome
-  const isEncoded = outcome.compressed !== undefined
-  const varies = !isEncoded && body !== null && isCompressible(body)
+  const { body, shared } = outcome
+  // Node's adapter streams a Blob, and would send it in chunks.
+  if (shared !== undefined) headers['content-length'] = String(shared.size)
+  const varies = shared === undefined && body !== null && isCompressible(body)
   const vary = outcome.headers['vary'] ?? (varies ? 'accept-encoding' : undefined)
   if (vary !== undefined) headers['vary'] = cors?.['vary'] === undefined ? vary : `${vary}, ${cors['vary']}`
   const compressedBody = varies ? compressBody(body, options.requestHeaders.get('accept-encoding')) : undefined
   if (compressedBody !== undefined) headers['content-encoding'] = compressedBody.encoding
-  return new Response(outcome.compressed ?? compressedBody?.bytes ?? body, { status: outcome.status, headers })
+  return new Response(shared ?? compressedBody?.bytes ?? body, { status: outcome.status, headers })
 }
 
 /** Returns headers as literals: adding them one by one takes twice as long. */

@@ -217,7 +217,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         operatorApart: config.operatorPort !== undefined,
         openapi,
         planes: createPlanes(config, { db, clock, routes, readChains }),
-        uiPages: createServicePages(openapi),
+        uiPages: createServicePages(openapi, clock),
         receiptIssuer: createReceiptIssuer({ config, connect, signer: signing.signer, clock, runner }),
         keys: async () => JSON.stringify(presentKeys(await signing.published())),
         requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),

@@ -9,12 +9,16 @@ import { createGuides } from '../http/page/guides.ts'
 import { createOverview } from '../http/page/overview.ts'
 import type { Pages } from '../http/page/page.ts'
 import { createStaticPages } from '../http/page/static.ts'
+import type { Clock } from '../lib/clock.ts'
 
 /**
  * Web pages for callers and for the operator, with their assets. `openapi` is the source of the API reference and the
  * formulas.
  */
-export function createServicePages(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
+export function createServicePages(
+  openapi: string,
+  clock: Clock,
+): { readonly callers: Pages; readonly operator: Pages } {
   const revisions = new Map(FAMILIES.map(({ name, revision }) => [name, revision]))
   const files = DASHBOARD_FILES
   const callers = createStaticPages({ files, pages: DASHBOARD_PAGES })
@@ -33,7 +37,7 @@ export function createServicePages(openapi: string): { readonly callers: Pages; 
       ...callers.pages,
       ...callers.files,
       ...reference,
-      ...createOverview(openapi, { guides: GUIDES, assets }),
+      ...createOverview(openapi, { guides: GUIDES, assets, clock }),
       ...createGuides(GUIDES, assets),
       ...createFormulas(FORMULAS, openapi, { revisions, look: assets }),
     ]),

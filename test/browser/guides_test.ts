@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/service/config/config.ts'
 import { createServicePages } from '../../src/service/pages.ts'
 import { describeServices } from '../../src/service/routes.ts'
+import { createFixedClock } from '../support/test_clock.ts'
 import { audit, BROWSER, openPage, overflow } from './browser.ts'
 
 describe.skipIf(BROWSER === undefined)('pages of text', () => {
@@ -10,12 +11,12 @@ describe.skipIf(BROWSER === undefined)('pages of text', () => {
       throw new Error('Expected no file')
     }),
   )
-  const pages = createServicePages(openapi).callers
+  const pages = createServicePages(openapi, createFixedClock()).callers
   const server = Bun.serve({
     port: 0,
     async fetch(request) {
       const answer = await pages.get(new URL(request.url).pathname)?.('req_1', request)
-      return new Response(answer?.compressed ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
+      return new Response(answer?.shared ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
     },
   })
   afterAll(() => server.stop(true))

@@ -250,7 +250,7 @@ export function createFixture(
     uiPages: {
       callers: new Map([
         ...createReference(REFERENCE),
-        ...createOverview(openapi, { guides: [], assets: BARE }),
+        ...createOverview(openapi, { guides: [], assets: BARE, clock: timer }),
         ...createFormulas([], openapi, { revisions: new Map(), look: BARE }),
       ]),
       operator: new Map(),

@@ -1,10 +1,15 @@
 import { promisify } from 'node:util'
-import { brotliDecompress, gunzipSync, gzip } from 'node:zlib'
-import { acceptsGzip } from '../encoding.ts'
-import { type PreparedAnswer, successAnswer } from '../respond.ts'
+import { brotliDecompress } from 'node:zlib'
 import { htmlHeaders, renderHtml } from './html.ts'
 import type { Page, Pages } from './page.ts'
-import { ASSETS_PATH, CACHE_IMMUTABLE, CACHE_REVALIDATE, createCompressedPage, hashText } from './static.ts'
+import {
+  ASSETS_PATH,
+  CACHE_IMMUTABLE,
+  CACHE_REVALIDATE,
+  createCompressedPage,
+  createSharedPage,
+  hashText,
+} from './static.ts'
 
 /** Path of the page that describes every route of callers. */
 export const DOCS_PATH = '/docs'
@@ -41,7 +46,7 @@ export function createReference({ script, version, setup }: Reference): Pages {
   return new Map<string, Page>([
     [`${DOCS_PATH}/reference`, createCompressedPage(renderPage([referencePath, setupPath]), HEADERS)],
     [setupPath, createCompressedPage(setup, SCRIPT_HEADERS)],
-    [referencePath, createScriptPage(script)],
+    [referencePath, createSharedPage(async () => unpack(await script()), SCRIPT_HEADERS)],
   ])
 }
 
@@ -60,19 +65,6 @@ ${scripts.map((path) => `<script src="..${path}" defer></script>`).join('\n')}`
   return renderHtml({ head, body })
 }
 
-/** Creates the script's page: compressed by gzip, which browsers accept without TLS too, or plain for other clients. */
-function createScriptPage(load: () => Promise<string>): Page {
-  let repacked: Promise<Uint8Array<ArrayBuffer>> | undefined
-  return async (_, request): Promise<PreparedAnswer> => {
-    repacked ??= load().then(repack)
-    const compressed = await repacked
-    const headers = { ...SCRIPT_HEADERS, vary: 'accept-encoding' }
-    if (!acceptsGzip(request)) return successAnswer(gunzipSync(compressed).toString(), headers)
-    return { ...successAnswer('', { ...headers, 'content-encoding': 'gzip' }), compressed }
-  }
-}
-
-async function repack(script: string): Promise<Uint8Array<ArrayBuffer>> {
-  const text = await promisify(brotliDecompress)(Buffer.from(script, 'base64'))
-  return new Uint8Array(await promisify(gzip)(text))
+async function unpack(script: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await promisify(brotliDecompress)(Buffer.from(script, 'base64')))
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts'
 import { DOCS_PATH } from './docs.ts'
 import { escapeHtml } from './html.ts'
 import { createOpenapiPage } from './openapi.ts'
@@ -26,7 +27,12 @@ export function createOverview(
   {
     guides,
     assets,
-  }: { readonly guides: readonly { readonly name: string; readonly title: string }[]; readonly assets: PageAssets },
+    clock,
+  }: {
+    readonly guides: readonly { readonly name: string; readonly title: string }[]
+    readonly assets: PageAssets
+    readonly clock: Clock
+  },
 ): Pages {
   const { info, paths }: Document = JSON.parse(openapi)
   const rows = Object.entries(paths).flatMap(([path, methods]) =>
@@ -46,7 +52,7 @@ ${tags
   )
   .join('\n')}`
   const text = renderTextPage({ title: 'the API', body, page: 'API', isPage: true, assets })
-  return new Map([[DOCS_PATH, createOpenapiPage(text, TEXT_PAGE_HEADERS)]])
+  return new Map([[DOCS_PATH, createOpenapiPage(text, { clock, headers: TEXT_PAGE_HEADERS })]])
 }
 
 function getTag({ tags: [tag] = [], path }: Row): string {

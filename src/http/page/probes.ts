@@ -1,3 +1,4 @@
+import { shareReads } from '../../lib/async/share.ts'
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Readiness } from '../openapi/readiness.ts'
@@ -34,22 +35,14 @@ interface ReadinessResult extends Readiness {
 
 /** Longest wait for one dependency. */
 const PROBE_TIMEOUT_MS = 2_000
-/** How long an answer is cached: `/readyz` requires no key, so frequent requests must be cheap. */
-const CACHE_MS = 1_000
+/** How long requests share what a page reads: pages require no key, so frequent requests must be cheap. */
+export const SHARED_MS = 1_000
 
 /**
  * Creates a reader that probes all dependencies at once; requests during the probes, or soon after, share the answer.
  */
 export function createReadiness(probes: Probes, clock: Clock): () => Promise<ReadinessResult> {
-  let readMs = Number.NEGATIVE_INFINITY
-  let answer: Promise<ReadinessResult> | undefined
-  return () => {
-    if (answer === undefined || clock.monotonicMs() - readMs > CACHE_MS) {
-      readMs = clock.monotonicMs()
-      answer = runProbes(probes, clock)
-    }
-    return answer
-  }
+  return shareReads(() => runProbes(probes, clock), { ms: SHARED_MS, clock })
 }
 
 async function runProbes(

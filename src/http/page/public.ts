@@ -1,9 +1,10 @@
+import { shareReads } from '../../lib/async/share.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import { createOpenapiPage } from './openapi.ts'
 import type { Page, Pages } from './page.ts'
-import { createReadiness, type Probes } from './probes.ts'
+import { createReadiness, type Probes, SHARED_MS } from './probes.ts'
 
 /** Methods of every public page. */
 export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
@@ -31,13 +32,17 @@ export interface PageOptions {
 /**
  * Creates `/healthz`, which answers while the process lives, `/openapi.json`, and the keys that sign receipts, if any.
  */
-export function createPublicPages(options: Pick<PageOptions, 'openapi' | 'keys'>): Pages {
-  const { keys } = options
+export function createPublicPages({ openapi, keys, clock }: Pick<PageOptions, 'openapi' | 'keys' | 'clock'>): Pages {
   return new Map<string, Page>([
-    ...(keys === undefined ? [] : ([[KEYS_PATH, async () => successAnswer(await keys())]] as const)),
+    ...(keys === undefined ? [] : ([[KEYS_PATH, createKeysPage(keys, clock)]] as const)),
     ['/healthz', (requestId) => successAnswer(JSON.stringify({ status: 'alive', request_id: requestId }))],
-    ['/openapi.json', createOpenapiPage(options.openapi)],
+    ['/openapi.json', createOpenapiPage(openapi, { clock })],
   ])
+}
+
+function createKeysPage(keys: () => Promise<string>, clock: Clock): Page {
+  const readKeys = shareReads(keys, { ms: SHARED_MS, clock })
+  return async () => successAnswer(await readKeys())
 }
 
 /**

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { once } from '../../lib/memoize.ts'
 import { acceptsGzip } from '../encoding.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import { htmlHeaders, renderHtml } from './html.ts'
@@ -88,15 +90,31 @@ ${styles.map((path) => `<link rel="stylesheet" href="${toAddress(path)}">`).join
 /** Creates a page of a text: compressed if the browser accepts gzip, and 304 if it has the same version. */
 export function createCompressedPage(text: string, headers: Readonly<Record<string, string>>): Page {
   const etag = `"${hashText(text)}"`
-  const common = { ...headers, etag, vary: 'accept-encoding' }
-  let compressed: Uint8Array<ArrayBuffer> | undefined
-  return (_, request): PreparedAnswer => {
+  const taggedHeaders = { ...headers, etag }
+  const show = createSharedPage(async () => Buffer.from(text), taggedHeaders)
+  return (requestId, request) => {
     const etags = request.headers.get('if-none-match') ?? ''
-    if (etags.includes(etag)) return { status: 304, body: null, credits: 0, headers: common }
-    if (!acceptsGzip(request)) return successAnswer(text, common)
-    compressed ??= new Uint8Array(gzipSync(text, { level: 9 }))
-    return { ...successAnswer(text, { ...common, 'content-encoding': 'gzip' }), compressed }
+    if (!etags.includes(etag)) return show(requestId, request)
+    return { status: 304, body: null, credits: 0, headers: { ...taggedHeaders, vary: 'accept-encoding' } }
   }
+}
+
+/**
+ * Creates a page of bytes that never change, which the first request loads: compressed if the browser accepts gzip. All
+ * readers share one copy, and none is made or compressed for a request of its own.
+ */
+export function createSharedPage(
+  load: () => Promise<Uint8Array<ArrayBuffer>>,
+  headers: Readonly<Record<string, string>>,
+): Page {
+  const plain = once(async () => new Blob([await load()]))
+  const packed = once(async () => new Blob([await promisify(gzip)(await load(), { level: 9 })]))
+  const commonHeaders = { ...headers, vary: 'accept-encoding' }
+  const packedHeaders = { ...commonHeaders, 'content-encoding': 'gzip' }
+  return async (_, request): Promise<PreparedAnswer> =>
+    acceptsGzip(request)
+      ? { ...successAnswer('', packedHeaders), shared: await packed() }
+      : { ...successAnswer('', commonHeaders), shared: await plain() }
 }
 
 /** Returns a short hash of `text`. */

@@ -4,9 +4,10 @@ import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
 import { toIdempotencyClaim } from '../exchange/idempotency.ts'
 import { answerNonEndpoint } from '../exchange/refusal.ts'
 import { PLANE_CALLER_CONCURRENCY_MAX } from '../limits.ts'
+import { CACHE_REVALIDATE, createCompressedPage } from '../page/static.ts'
 import { readJson } from '../request/body.ts'
 import { readParameters } from '../request/parameters.ts'
-import { suggestPath } from '../request/suggest_path.ts'
+import { createPathSuggester } from '../request/suggest_path.ts'
 import { isBodylessMethod } from '../request/target.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import type { FreeRoute, Reply } from '../route/route.ts'
@@ -55,10 +56,11 @@ export function createUnmeteredPlane(options: {
   const { prefix, clock } = options
   const table = createRouteTable<FreeRoute>(options.routes, new Map())
   const openapiPath = `${prefix}/openapi.json`
+  const document = createCompressedPage(options.openapi, { 'cache-control': CACHE_REVALIDATE })
   const authenticate = limitSessionLookups(options.authenticate)
   // Each caller has slots of its own, so that one cannot block another.
   const limitByCaller = limitConcurrencyByOwner(PLANE_CALLER_CONCURRENCY_MAX)
-  const templates = table.endpoints.map(({ template }) => template)
+  const suggest = createPathSuggester(table.endpoints.map(({ template }) => template))
 
   async function work(planeRequest: PlaneRequest, match: RouteMatch<FreeRoute>): Promise<PreparedAnswer> {
     const { request, requestId, method, path, fault } = planeRequest
@@ -67,7 +69,7 @@ export function createUnmeteredPlane(options: {
     if (match.kind === 'other_method' && method === 'OPTIONS') return answerNonEndpoint(match, method)
     const identity = await identify(request, { ...options, authenticate })
     if (match.kind === 'unknown')
-      return answerNonEndpoint({ ...match, nearest: suggestPath(path, templates), docsPath: openapiPath }, method)
+      return answerNonEndpoint({ ...match, nearest: suggest(path), docsPath: openapiPath }, method)
     if (match.kind !== 'endpoint') return answerNonEndpoint(match, method)
     const { route } = match.endpoint
     const { params } = match
@@ -99,9 +101,9 @@ export function createUnmeteredPlane(options: {
     prefix,
     takesIdempotencyKey: true,
     find(planeRequest) {
-      const { method, path, fault } = planeRequest
+      const { request, requestId, method, path, fault } = planeRequest
       if (fault === undefined && path === openapiPath && isBodylessMethod(method)) {
-        return { route: `GET ${openapiPath}`, answer: async () => successAnswer(options.openapi) }
+        return { route: `GET ${openapiPath}`, answer: async () => document(requestId, request) }
       }
       const match = table.find(method, path)
       return {

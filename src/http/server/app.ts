@@ -35,7 +35,7 @@ import { findCsvTable } from '../route/csv.ts'
 import type { ReceiptIssuer } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { createRouteTable } from '../route/route_table.ts'
-import { findEndpoint, HttpInput, matchGateway, type PortRoutes } from './port.ts'
+import { createPortSuggester, findEndpoint, HttpInput, matchGateway, type PortRoutes } from './port.ts'
 
 interface AppOptions extends PageOptions {
   readonly routes: readonly Route[]
@@ -112,19 +112,24 @@ export function createApp(options: AppOptions) {
     isFull: () => inFlight > inFlightMax,
   }
   const planes = options.planes ?? { callers: [], operator: [] }
+  const callerPlanes = options.operatorApart ? planes.callers : [...planes.callers, ...planes.operator]
+  const templates = [
+    ...table.endpoints.map(({ template }) => template),
+    ...(gateway === undefined ? [] : [GATEWAY_PATH]),
+  ]
   const forCallers: PortRoutes = {
     pages,
-    planes: options.operatorApart ? planes.callers : [...planes.callers, ...planes.operator],
+    planes: callerPlanes,
     find: (method, path) =>
       gateway !== undefined && path === GATEWAY_PATH ? matchGateway(gateway, method) : table.find(method, path),
-    templates: [...table.endpoints.map(({ template }) => template), ...(gateway === undefined ? [] : [GATEWAY_PATH])],
+    suggest: createPortSuggester(templates, { pages, planes: callerPlanes }),
     toHolder: (key, client) => gate.toHolder(key, client),
   }
   const forOperator: PortRoutes = {
     pages: operatorPages,
     planes: planes.operator,
     find: () => ({ kind: 'unknown' }),
-    templates: [],
+    suggest: createPortSuggester([], { pages: operatorPages, planes: planes.operator }),
     toHolder: () => undefined,
   }
 

@@ -122,7 +122,7 @@ function parsePath(target: string): string | undefined {
 /** Sends an answer without a body: the adapter would send HEAD without a length, and 204 with one. */
 async function sendHead(outgoing: ServerResponse, response: Response): Promise<void> {
   const headers = Object.fromEntries(response.headers)
-  if (response.status !== 204) headers['content-length'] = String((await response.arrayBuffer()).byteLength)
+  if (response.status !== 204) headers['content-length'] ??= String((await response.arrayBuffer()).byteLength)
   outgoing.writeHead(response.status, headers).end()
 }
 

@@ -9,7 +9,7 @@ import { ASSETS_PATH } from '../page/static.ts'
 import type { Plane, PlaneRequest } from '../plane/plane.ts'
 import { readJson } from '../request/body.ts'
 import { type Parameters, type RawInput, readParameters } from '../request/parameters.ts'
-import { suggestPath } from '../request/suggest_path.ts'
+import { createPathSuggester } from '../request/suggest_path.ts'
 import { isBodylessMethod } from '../request/target.ts'
 import type { Route, RouteRequest } from '../route/route.ts'
 import type { RouteMatch, RouteTable } from '../route/route_table.ts'
@@ -19,8 +19,8 @@ export interface PortRoutes {
   readonly pages: Pages
   readonly planes: readonly Plane[]
   readonly find: RouteTable['find']
-  /** Paths of all endpoints that `find` returns. */
-  readonly templates: readonly string[]
+  /** Returns the path nearest to an unknown one, if any. */
+  readonly suggest: (path: string) => string | undefined
   /** Returns the holder of a key, if the port accepts keys. */
   readonly toHolder: Gate['toHolder']
 }
@@ -51,11 +51,18 @@ export function matchGateway({ endpoint }: Gateway, method: string): RouteMatch 
   return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
 }
 
-/** Creates the match of an unknown path: the nearest path, and the page that lists all. */
-function unknownPath(path: string, { pages, planes, templates }: PortRoutes): RouteMatch {
+/** Creates the suggestions of a port from the paths of its endpoints, its pages and its planes. */
+export function createPortSuggester(
+  templates: readonly string[],
+  { pages, planes }: Pick<PortRoutes, 'pages' | 'planes'>,
+): PortRoutes['suggest'] {
   const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${ASSETS_PATH}/`))
-  const near = suggestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
-  return { kind: 'unknown', nearest: near, ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
+  return createPathSuggester([...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
+}
+
+/** Creates the match of an unknown path: the nearest path, and the page that lists all. */
+function unknownPath(path: string, { pages, suggest }: PortRoutes): RouteMatch {
+  return { kind: 'unknown', nearest: suggest(path), ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
 }
 
 /** Parameters and body of an HTTP request. A class, because a literal would allocate functions for each request. */

@@ -6,6 +6,8 @@ interface EditCosts<Element> {
   readonly remove?: number
   /** @default 1 */
   readonly add?: number
+  /** Above it the result may be any higher cost, which is found sooner. @default {Infinity} */
+  readonly costMax?: number
 }
 
 /**
@@ -15,24 +17,38 @@ interface EditCosts<Element> {
 export function editDistance<Element>(
   from: ArrayLike<Element>,
   to: ArrayLike<Element>,
-  { replace, remove = 1, add = 1 }: EditCosts<Element>,
+  { replace, remove = 1, add = 1, costMax = Number.POSITIVE_INFINITY }: EditCosts<Element>,
 ): number {
-  let twoBefore: readonly number[] = []
-  let previous: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column * add)
+  // Strangers may ask: nothing is allocated for a cell, and a row beyond the bound is the last but one.
+  const width = to.length + 1
+  let twoBefore: number[] = []
+  let previous: number[] = []
+  for (let column = 0; column < width; column += 1) previous.push(column * add)
+  let current: number[] = []
+  let previousLeast = 0
   for (let row = 1; row <= from.length; row += 1) {
-    const current = [row * remove]
-    for (let column = 1; column <= to.length; column += 1) {
-      const [a, b] = [from[row - 1] as Element, to[column - 1] as Element]
-      const isSwapped = row > 1 && a === to[column - 2] && b === from[row - 2]
-      current[column] = Math.min(
+    const a = from[row - 1] as Element
+    current[0] = row * remove
+    let rowLeast = row * remove
+    for (let column = 1; column < width; column += 1) {
+      const b = to[column - 1] as Element
+      let cost = Math.min(
         getCost(previous, column) + remove,
         getCost(current, column - 1) + add,
         getCost(previous, column - 1) + replace(a, b),
-        isSwapped ? getCost(twoBefore, column - 2) + 1 : Number.POSITIVE_INFINITY,
       )
+      if (row > 1 && a === to[column - 2] && b === from[row - 2])
+        cost = Math.min(cost, getCost(twoBefore, column - 2) + 1)
+      current[column] = cost
+      if (cost < rowLeast) rowLeast = cost
     }
+    // A swap continues from the row before.
+    if (rowLeast > costMax && previousLeast > costMax) return rowLeast
+    previousLeast = rowLeast
+    const spare = twoBefore
     twoBefore = previous
     previous = current
+    current = spare
   }
   return getCost(previous, to.length)
 }
@@ -62,8 +78,12 @@ export function suggestName(text: string, names: Iterable<string>): string | und
 export function misspellingDistance(text: string, name: string): number | undefined {
   const distanceMax = Math.max(1, Math.floor(name.length / 3))
   if (Math.abs(name.length - text.length) > distanceMax) return undefined
-  const distance = editDistance(text.toLowerCase(), name.toLowerCase(), { replace: (a, b) => (a === b ? 0 : 1) })
+  const distance = editDistance(text.toLowerCase(), name.toLowerCase(), { replace: differ, costMax: distanceMax })
   return distance <= distanceMax ? distance : undefined
+}
+
+function differ(a: string, b: string): number {
+  return a === b ? 0 : 1
 }
 
 function getCost(row: readonly number[], column: number): number {

@@ -5,6 +5,7 @@ import { FORMULAS } from '../../../src/dashboard/formulas/formulas.ts'
 import { createFormulas, findFormulas, listFigures, listPageFigures } from '../../../src/http/page/formulas.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { describeServices } from '../../../src/service/routes.ts'
+import { askPage } from '../../support/page.ts'
 import { BARE } from '../fixture.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
@@ -18,10 +19,8 @@ const figures = [...listFigures(openapi), ...listPageFigures(FORMULAS)]
 async function readPage(
   pages: ReturnType<typeof createFormulas>,
 ): Promise<{ body: string; policy: string | undefined }> {
-  const page = pages.get('/formulas')
-  if (page === undefined) throw new Error('There is no such page')
-  const { body, headers } = await page('req_1', new Request('http://h/'))
-  return { body: String(body), policy: headers['content-security-policy'] }
+  const { text, headers } = await askPage(pages.get('/formulas'))
+  return { body: text, policy: headers['content-security-policy'] }
 }
 
 describe('formulas', () => {

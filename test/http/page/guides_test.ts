@@ -5,6 +5,8 @@ import { GUIDES } from '../../../src/dashboard/guide/guides.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { createServicePages } from '../../../src/service/pages.ts'
 import { describeServices } from '../../../src/service/routes.ts'
+import { askPage } from '../../support/page.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 const FOLDER = 'src/dashboard/guide'
@@ -15,12 +17,10 @@ const openapi = describeServices(
     throw new Error('Expected no file')
   }),
 )
-const pages = createServicePages(openapi).callers
+const pages = createServicePages(openapi, createFixedClock()).callers
 
 async function readBody(path: string): Promise<string> {
-  const page = pages.get(path)
-  if (page === undefined) throw new Error(`There is no page ${path}`)
-  return String((await page('req_1', new Request('http://h/'))).body)
+  return (await askPage(pages.get(path))).text
 }
 
 function findIds(html: string): ReadonlySet<string> {

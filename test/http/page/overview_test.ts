@@ -1,23 +1,23 @@
 import { expect, test } from 'bun:test'
+import { gunzipSync } from 'node:zlib'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { createServicePages } from '../../../src/service/pages.ts'
 import { describeServices } from '../../../src/service/routes.ts'
+import { askPage } from '../../support/page.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
 
 const openapi = describeServices(
   readConfig({}, () => {
     throw new Error('Expected no file')
   }),
 )
-const pages = createServicePages(openapi).callers
+const pages = createServicePages(openapi, createFixedClock()).callers
 /** What the first screen of the reference may weigh. */
 const BYTES_MAX = 400_000
 
 async function got(path: string): Promise<{ text: string; bytes: number }> {
-  const request = new Request(`http://h${path}`, { headers: { host: 'api.example:8080', 'accept-encoding': 'gzip' } })
-  const answer = await pages.get(path)?.('req_1', request)
-  if (answer === undefined) throw new Error(`There is no page ${path}`)
-  const text = String(answer.body)
-  return { text, bytes: answer.compressed?.length ?? Buffer.byteLength(text) }
+  const { bytes } = await askPage(pages.get(path), { host: 'api.example:8080', 'accept-encoding': 'gzip' })
+  return { text: gunzipSync(bytes).toString(), bytes: bytes.length }
 }
 
 test('lists every operation with its price, and how to call the first', async () => {

@@ -1,11 +1,18 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { gunzipSync } from 'node:zlib'
+import { connect } from 'node:net'
+import { brotliCompressSync, gunzipSync } from 'node:zlib'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
+import { createReference } from '../../../src/http/page/docs.ts'
 import { createOpenapiPage } from '../../../src/http/page/openapi.ts'
+import { createPublicPages } from '../../../src/http/page/public.ts'
+import { respond } from '../../../src/http/respond.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../src/http/server/listening.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
 import { createClient, sendRaw } from '../../support/client.ts'
-import { createFixture } from '../fixture.ts'
+import { askPage } from '../../support/page.ts'
+import { createFixedClock, createTestClock } from '../../support/test_clock.ts'
+import { createFixture, REFERENCE } from '../fixture.ts'
 
 let served: ListeningServer | undefined
 
@@ -64,6 +71,26 @@ describe('GET /docs', () => {
     expect((await call(`/${scripts[1]}`)).text).toBe('draw()')
   })
 
+  test('100 readers of its script that do not read hold one copy of it', async () => {
+    const text = 'é'.repeat(2_000_000)
+    const pages = createReference({ ...REFERENCE, script: async () => brotliCompressSync(text).toString('base64') })
+    const path = [...pages.keys()].find((each) => each.endsWith('/reference.js')) ?? ''
+    const shown = async () =>
+      respond(await askPage(pages.get(path)), { requestId: '', requestHeaders: new Headers(), close: false })
+    const server = Bun.serve({ port: 0, fetch: shown })
+    const readers = Array.from({ length: 100 }, () => connect(server.port ?? 0, '127.0.0.1').pause())
+    try {
+      await (await fetch(server.url)).bytes()
+      const before = process.memoryUsage.rss()
+      for (const reader of readers) reader.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
+      await (await fetch(server.url)).bytes()
+      expect(process.memoryUsage.rss() - before).toBeLessThan(100_000_000)
+    } finally {
+      for (const reader of readers) reader.destroy()
+      await server.stop(true)
+    }
+  })
+
   test('HEAD has its length and no body', async () => {
     served = serveBun(createFixture().app, { port: 0, host: '127.0.0.1' })
     const rest = '/docs HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'
@@ -88,13 +115,31 @@ describe('GET /docs', () => {
   })
 })
 
+test('the page of public keys is read once a second, however often it is asked, and a failure too', async () => {
+  const clock = createTestClock()
+  let reads = 0
+  const keys = async () => {
+    reads += 1
+    if (reads === 2) throw new UnavailableError('Cannot reach the database')
+    return JSON.stringify({ keys: [reads] })
+  }
+  const page = createPublicPages({ openapi: '', keys, clock }).get('/.well-known/walletscope-keys.json')
+  const ask = () => Promise.all(Array.from({ length: 100 }, () => askPage(page)))
+  expect(new Set((await ask()).map(({ text }) => text))).toEqual(new Set(['{"keys":[1]}']))
+  await clock.advance(1_001)
+  await expect(ask()).rejects.toThrow('Cannot reach the database')
+  await expect(ask()).rejects.toThrow('Cannot reach the database')
+  expect(reads).toBe(2)
+  await clock.advance(1_001)
+  expect((await ask())[0]?.text).toBe('{"keys":[3]}')
+})
+
 describe('GET /openapi.json', () => {
   const firstCall = (text: string): string => JSON.parse(text).info.description
 
-  test('its first call has the host of the request for the document, for each host', async () => {
+  test('its first call has the host of the request for the document', async () => {
     const call = createClient(createFixture().app.handler)
-    const hosts = ['h', '127.0.0.1:9000', '[::1]:8081', 'localhost:1', 'api.test:2', 'me.example', 'h']
-    for (const host of hosts) {
+    for (const host of ['h', '127.0.0.1:9000', '[::1]:8081', 'localhost:1', 'h']) {
       for (const _ of ['made', 'kept']) {
         const { text, headers } = await call('/openapi.json', { headers: { host } })
         expect(firstCall(text)).toContain(`"http://${host}/v1/usage/logs"`)
@@ -105,10 +150,30 @@ describe('GET /openapi.json', () => {
     expect((await call('/openapi.json', { headers: { host: 'evil.example' } })).status).toBe(400)
   })
 
+  test('invented hosts share one page, and lose their places to others once they are not asked for a minute', async () => {
+    const clock = createTestClock()
+    const page = createOpenapiPage(openapiDocument({ routes: [] }), { clock })
+    const ask = async (host: string) => {
+      const { shared, text } = await askPage(page, { host })
+      return { shared, url: /"(http:[^"]*)\/v1\//.exec(firstCall(text))?.[1] }
+    }
+    const invented = Array.from({ length: 100 }, (_, index) => `10.0.0.${index}`)
+    const copies = new Set<Blob | undefined>()
+    for (const host of invented) copies.add((await ask(host)).shared)
+    expect(copies.size).toBe(5)
+    expect((await ask('ours')).url).toBe('http://HOST')
+    await clock.advance(60_001)
+    expect((await ask('ours')).url).toBe('http://ours')
+    await clock.advance(60_000)
+    for (const host of invented) await ask(host)
+    expect((await ask('ours')).url).toBe('http://ours')
+  })
+
   test('its first call has the configured public address', async () => {
     const publicUrl = 'https://api.example/base/'
-    const document = createOpenapiPage(openapiDocument({ routes: [], publicUrl }))
-    const { body } = await document('', new Request('http://h/openapi.json', { headers: { host: 'h' } }))
-    expect(firstCall(body ?? '')).toContain('"https://api.example/base/v1/usage/logs"')
+    const document = createOpenapiPage(openapiDocument({ routes: [], publicUrl }), { clock: createFixedClock() })
+    expect(firstCall((await askPage(document, { host: 'h' })).text)).toContain(
+      '"https://api.example/base/v1/usage/logs"',
+    )
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
-import type { Page } from '../../../src/http/page/page.ts'
 import { createStaticPages } from '../../../src/http/page/static.ts'
+import { askPage } from '../../support/page.ts'
 
 const FILES = [
   { path: 'style/base.css', text: 'a{}' },
@@ -14,15 +14,10 @@ const OPTIONS = {
   files: FILES,
 }
 
-async function get(page: Page | undefined, headers: Record<string, string> = {}) {
-  if (page === undefined) throw new Error('There is no such page')
-  return page('req_1', new Request('http://h/', { headers }))
-}
-
 describe('a page made of files', () => {
   test('names its styles and its own script by addresses that hold behind any path', async () => {
     const { pages, files } = createStaticPages(OPTIONS)
-    const text = String((await get(pages.get('/'))).body)
+    const text = (await askPage(pages.get('/'))).text
     const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)]
       .map(([, address]) => `/${address}`)
       .filter((address) => address !== '/docs')
@@ -34,7 +29,7 @@ describe('a page made of files', () => {
 
   test('may run its own files, and nothing else', async () => {
     const { pages } = createStaticPages(OPTIONS)
-    const { headers } = await get(pages.get('/'))
+    const { headers } = await askPage(pages.get('/'))
     const policy = headers['content-security-policy'] ?? ''
     expect(policy).toStartWith("default-src 'none'; ")
     expect(policy).toContain("; script-src 'self'; ")
@@ -44,9 +39,9 @@ describe('a page made of files', () => {
 
   test('is revalidated at every visit, and its files are cached forever', async () => {
     const { pages, files } = createStaticPages(OPTIONS)
-    expect((await get(pages.get('/'))).headers['cache-control']).toBe('no-cache')
+    expect((await askPage(pages.get('/'))).headers['cache-control']).toBe('no-cache')
     for (const file of files.values()) {
-      expect((await get(file)).headers['cache-control']).toBe('public, max-age=31536000, immutable')
+      expect((await askPage(file)).headers['cache-control']).toBe('public, max-age=31536000, immutable')
     }
   })
 
@@ -61,13 +56,22 @@ describe('a page made of files', () => {
 
 test('a text is sent compressed to clients that accept gzip, and not sent to clients that have it', async () => {
   const page = createStaticPages(OPTIONS).pages.get('/')
-  const plain = await get(page)
-  const packed = await get(page, { 'accept-encoding': 'br, gzip' })
-  expect(gunzipSync(packed.compressed ?? '').toString()).toBe(String(plain.body))
+  const plain = await askPage(page)
+  const packed = await askPage(page, { 'accept-encoding': 'br, gzip' })
+  expect(gunzipSync(packed.bytes).toString()).toBe(plain.text)
   expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
-  const known = await get(page, { 'if-none-match': plain.headers['etag'] ?? '' })
+  const known = await askPage(page, { 'if-none-match': plain.headers['etag'] ?? '' })
   expect({ status: known.status, body: known.body }).toEqual({ status: 304, body: null })
-  expect((await get(page, { 'if-none-match': '"other"' })).status).toBe(200)
+  expect((await askPage(page, { 'if-none-match': '"other"' })).status).toBe(200)
+})
+
+test('all readers of a page share the same bytes, whatever encodings they accept, and HEAD makes no others', async () => {
+  const page = createStaticPages(OPTIONS).files.get(`${[...createStaticPages(OPTIONS).files.keys()][0]}`)
+  for (const accepted of ['', 'gzip', 'zstd', 'zstd, gzip']) {
+    const readers = Array.from({ length: 100 }, () => askPage(page, { 'accept-encoding': accepted }))
+    const shared = new Set((await Promise.all(readers)).map((answer) => answer.shared))
+    expect([accepted, shared.size, [...shared][0] instanceof Blob]).toEqual([accepted, 1, true])
+  }
 })
 
 test('a file of an unknown type is refused before anything is served', () => {

@@ -30,6 +30,17 @@ describe('editDistance()', () => {
     )
   })
 
+  test('is the same within a bound, and above it otherwise', () => {
+    const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 8 })
+    fc.assert(
+      fc.property(word, word, fc.integer({ min: 0, max: 4 }), (a, b, costMax) => {
+        const cost = editDistance(a, b, letters)
+        const bounded = editDistance(a, b, { ...letters, costMax })
+        expect(cost <= costMax ? bounded : bounded > costMax).toBe(cost <= costMax ? cost : true)
+      }),
+    )
+  })
+
   test('uses the given costs of steps', () => {
     expect(editDistance('abc', 'ac', { ...letters, remove: 1.5, add: 0.7 })).toBe(1.5)
     expect(editDistance('ac', 'abc', { ...letters, remove: 1.5, add: 0.7 })).toBe(0.7)
