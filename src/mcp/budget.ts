@@ -1,5 +1,6 @@
 import { HttpError } from '../http/error.ts'
 import type { Invocation } from '../http/exchange/exchange.ts'
+import { createLru } from '../lib/lru.ts'
 
 /** Limits of the messages of a request by a session's budget. */
 export interface Session {
@@ -19,36 +20,64 @@ export const SESSION_HEADER = 'mcp-session-id'
 const SESSION_ID = /^[A-Za-z0-9._~-]{8,128}$/
 const CREDITS = /^[0-9]{1,15}$/
 
+/** Budget at the end of a session's id. An id with another budget than the one that was issued names no session. */
+const ISSUED = /\.([0-9]{1,15})$/
+/** Most sessions whose budget was lowered after their start. */
+const LOWERED_MAX = 10_000
+
 /**
- * Resolves the session of a request. Only sessions with a budget exist: `initialize` starts one, and every later
- * request names it. `newId` is given if the request contains `initialize`. Throws `HttpError` INVALID_PARAMETER for a
- * malformed budget.
+ * Creates the budgets of sessions. Only sessions with a budget exist: `initialize` starts one. Every later request that
+ * names it keeps to the least budget that was ever named, whether it repeats the header or not: the first one is part of
+ * the id, so that all processes know it; a lower one later binds its request, and the session in this process.
  */
-export function resolveSession(request: Request, newId: (() => string) | undefined): Session {
-  const { budget, sessionId } = readSessionHeaders(request)
-  // An `initialize` that names a session starts another one; the named session is ignored.
-  if (newId !== undefined) {
-    if (budget === undefined) return NO_SESSION
-    const newSessionId = newId()
-    return { ...NO_SESSION, newSessionId, bound: { session: { id: newSessionId, creditsMax: budget, isNew: true } } }
-  }
-  if (budget === undefined && sessionId === undefined) return NO_SESSION
-  let wasRefused = false
-  const refuse = (error: HttpError) => {
-    wasRefused = true
-    return error
-  }
-  const isId = sessionId !== undefined && SESSION_ID.test(sessionId)
-  return {
-    bound: {
-      ...(isId && { session: { id: sessionId, creditsMax: budget, isNew: false } }),
-      checkSession({ limits }) {
-        if (sessionId === undefined) throw refuse(missingSessionError())
-        if (limits.every(({ scope }) => scope !== 'session')) throw refuse(unknownSessionError())
+export function createSessionBudgets() {
+  const lowered = createLru<bigint>({ entriesMax: LOWERED_MAX })
+
+  /** Creates the limits of a request that names a session or a budget. */
+  function bindRequest(sessionId: string | undefined, budget: bigint | undefined): Session {
+    let wasRefused = false
+    const refuse = (error: HttpError) => {
+      wasRefused = true
+      return error
+    }
+    const id = sessionId !== undefined && SESSION_ID.test(sessionId) ? sessionId : undefined
+    const issued = ISSUED.exec(id ?? '')?.[1]
+    const getKept = () => getLeast([issued === undefined ? undefined : BigInt(issued), lowered.get(id ?? '')])
+    const creditsMax = getLeast([budget, getKept()])
+    return {
+      bound: {
+        ...(id !== undefined && { session: { id, creditsMax, isNew: false } }),
+        checkSession({ limits }) {
+          if (sessionId === undefined) throw refuse(missingSessionError())
+          if (limits.every(({ scope }) => scope !== 'session')) throw refuse(unknownSessionError())
+          // Now the session is known to be the caller's own.
+          const kept = getKept()
+          if (budget !== undefined && (kept === undefined || budget < kept)) lowered.set(sessionId, budget)
+        },
       },
-    },
-    isRefused: () => wasRefused,
+      isRefused: () => wasRefused,
+    }
   }
+
+  return {
+    /**
+     * Resolves the session of a request. `newId` is given if the request contains `initialize`. Throws `HttpError`
+     * INVALID_PARAMETER for a malformed budget.
+     */
+    resolve(request: Request, newId: (() => string) | undefined): Session {
+      const { budget, sessionId } = readSessionHeaders(request)
+      if (newId === undefined)
+        return budget === undefined && sessionId === undefined ? NO_SESSION : bindRequest(sessionId, budget)
+      // An `initialize` that names a session starts another one; the named session is ignored.
+      if (budget === undefined) return NO_SESSION
+      const newSessionId = `${newId()}.${budget}`
+      return { ...NO_SESSION, newSessionId, bound: { session: { id: newSessionId, creditsMax: budget, isNew: true } } }
+    },
+  }
+}
+
+function getLeast(budgets: readonly (bigint | undefined)[]): bigint | undefined {
+  return budgets.reduce((least, each) => (least === undefined || (each !== undefined && each < least) ? each : least))
 }
 
 const NO_SESSION: Session = { bound: {}, isRefused: () => false }

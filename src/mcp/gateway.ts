@@ -4,24 +4,18 @@ import { limitConcurrencyByOwner } from '../http/exchange/concurrency.ts'
 import type { Invocation, SettledAnswer } from '../http/exchange/exchange.ts'
 import type { KeyHolder } from '../http/exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway, type Invoke } from '../http/exchange/gateway.ts'
-import { createRecognizedCredentials } from '../http/plane/session_lookups.ts'
 import { readAnyJson } from '../http/request/body.ts'
 import type { AccountState } from '../http/respond.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
-import { resolveSession, SESSION_HEADER } from './budget.ts'
+import { createSessionBudgets, SESSION_HEADER } from './budget.ts'
 import { isInitialize, isToolCall, parseMessages, type RawMessage } from './messages.ts'
 import { getErrorCode, toToolResult } from './result.ts'
 import { createTools } from './tools.ts'
 
-/**
- * Limits of concurrently read bodies. Keys are looked up after the body is read, so requests with unknown keys share
- * one limit, which invented keys without a body can exhaust, and each recently recognised key has its own.
- */
-const STRANGERS_UNREAD_MAX = 256
+/** Most concurrently read bodies of a key. */
 const KEY_UNREAD_MAX = 64
-const KEYS_MAX = 10_000
 
 /**
  * Creates the gateway for the Model Context Protocol over streamable HTTP: one tool for each route with a tool name.
@@ -39,8 +33,7 @@ export function createMcp(options: {
   const { clock } = options
   const tools = createTools(options.routes)
   const origins = new Set(options.origins)
-  const recognised = createRecognizedCredentials(KEYS_MAX)
-  const limitStrangers = limitConcurrencyByOwner(STRANGERS_UNREAD_MAX)
+  const sessions = createSessionBudgets()
   const limitByKey = limitConcurrencyByOwner(KEY_UNREAD_MAX)
 
   async function readMessages(request: Request, { hash }: KeyHolder): Promise<readonly RawMessage[]> {
@@ -52,14 +45,13 @@ export function createMcp(options: {
         { status: 403 },
       )
     }
-    const read = async () => parseMessages((await readAnyJson(request, clock)).value())
-    return recognised.has(hash) ? limitByKey(hash, read) : limitStrangers('', read)
+    return limitByKey(hash, async () => parseMessages((await readAnyJson(request, clock)).value()))
   }
 
   async function answerWithKey(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer> {
     const messages = await readMessages(request, holder)
     const newId = messages.some(isInitialize) ? options.sessionId : undefined
-    const session = resolveSession(request, newId)
+    const session = sessions.resolve(request, newId)
     const settled: SettledAnswer[] = []
     let refusal: SettledAnswer | undefined
     const runOne = async (invocation: Invocation): Promise<SettledAnswer> => {
@@ -96,15 +88,8 @@ export function createMcp(options: {
 
   return {
     endpoint: ENDPOINT,
-    async answer(request, holder, invoke) {
-      // Without a key the answer is 401 whatever the body contains.
-      if (holder === undefined) return invoke(PROTOCOL)
-      const settledAnswer = await answerWithKey(request, holder, invoke).catch((error: unknown) =>
-        invoke(toFailingInvocation(error)),
-      )
-      if (settledAnswer.account !== undefined) recognised.add(holder.hash)
-      return settledAnswer
-    },
+    answer: (request, holder, invoke) =>
+      answerWithKey(request, holder, invoke).catch((error: unknown) => invoke(toFailingInvocation(error))),
   }
 }
 

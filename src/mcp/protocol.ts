@@ -66,12 +66,22 @@ export async function answerMessages(
   await server.connect(transport)
   try {
     const parsedBody = checkedMessages.length === 1 ? checkedMessages[0] : checkedMessages
-    const response = await transport.handleRequest(request, { parsedBody })
+    const response = await transport.handleRequest(toSdkRequest(request), { parsedBody })
     return { status: response.status, body: (await response.text()) || null }
   } finally {
     await server.close()
   }
 }
+
+/** Every answer is JSON, so a client that accepts JSON need not accept streams of events too, which the SDK asks for. */
+function toSdkRequest({ url, method, headers: sentHeaders }: Request): Request {
+  const headers = new Headers(sentHeaders)
+  if (JSON_ACCEPTED.test(headers.get('accept') || '*/*')) headers.set('accept', 'application/json, text/event-stream')
+  return new Request(url, { method, headers })
+}
+
+const JSON_ACCEPTED =
+  /(?:^|[\s,])(?:application\/json|application\/\*|\*\/\*)\s*(?:,|;\s*(?!q=0(?:\.0*)?\s*(?:,|$))|$)/i
 
 /** Data of the messages that the SDK does not pass on, by message id. */
 interface MessageExtras {

@@ -123,6 +123,19 @@ describe.each([
     expect(results.filter(({ isError }) => !isError)).toHaveLength(2)
     for (const { text } of results.filter(({ isError }) => isError)) expect(text).toContain('the budget of the session')
     await limited.close()
+    const post = (message: object, headers: Record<string, string>) =>
+      fetch(`http://127.0.0.1:${service.port}/mcp`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: '*/*', ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }),
+      })
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'once', version: '1' } }
+    const begun = await post({ method: 'initialize', params }, { 'x-budget-credits': '5' })
+    const session = { 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' }
+    const read = { name: 'uniswap_position', arguments: { id: String(devnet.positions.inRange) } }
+    const quiet = await Promise.all(ids.map(() => post({ method: 'tools/call', params: read }, session)))
+    const charged = quiet.map(({ headers }) => Number(headers.get('x-credits-charged')))
+    expect(charged.toSorted()).toEqual([0, 0, 2, 2])
     const stranger = await fetch(`http://127.0.0.1:${service.port}/mcp`, {
       method: 'POST',
       headers: {

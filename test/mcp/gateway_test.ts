@@ -253,8 +253,8 @@ describe('a budget', () => {
     headers: { 'x-budget-credits': credits, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
   })
 
-  const begin = async (made: ReturnType<typeof scene>, key = 'good') => {
-    const request = within('1')
+  const begin = async (made: ReturnType<typeof scene>, key = 'good', credits = '1000') => {
+    const request = within(credits)
     return (await made.post(INITIALIZE, { ...request, key })).headers.get('mcp-session-id') ?? ''
   }
 
@@ -262,7 +262,7 @@ describe('a budget', () => {
     const made = scene()
     const begun = await made.post(INITIALIZE, within('7'))
     const session = begun.headers.get('mcp-session-id') ?? ''
-    expect(session).toMatch(/^[0-9a-f-]{36}$/)
+    expect(session).toMatch(/^[0-9a-f-]{36}\.7$/)
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => made.post(call(ITEM, { id: 1 }), within('7', session))),
     )
@@ -271,20 +271,45 @@ describe('a budget', () => {
     const { text } = (await made.post(call(ITEM, { id: 1 }), within('7', session))).body.result.content[0]
     expect(text).toStartWith('INSUFFICIENT_CREDITS: Cannot pay for this call from the budget of the session: it costs')
     expect(made.gate.rows.at(-1)).toMatchObject({ status: 402, creditsCharged: 0 })
-    const more = await made.post(call(ITEM, { id: 1 }), within('8', session))
-    expect(more.body.result.isError).toBeUndefined()
+    const more = await made.post(call(ITEM, { id: 1 }), within('1000', session))
+    expect(more.body.result.isError).toBe(true)
     const other = await made.post(call(ITEM, { id: 1 }), within('7', await begin(made)))
     expect(other.body.result.isError).toBeUndefined()
     expect((await made.post(call(ITEM, { id: 1 }))).body.result.isError).toBeUndefined()
   })
 
+  test('named once at initialize is kept by requests that do not repeat it', async () => {
+    const made = scene()
+    const session = await begin(made, 'good', '20')
+    const quiet = { key: 'good', headers: { 'mcp-session-id': session } }
+    const answers = []
+    for (let count = 0; count < 12; count++) answers.push(await made.post(call(ITEM, { id: 1 }), quiet))
+    expect(answers.filter(({ body }) => body.result.isError !== true)).toHaveLength(10)
+    expect(made.gate.organizations.get('good')?.credits).toBe(980n)
+    const other = session.replace('.20', '.2000')
+    expect((await made.post(LISTS, { key: 'good', headers: { 'mcp-session-id': other } })).status).toBe(404)
+  })
+
+  test('is the least that was ever named, and only the owner of the session lowers it', async () => {
+    const made = scene()
+    const session = await begin(made, 'good', '100')
+    const spend = async (request: Parameters<typeof made.post>[1]) =>
+      (await made.post(call(ITEM, { id: 1 }), request)).body.result?.isError !== true
+    const quiet = { key: 'good', headers: { 'mcp-session-id': session } }
+    // Another organization that has the id cannot lower it.
+    expect((await made.post(LISTS, { ...within('0', session), key: 'slow' })).status).toBe(404)
+    expect(await spend(quiet)).toBe(true)
+    expect(await spend(within('5', session))).toBe(true)
+    expect([await spend(quiet), await spend(within('100', session))]).toEqual([false, false])
+    expect(made.gate.organizations.get('good')?.credits).toBe(996n)
+  })
+
   test('is checked against the price, which may be more than the least', async () => {
     const made = scene()
-    const session = await begin(made)
     const list = call(LIST, { wallet: WALLET, limit: 5, page: 3 })
-    const { text } = (await made.post(list, within('3', session))).body.result.content[0]
+    const { text } = (await made.post(list, within('3', await begin(made)))).body.result.content[0]
     expect(text).toContain('from the budget of the session: it does not suffice.')
-    expect((await made.post(list, within('4', session))).body.result.isError).toBeUndefined()
+    expect((await made.post(list, within('4', await begin(made)))).body.result.isError).toBeUndefined()
     expect(made.gate.organizations.get('good')?.credits).toBe(996n)
   })
 
@@ -338,7 +363,6 @@ describe('a budget', () => {
       }
     }
     expect([made.happenings.reads, made.gate.organizations.get('good')?.credits]).toEqual([0, 1_000n])
-    // A request without a budget and a session is not limited.
     const free = { key: 'good', headers: { 'mcp-session-id': session } }
     for (const message of [LISTS, call(ITEM, { id: 1 }), INITIALIZED]) {
       expect((await made.post(message, free)).status).toBeLessThan(300)
@@ -365,7 +389,7 @@ describe('the transport', () => {
     expect(made.happenings.reads).toBe(0)
   })
 
-  test('reads bodies of known keys though strangers send none', async () => {
+  test('reads no bodies of strangers', async () => {
     const made = scene()
     const hang = (key: string) =>
       made.app.handler({
@@ -381,12 +405,9 @@ describe('the transport', () => {
         passThrough: () => {},
         waitUntil: () => {},
       })
+    for (let count = 0; count < 300; count += 1) expect((await hang(`invented-${count}`)).status).toBe(401)
     expect((await made.post(LISTS)).status).toBe(200)
-    for (let count = 0; count < 300; count += 1) void hang(`invented-${count}`)
-    expect((await made.post(LISTS)).status).toBe(200)
-    const stranger = await made.post(LISTS, { key: 'slow' })
-    expect([stranger.status, stranger.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
-    // One key has its own limit, too, and no more.
+    // Each key has a limit of its own.
     for (let count = 0; count < 64; count += 1) void hang('good')
     expect((await made.post(LISTS)).status).toBe(503)
   })
@@ -412,6 +433,14 @@ describe('the transport', () => {
     expect((await made.post(LISTS, { key: 'good', headers: { origin: 'https://app.example' } })).status).toBe(200)
     expect(rows(made).map(([, status]) => status)).toEqual([403, 403, 403, 403, 200])
   })
+
+  test.each(['application/json', '*/*', 'application/*;q=0.8', 'text/html, Application/JSON', ''])(
+    'answers JSON to clients that accept %p',
+    async (accept) => {
+      const { status, body } = await scene().post(LISTS, { key: 'good', headers: { accept } })
+      expect([accept, status, body.result.tools.length]).toEqual([accept, 200, 4])
+    },
+  )
 
   test('negotiates the version, and refuses one that it does not know', async () => {
     const { post } = scene()
@@ -508,7 +537,8 @@ describe('the transport', () => {
       [' '.repeat(300_000), {}, 413, 'INVALID_REQUEST'],
       [{ hello: 1 }, {}, 400, -32700],
       [{ ...call(ITEM, { id: 1 }), jsonrpc: '1.0' }, {}, 400, -32700],
-      [call(ITEM, { id: 1 }), { accept: 'application/json' }, 406, -32000],
+      [call(ITEM, { id: 1 }), { accept: 'text/html' }, 406, -32000],
+      [call(ITEM, { id: 1 }), { accept: 'text/event-stream' }, 406, -32000],
     ]
     for (const [body, headers, status, code] of cases) {
       const answer = await made.post(body, { key: 'good', headers })

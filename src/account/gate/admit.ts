@@ -88,6 +88,19 @@ export async function admitBatch(
   throw new UnavailableError('The database could not admit a batch of requests')
 }
 
+/** Looks up keys by their hashes, caches their records, and returns which exist. */
+export async function lookUpKeys(
+  db: Database,
+  hashes: readonly string[],
+  keyCache: KeyCache,
+): Promise<readonly boolean[]> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const unknown = await readMissing(db, new Map(hashes.map((hash) => [hash, 'key'])), keyCache)
+    if (unknown !== undefined) return hashes.map((hash) => !unknown.has(hash))
+  }
+  throw new UnavailableError('The database could not look up a batch of keys')
+}
+
 /** Finds the record of each request, undefined for an unknown key. Returns undefined if a record went out of date. */
 async function resolveCalls(
   db: Database,

@@ -23,11 +23,12 @@ import { logThrottled } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { createLogIdCache } from '../log_ids.ts'
-import { admitBatch } from './admit.ts'
+import { admitBatch, lookUpKeys } from './admit.ts'
 import { claimKey } from './idempotency.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
 import { type JournalDisk, systemDisk } from './journal_disk.ts'
 import { createKeyCache } from './key_cache.ts'
+import { isAllowedNetwork } from './key_limits.ts'
 import { createGateMetrics } from './metrics.ts'
 import { createRefusalLogLimiter } from './refusal_log_limiter.ts'
 import { rollupJob } from './rollup.ts'
@@ -130,6 +131,10 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ...limits,
     flush: withMetrics('admit', decide),
   })
+  const lookups = createBatcher<string, boolean>({
+    ...limits,
+    flush: (hashes) => withAdmissionErrors(hashes.length, (limitedDb) => lookUpKeys(limitedDb, hashes, keyCache)),
+  })
   const settlements = createBatcher<Settlement, SettlementResult>({
     ...limits,
     flush: withMetrics('settle', (batch) => settleOrVoid(batch, (limitedDb) => settleBatch(limitedDb, batch, logIds))),
@@ -162,28 +167,39 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   // The service starts even if its database is unreachable: the journal opens once the ledger's id is read.
   await voider.ready().catch(() => {})
 
-  async function decide(requests: readonly GateRequest[]): Promise<readonly Admission[]> {
+  function decide(requests: readonly GateRequest[]): Promise<readonly Admission[]> {
+    return withAdmissionErrors(requests.length, (limitedDb) => admitBatch(limitedDb, requests, keyCache))
+  }
+
+  async function withAdmissionErrors<Result>(
+    requests: number,
+    ask: (limitedDb: Database) => Promise<Result>,
+  ): Promise<Result> {
     try {
-      return await admitBatch(withDeadline(db, { deadlineMs, clock }), requests, keyCache)
+      return await ask(withDeadline(db, { deadlineMs, clock }))
     } catch (error) {
       if (!(error instanceof SqlError)) throw error
       // For example while a newer release migrates the database: another process may be able to admit the request.
-      const fields = { msg: 'The database rejected a batch of admissions', requests: requests.length, error }
+      const fields = { msg: 'The database rejected a batch of admissions', requests, error }
       logThrottled(log, { level: 'error', kind: fields.msg, clock }, fields)
       throw new AlreadyLoggedError('The request could not be admitted', { cause: error })
     }
   }
 
-  async function admitUnknownKey(request: GateRequest, hash: string): Promise<Admission> {
+  /** Limits the look-up of a key that this process has not seen; `isStranger` judges its result. */
+  async function limitLookup<Result>(
+    hash: string,
+    { lookUp, isStranger }: { lookUp: () => Promise<Result>; isStranger: (result: Result) => boolean },
+  ): Promise<Result> {
     if (!unknownKeyLimiter.acquire(hash)) {
       lookupsRefused.add(1)
       throw new UnavailableError('Too many unknown keys are being tried')
     }
     let isUnknown = false
     try {
-      const admission = await admissions.submit(request)
-      isUnknown = admission.kind === 'unknown_key'
-      return admission
+      const result = await lookUp()
+      isUnknown = isStranger(result)
+      return result
     } finally {
       unknownKeyLimiter.release(hash, { isStranger: isUnknown })
     }
@@ -296,7 +312,17 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       const { principal } = request
       // Job principals are internal, so they skip the unknown-key limiter.
       if (principal.kind === 'job' || keyCache.has(principal.hash)) return admissions.submit(request)
-      return admitUnknownKey(request, principal.hash)
+      return limitLookup(principal.hash, {
+        lookUp: () => admissions.submit(request),
+        isStranger: ({ kind }) => kind === 'unknown_key',
+      })
+    },
+    async recognize({ hash, client }) {
+      const isKnown =
+        keyCache.has(hash) ||
+        (await limitLookup(hash, { lookUp: () => lookups.submit(hash), isStranger: (isKey) => !isKey }))
+      const record = keyCache.find(hash)
+      return isKnown && (record === undefined || isAllowedNetwork(client, record))
     },
     settle,
     settleChange: settleOneChange,
@@ -312,7 +338,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     async close(timeoutMs) {
       const settling = [settlements, idempotentSettlements, changes]
       const whenSettled = () => Promise.all(settling.map((each) => each.idle()))
-      const drained = Promise.all([admissions.idle(), whenSettled()]).then(() => voider.idle())
+      const drained = Promise.all([lookups.idle(), admissions.idle(), whenSettled()]).then(() => voider.idle())
       await withTimeout(drained, { ms: timeoutMs, clock }).catch(() => {})
       voider.stop()
       rollups.stop()

@@ -158,6 +158,11 @@ export interface GateRequest {
 export interface Gate {
   /** Converts a key, the text after `Bearer `, to its holder without a look-up; undefined for a malformed key. */
   toHolder(key: string, client?: { readonly ip: string }): KeyHolder | undefined
+  /**
+   * True if a key exists and may be used from where its client is, so that no work is done for a stranger. Counts as no
+   * request, and looks up only keys that this process has not seen. Throws `UnavailableError` as `admit` does.
+   */
+  recognize(holder: KeyHolder): Promise<boolean>
   /** Admits a request, or returns why not. A session that was never opened is not among the caller's limits. */
   admit(request: GateRequest): Promise<Admission>
   /**

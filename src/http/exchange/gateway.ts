@@ -16,8 +16,8 @@ export type Invoke = (invocation: Invocation) => Promise<SettledAnswer>
 export interface Gateway {
   /** Endpoint of the path itself, for the log and the operator's switch. */
   readonly endpoint: RouteEndpoint
-  /** Answers a POST with a valid head. `holder` is undefined without a key. Never rejects. */
-  answer(request: Request, holder: KeyHolder | undefined, invoke: Invoke): Promise<SettledAnswer>
+  /** Answers a POST with a valid head and a known key. Never rejects. */
+  answer(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer>
 }
 
 /** Returns a request without input. */

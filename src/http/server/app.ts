@@ -13,7 +13,7 @@ import {
   runExchange,
   type SettledAnswer,
 } from '../exchange/exchange.ts'
-import type { Gate, Principal } from '../exchange/gate.ts'
+import type { Gate, KeyHolder, Principal } from '../exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway } from '../exchange/gateway.ts'
 import { unsupportedIdempotencyKeyError } from '../exchange/idempotency.ts'
 import { toFailureAnswer } from '../exchange/refusal.ts'
@@ -202,9 +202,7 @@ export function createApp(options: AppOptions) {
     inFlight += 1
     const { answer, account } =
       holdsMessages && gateway !== undefined
-        ? await gateway.answer(request, holder, (invocation) =>
-            run(createExchange(invocation, exchange, toSettlementId(options.requestId()))),
-          )
+        ? await answerMessages(gateway, { request, holder, exchange })
         : recordAnswer(exchange, await runExchange(exchange, services))
     finishRequest()
     return respond(answer, {
@@ -214,6 +212,26 @@ export function createApp(options: AppOptions) {
       cors: cors(request),
       close: mustClose(request, method),
     })
+  }
+
+  /** Has a gateway answer messages. A stranger gets 401 whatever they are: they are not read. */
+  async function answerMessages(
+    gateway: Gateway,
+    asked: { readonly request: Request; readonly holder: KeyHolder | undefined; readonly exchange: Exchange },
+  ): Promise<SettledAnswer> {
+    const { request, holder, exchange } = asked
+    try {
+      if (holder === undefined || !(await gate.recognize(holder)))
+        return await run({ ...exchange, principal: undefined })
+    } catch (error) {
+      const fail = () => {
+        throw error
+      }
+      return run({ ...exchange, getRequest: fail })
+    }
+    return gateway.answer(request, holder, (invocation) =>
+      run(createExchange(invocation, exchange, toSettlementId(options.requestId()))),
+    )
   }
 
   /** Planes have no CORS: no page of another origin may use them. */

@@ -62,6 +62,21 @@ describe('admit', () => {
       expect(await verdict(unknown)).toBe('unknown_key')
   })
 
+  test('a key is recognized where it may be used, which counts as no request', async () => {
+    const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
+    const near = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'near', limits: { networks: ['10.0.0.0/8'] } })
+    const recognize = (text: string, ip: string) => {
+      const holder = gate.toHolder(text, { ip })
+      if (holder === undefined) throw new Error('Cannot ask: the key is malformed')
+      return gate.recognize(holder)
+    }
+    const invented = mintKey().key
+    const asked = [key, key, near.key, invented, invented].map((each) => recognize(each, '10.0.0.1'))
+    expect(await Promise.all(asked)).toEqual([true, true, true, false, false])
+    expect([await recognize(near.key, '11.0.0.1'), await recognize(key, '11.0.0.1')]).toEqual([false, true])
+    expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
+  })
+
   test('a revoked or expired key is unknown with its next request, the other keys go on', async () => {
     const { key, organizationId, apiKeyId } = await createAccount(db)
     const second = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'second' })

@@ -69,6 +69,11 @@ export function createMemoryGate(options: {
     // The key itself, not its hash, so that tests read well.
     toHolder: (key, client) => ({ kind: 'key', hash: key, ...(client === undefined ? {} : { client }) }),
 
+    async recognize({ hash }) {
+      if (gate.failAdmit !== undefined) throw gate.failAdmit
+      return organizations.has(hash)
+    },
+
     async admit({ principal, endpoint, features = [], session }): Promise<Admission> {
       if (gate.failAdmit !== undefined) throw gate.failAdmit
       const isJob = principal.kind === 'job'
