@@ -16,6 +16,9 @@ const STOPPING = { part: 'process', reason: 'draining before shutdown' }
 /** Path of the public keys of the instance. */
 const KEYS_PATH = '/.well-known/walletscope-keys.json'
 
+/** Pages that probes ask by HTTP/1.0 too, without a host. No browser does, so no site can pretend to be this service. */
+export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
 /** Content of the pages. */
 export interface PageOptions {
   /** Text of the OpenAPI document. */

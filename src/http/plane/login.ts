@@ -25,6 +25,8 @@ export const LOGIN_PATH = '/login'
 const METHODS = 'GET, HEAD, POST, OPTIONS'
 /** Form of a link's secret; other queries are not looked up. */
 const PLAIN = /^\w{1,64}$/
+/** Longest form: strangers send any number of them at once. */
+const FORM_BYTES_MAX = 1_024
 
 const STYLE = `:root { color-scheme: light dark; font: 1.0625rem/1.5 ui-sans-serif, system-ui, sans-serif;
   --paper: #f6f5f1; --card: #fffefb; --ink: #1a211f; --soft: #5a6461; --line: #dfdcd3; --accent: #0a6b5c; --on: #fff }
@@ -69,12 +71,13 @@ export function createLoginPlane(options: {
   readonly clock: Clock
 }): Plane {
   const { open, publicUrl, clock } = options
-  const limitLogins = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
+  const limitLookups = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
-    const secret = (await readForm(request, clock)).get('link') ?? ''
-    const opened = PLAIN.test(secret) ? await open(secret) : undefined
+    // The body comes first: it may take seconds, in which a place would be taken from others.
+    const secret = (await readForm(request, clock, FORM_BYTES_MAX)).get('link') ?? ''
+    const opened = PLAIN.test(secret) ? await limitLookups('', () => open(secret)) : undefined
     if (opened === undefined) return renderPage(401, USED)
     const { cookie, secrets, lifetimeSec } = opened
     const secure = isSecure(request, publicUrl)
@@ -87,7 +90,7 @@ export function createLoginPlane(options: {
     const { method, path, query, fault } = planeRequest
     if (fault !== undefined) throw fault
     if (path !== LOGIN_PATH) return answerNonEndpoint({ kind: 'unknown' }, method)
-    if (method === 'POST') return limitLogins('', () => signIn(planeRequest))
+    if (method === 'POST') return signIn(planeRequest)
     if (isBodylessMethod(method)) return renderPage(200, PLAIN.test(query) ? renderForm(query) : EXPLAINED)
     return answerNonEndpoint({ kind: 'other_method', allow: METHODS }, method)
   }

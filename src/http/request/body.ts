@@ -52,12 +52,12 @@ export async function readAnyJson(request: Request, clock: Clock): Promise<JsonB
   return { bytes, value: () => parseJson(utf8(bytes)) }
 }
 
-/** Reads the fields of a form that a page sent. Throws `HttpError` INVALID_REQUEST as `readJson` does. */
-export async function readForm(request: Request, clock: Clock): Promise<URLSearchParams> {
+/** Reads the fields of a form of at most `bytesMax` bytes that a page sent. Throws `HttpError` INVALID_REQUEST as `readJson` does. */
+export async function readForm(request: Request, clock: Clock, bytesMax: number): Promise<URLSearchParams> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type))
     throw invalidBodyError('expected a form', { headers: CLOSE })
-  return new URLSearchParams(utf8(await readBytes(request, clock)))
+  return new URLSearchParams(utf8(await readBytes(request, clock, bytesMax)))
 }
 
 /** Parses JSON text. The last value of a repeated key counts; `__proto__` is an unknown field to every schema. */
@@ -81,15 +81,15 @@ function requireObject(value: unknown, bytes: Buffer): object {
   return value
 }
 
-async function readBytes(request: Request, clock: Clock): Promise<Buffer> {
+async function readBytes(request: Request, clock: Clock, bytesMax = BODY_BYTES_MAX): Promise<Buffer> {
   const announced = request.headers.get('content-length') ?? Number.NaN
   // The runtime reads no more than the announced length, and is faster than a reader.
-  if (Number(announced) <= BODY_BYTES_MAX) return Buffer.from(await withBodyTimeout(request.arrayBuffer(), clock))
+  if (Number(announced) <= bytesMax) return Buffer.from(await withBodyTimeout(request.arrayBuffer(), clock))
   const reader = request.body?.getReader()
   if (reader === undefined) return Buffer.alloc(0)
   try {
     return await withBodyTimeout(
-      collectChunks(() => reader.read()),
+      collectChunks(() => reader.read(), bytesMax),
       clock,
     )
   } catch (error) {
@@ -111,6 +111,7 @@ async function withBodyTimeout<T>(reading: Promise<T>, clock: Clock): Promise<T>
 /** Collects the chunks of a body, which `next` returns one by one. */
 async function collectChunks(
   next: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>,
+  bytesMax: number,
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -118,7 +119,7 @@ async function collectChunks(
     const { done, value } = await next()
     if (done || value === undefined) return Buffer.concat(chunks)
     length += value.length
-    if (length > BODY_BYTES_MAX) throw tooLargeError()
+    if (length > bytesMax) throw tooLargeError(bytesMax)
     chunks.push(value)
   }
 }
@@ -135,8 +136,8 @@ function utf8(bytes: Uint8Array): string {
   }
 }
 
-function tooLargeError(): HttpError {
-  return invalidBodyError(`expected at most ${BODY_BYTES_MAX} bytes`, { status: 413, headers: CLOSE })
+function tooLargeError(bytesMax = BODY_BYTES_MAX): HttpError {
+  return invalidBodyError(`expected at most ${bytesMax} bytes`, { status: 413, headers: CLOSE })
 }
 
 function invalidBodyError(detail: string, options?: ConstructorParameters<typeof HttpError>[2]): HttpError {

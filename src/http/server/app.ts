@@ -21,7 +21,7 @@ import { createResponseCache } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
 import type { Pages } from '../page/page.ts'
-import { createOperatorPages, createPublicPages, type PageOptions } from '../page/public.ts'
+import { createOperatorPages, createPublicPages, type PageOptions, PROBE_PATHS } from '../page/public.ts'
 import { ASSETS_PATH } from '../page/static.ts'
 import { findPlane, type Plane, type PlaneRequest } from '../plane/plane.ts'
 import { findBodyError } from '../request/body.ts'
@@ -142,8 +142,9 @@ export function createApp(options: AppOptions) {
     const requestId = sentId !== null && isRequestId(sentId) ? sentId : fresh
     const host = headers.get('host')
     const target = parseTarget(request.url)
-    const fault = findFault(request, method, target) ?? checkHost(host)
     const sentPath = target?.path ?? getLoggablePath(request.url)
+    const isHostless = host === null && (method === 'OPTIONS' || PROBE_PATHS.has(sentPath))
+    const fault = findFault(request, method, target) ?? (isHostless ? undefined : checkHost(host))
     const plane = findPlane(port.planes, sentPath)
     const query = target?.query ?? ''
     const base = getBase(host)

@@ -43,6 +43,9 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   ),
   get('a probe', '/healthz', 200),
   get('readiness', '/readyz', 200),
+  raw('a probe by HTTP/1.0 without a host', 'GET /healthz HTTP/1.0\r\n\r\n', 200),
+  raw('readiness by HTTP/1.0 without a host', 'GET /readyz HTTP/1.0\r\n\r\n', 200),
+  raw('the probe of HAProxy', `OPTIONS ${LIST}/5 HTTP/1.0\r\n\r\n`, 204),
   get('the page of the API', '/docs', 200),
 
   // Refused before the route.
