@@ -19,7 +19,10 @@ export function getErrorCodes(route: Route): ReadonlyMap<number, readonly ErrorC
     [402, ['INSUFFICIENT_CREDITS']],
     [403, ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED', ...codesIf('FEATURE_DISABLED', route.feature !== undefined)]],
     [404, [...codesIf('NOT_FOUND', errors.includes(404)), 'ORGANIZATION_NOT_FOUND']],
-    ...(route.body === undefined ? [] : [408, 413, 415].map((status) => [status, ['INVALID_REQUEST']] as const)),
+    // Every route accepts an Idempotency-Key: 409 and 422 are its refusals.
+    ...(route.body === undefined ? [409, 422] : [408, 409, 413, 415, 422]).map(
+      (status) => [status, ['INVALID_REQUEST']] as const,
+    ),
     [429, ['RATE_LIMIT_EXCEEDED']],
     [500, [...codesIf('API_ENDPOINT_NOT_CONFIGURED', mayLackChain), 'INTERNAL_ERROR']],
     ...(errors.includes(502) ? [[502, ['UPSTREAM_ERROR']] as const] : []),

@@ -8,6 +8,7 @@ import { getErrorCodes } from './codes.ts'
 import { type Example, getFamilyParameters } from './example.ts'
 import {
   ACCOUNT_HEADERS,
+  csvHeaders,
   FORMAT_PARAMETER,
   HEADERS,
   headerRefs,
@@ -94,6 +95,7 @@ function toOperation(route: Route, examples: Readonly<Record<string, Example>> =
         headers: {
           ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
           ...headerRefs(['Idempotency-Replayed']),
+          ...headerRefs(isList(route) ? csvHeaders(body) : []),
           ...ownHeaders(route.headers),
         },
         content: {
@@ -101,6 +103,7 @@ function toOperation(route: Route, examples: Readonly<Record<string, Example>> =
             schema: withRequestId(body),
             example: example?.answer,
           },
+          ...(isList(route) ? { 'text/csv': { schema: { type: 'string' } } } : {}),
         },
       },
       ...Object.fromEntries(listFailures(route).map((failing) => [failing.status, failureRef(failing)])),

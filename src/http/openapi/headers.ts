@@ -1,4 +1,5 @@
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from '../limits.ts'
+import type { JsonSchema } from '../route/json_schema.ts'
 import { toParameterExample } from './example.ts'
 
 /** Headers of answers, for the components of a document. */
@@ -19,12 +20,19 @@ export const HEADERS = {
     'string',
     'Always `true`: the request was answered before, and is charged nothing now.',
   ),
+  'X-Total-Count': header('integer', 'Only with `format=csv`: entries of the whole list.'),
+  Link: header('string', 'Only with `format=csv`: the next and the previous page, `<…>; rel="next"`.'),
+  'X-Coverage': header(
+    'string',
+    'Only with `format=csv`: `complete`, or `partial` if entries may be missing; JSON says which in `coverage`.',
+  ),
+  'X-Counts': header('string', 'Only with `format=csv`: `counts` of the JSON, `totalActive=2, total=7`.'),
   Allow: header('string', 'Methods of the path, comma-separated.'),
   'Accept-Encoding': header('string', 'Always `identity`: bodies are sent as they are.'),
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
 }
 
-/** Parameter of lists. CSV is no media type of the document: generated clients would have to tell text from JSON. */
+/** Parameter of lists. */
 export const FORMAT_PARAMETER = {
   name: 'format',
   in: 'query',
@@ -42,12 +50,17 @@ export const IDEMPOTENCY_KEY_PARAMETER = {
   in: 'header',
   required: false,
   description: [
-    'Any text of yours that is new for each request, such as a UUID. For 24 hours the same key with the same path, query',
+    'Visible ASCII of yours, in quotes with spaces too, that is new for each request, such as a UUID. For 24 hours the same key with the same path, query',
     'and body is answered with the first success again, which is charged once; after a failure it is answered again.',
     'While the first is under way: 409, try again after `Retry-After`. With a different request: 422.',
   ].join(' '),
   ...toParameterExample('9b3f4c52-1a77-4f0e-8d5f-0c6a2f3f7e21', { isRequested: false }),
-  schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
+  schema: {
+    type: 'string',
+    minLength: 1,
+    maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
+    pattern: '^(?:[!#-~]+|"(?:[ !#-[\\]-~]|\\\\["\\\\])+")$',
+  },
 }
 
 /** Headers of every answer to a recognized key. */
@@ -59,6 +72,16 @@ export const ACCOUNT_HEADERS: readonly string[] = [
   'X-Credits-Charged',
   'X-Credits-Remaining',
 ]
+
+/** Headers of a list as CSV, which has no fields for them. */
+export function csvHeaders(output: JsonSchema): readonly string[] {
+  const { pagination, coverage, counts } = (output['properties'] ?? {}) as JsonSchema
+  return [
+    ...(pagination === undefined ? [] : ['X-Total-Count', 'Link']),
+    ...(coverage === undefined ? [] : ['X-Coverage']),
+    ...(counts === undefined ? [] : ['X-Counts']),
+  ]
+}
 
 /** Returns references to these headers. */
 export function headerRefs(names: readonly string[]): Readonly<Record<string, unknown>> {

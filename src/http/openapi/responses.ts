@@ -52,14 +52,17 @@ const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
 export const DESCRIPTIONS_BY_STATUS: Readonly<Record<number, string>> = {
   405: 'The path has other methods, which `Allow` lists.',
   408: 'The body did not arrive in time.',
+  409: 'The first request with this `Idempotency-Key` is still under way.',
   413: 'The body is larger than 256 KiB.',
   415: 'The body is encoded.',
+  422: 'Another request used this `Idempotency-Key`, or the answer to it was charged and is too large to be sent again.',
   431: 'The head of the request is too large. The answer has no body.',
 }
 
 const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
+  409: ['Retry-After'],
   415: ['Accept-Encoding'],
   429: ['Retry-After'],
   503: ['Retry-After', 'X-Progress'],

@@ -1,3 +1,4 @@
+import { IDEMPOTENCY_KEY_PARAMETER } from '../openapi/headers.ts'
 import { documentText, toParametersAndBody, toPathItems, withRequestId } from '../openapi/operation.ts'
 import { DESCRIPTIONS_BY_STATUS, ERROR_SCHEMA } from '../openapi/responses.ts'
 import { createJsonSchema } from '../route/json_schema.ts'
@@ -16,8 +17,17 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
   401: 'The token or the session is missing, wrong or has ended.',
   403: 'The organization is suspended, or a page of another origin tried to change something.',
   404: 'Not found.',
+  409: 'The first request with this `Idempotency-Key` was carried out, or is still under way; its answer is not kept.',
+  422: 'Another request used this `Idempotency-Key` in the last 24 hours.',
   500: 'The service failed.',
   503: 'The service or its database cannot answer now. Try again after the given wait.',
+}
+
+/** Answers of changes are not kept, as some hold secrets: a repetition is told that the first was carried out. */
+const CHANGE_KEY_PARAMETER = {
+  ...IDEMPOTENCY_KEY_PARAMETER,
+  description:
+    'Visible ASCII of yours that is new for each change, such as a UUID. For 24 hours a change with the same key is made once: 409 says that it was, or is being made.',
 }
 
 const TOKEN = { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN of the configuration.' }
@@ -62,15 +72,18 @@ export function planeDocument(options: {
 function toOperation(route: FreeRoute): unknown {
   const path = toBracedTemplate(route.path)
   // A change by a session may be refused because of the page's origin.
-  const changing = route.method === 'GET' ? [] : [403]
+  const isChange = route.method !== 'GET'
+  const changing = isChange ? [403, 409, 422] : []
   const statuses = [
     ...new Set([...COMMON_STATUSES, ...changing, ...(route.errors ?? []), ...(route.body ? BODY_STATUSES : [])]),
   ].sort((a, b) => a - b)
+  const inputs = toParametersAndBody(route)
   return {
     operationId: [route.method.toLowerCase(), ...path.split('/').slice(3)].join('_').replace(/[^a-z0-9]+/gi, '_'),
     summary: route.summary,
     tags: [path.split('/')[3] ?? 'other'],
-    ...toParametersAndBody(route),
+    ...inputs,
+    parameters: isChange ? [...inputs.parameters, CHANGE_KEY_PARAMETER] : inputs.parameters,
     responses: {
       [String(route.status ?? 200)]: {
         description: 'Done.',

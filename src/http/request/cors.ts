@@ -11,6 +11,8 @@ const EXPOSED = [
   'idempotency-replayed',
   'link',
   'x-total-count',
+  'x-coverage',
+  'x-counts',
   'retry-after',
   'mcp-session-id',
 ].join(', ')

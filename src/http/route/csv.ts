@@ -16,6 +16,13 @@ export interface CsvTable {
   write(json: string): { readonly body: string; readonly headers: Readonly<Record<string, string>> }
 }
 
+interface ListBody {
+  readonly data: Rows
+  readonly pagination?: Pagination
+  readonly coverage?: { readonly complete?: boolean }
+  readonly counts?: Readonly<Record<string, number | readonly unknown[]>>
+}
+
 type Rows = readonly Readonly<Record<string, unknown>>[]
 /** Path of field names from a row to a figure. */
 type Column = readonly string[]
@@ -100,7 +107,7 @@ function listObjects({
 }
 
 function formatTable(
-  { data, pagination }: { readonly data: Rows; readonly pagination?: Pagination },
+  { data, pagination, coverage, counts }: ListBody,
   columns: readonly Column[],
 ): ReturnType<CsvTable['write']> {
   const lines = [
@@ -112,8 +119,17 @@ function formatTable(
     headers: {
       'content-type': 'text/csv; charset=utf-8; header=present',
       ...(pagination === undefined ? {} : paginationHeaders(pagination)),
+      ...(coverage === undefined ? {} : { 'x-coverage': coverage.complete === false ? 'partial' : 'complete' }),
+      ...(counts === undefined ? {} : { 'x-counts': formatCounts(counts) }),
     },
   }
+}
+
+/** Formats numbers by their names in JSON, `totalActive=2, total=7`; of a list, how many entries it has. */
+function formatCounts(counts: NonNullable<ListBody['counts']>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name}=${Array.isArray(count) ? count.length : count}`)
+    .join(', ')
 }
 
 function getValue(value: unknown, name: string): unknown {

@@ -53,6 +53,11 @@ export async function use(): Promise<void> {
   await client.POST('/v1/lending/aave-v3/batch', { body: { wallets: [wallet] } })
   await client.GET('/v1/positions/uniswap-v3/{id}', { params: { path: { id: '5' } }, signal: AbortSignal.timeout(1) })
   void log
+  await client.PATCH('/v1/webhooks/{id}', { params: { path: { id: 'w' } }, body: { name: 'mine' } })
+  await client.DELETE('/v1/triggers/{id}', { params: { path: { id: 't' } } })
+  await client.GET('/v1/portfolio/balance', { params: { query: { wallet } } })
+  // @ts-expect-error A wallet is text.
+  await client.GET('/v1/portfolio/balance', { params: { query: { wallet: 42 } } })
   const idempotencyKey = crypto.randomUUID()
   for await (const entry of client.each('/v1/usage/logs', { params: { query: { limit: 25 } }, idempotencyKey })) {
     const status: number = entry.status_code
@@ -194,6 +199,19 @@ describe('the typed client', () => {
     expect(text).not.toContain('import ')
   })
 
+  test('can call every method of its paths, and no parameter is of an unknown type', () => {
+    const { paths } = JSON.parse(describeServices(config))
+    const [, methods = ''] = /^type Method = (.*)$/m.exec(text) ?? []
+    for (const [path, operations] of Object.entries<Record<string, { parameters?: object[] }>>(paths)) {
+      for (const [method, { parameters = [] }] of Object.entries(operations)) {
+        expect([path, method, methods.includes(`'${method}'`)]).toEqual([path, method, true])
+        for (const { name, schema } of parameters as { name: string; schema: Record<string, unknown> }[]) {
+          expect([path, name, typeText(schema)]).not.toEqual([path, name, 'unknown'])
+        }
+      }
+    }
+  })
+
   test('types follow the schema', () => {
     const cases: readonly [schema: object, type: string][] = [
       [{ type: ['string', 'null'] }, 'string | null'],
@@ -204,12 +222,20 @@ describe('the typed client', () => {
       [{ type: 'object', additionalProperties: { type: 'number' } }, 'Record<string, number>'],
       [{ type: 'object' }, 'Record<string, unknown>'],
       [{}, 'unknown'],
+      [{ oneOf: [{ type: 'string', pattern: '^0x' }, { type: 'integer' }, { type: 'string' }] }, 'string | number'],
+      [
+        { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: {} },
+        '{\n  a: string\n  [name: string]: unknown\n}',
+      ],
+      [{ type: 'object', properties: { a: {} }, additionalProperties: false }, '{\n  a?: unknown\n}'],
       [{ $ref: '#/components/schemas/Error' }, "components['schemas']['Error']"],
       [{ allOf: [{ type: 'string' }, { enum: ['a', 'b'] }] }, "string & ('a' | 'b')"],
     ]
     for (const [schema, type] of cases) expect(typeText(schema as Record<string, unknown>)).toBe(type)
     const object = { type: 'object', properties: { 'a-b': { type: 'string', description: 'ends */ here.' } } }
     expect(typeText(object)).toBe("{\n  /** ends * / here. */\n  'a-b'?: string\n}")
-    expect(() => typeText({ type: 'file' })).toThrow('Cannot write a type')
+    for (const unknown of [{ type: 'file' }, { not: { type: 'string' } }]) {
+      expect(() => typeText(unknown)).toThrow('Cannot write a type')
+    }
   })
 })

@@ -3,10 +3,14 @@ import * as v from 'valibot'
 import { toHttpFailure } from '../../../src/http/error.ts'
 import { getErrorCodes } from '../../../src/http/openapi/codes.ts'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
+import { IDEMPOTENCY_KEY_PARAMETER } from '../../../src/http/openapi/headers.ts'
 import { choice, documented, flag, limit } from '../../../src/http/request/input.ts'
+import { idempotencyKey } from '../../../src/http/request/key.ts'
 import { createJsonSchema } from '../../../src/http/route/json_schema.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { CodedError, ERROR_CODES } from '../../../src/lib/error.ts'
+import { readConfig } from '../../../src/service/config/config.ts'
+import { describeServices } from '../../../src/service/routes.ts'
 import { createClient } from '../../support/client.ts'
 import { findMismatches, resolve } from '../../support/json_schema.ts'
 import { createFixture, fixtureRoutes } from '../fixture.ts'
@@ -24,6 +28,13 @@ const PAGES = [
   '/openapi.json',
   '/readyz',
 ]
+
+interface Operation {
+  readonly parameters?: readonly { readonly name: string }[]
+  readonly responses: Readonly<
+    Record<number, { content?: Record<string, { schema: { properties?: object } }>; headers?: object }>
+  >
+}
 
 describe('openapiDocument()', () => {
   test('is the same text for the same routes in any order', () => {
@@ -110,6 +121,8 @@ describe('openapiDocument()', () => {
       402: ['INSUFFICIENT_CREDITS'],
       403: ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED'],
       404: ['ORGANIZATION_NOT_FOUND'],
+      409: ['INVALID_REQUEST'],
+      422: ['INVALID_REQUEST'],
       429: ['RATE_LIMIT_EXCEEDED'],
       500: ['API_ENDPOINT_NOT_CONFIGURED', 'INTERNAL_ERROR'],
       503: ['SERVICE_UNAVAILABLE'],
@@ -123,6 +136,38 @@ describe('openapiDocument()', () => {
     })
     const body = { 408: ['INVALID_REQUEST'], 413: ['INVALID_REQUEST'], 415: ['INVALID_REQUEST'] }
     expect(codes('/v1/lending/aave-v3/batch', 'post')).toEqual({ ...common, ...body })
+  })
+
+  test('every operation of the service has the answers of the headers and formats that it takes', () => {
+    const { paths } = JSON.parse(describeServices(readConfig({}, () => '')))
+    const operations = Object.entries<Record<string, Operation>>(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+    )
+    const lists: string[] = []
+    for (const { name, parameters = [], responses } of operations) {
+      const takes = (parameter: string) => parameters.some((each) => each.name === parameter)
+      const refused = [409, 422].map((status) => responses[status] !== undefined)
+      expect([name, ...refused]).toEqual([name, takes('Idempotency-Key'), takes('Idempotency-Key')])
+      const { content = {}, headers = {} } = responses[200] ?? responses[201] ?? {}
+      expect([name, 'text/csv' in content]).toEqual([name, takes('format')])
+      if (!takes('format')) continue
+      lists.push(name)
+      const body = Object.keys(content['application/json']?.schema.properties ?? {})
+      const told = { 'X-Total-Count': 'pagination', Link: 'pagination', 'X-Coverage': 'coverage', 'X-Counts': 'counts' }
+      for (const [header, field] of Object.entries(told)) {
+        expect([name, header, header in headers]).toEqual([name, header, body.includes(field)])
+      }
+    }
+    expect(lists.length).toBeGreaterThan(15)
+  })
+
+  test('the pattern of an Idempotency-Key accepts what the service accepts', () => {
+    const pattern = new RegExp(IDEMPOTENCY_KEY_PARAMETER.schema.pattern)
+    for (const text of ['a', '!#~', '"my key"', '"a \\" b"', 'my key', 'ключ', '', '"', 'a"b', '""', '"a\\b"']) {
+      const accepted = () => idempotencyKey(text)
+      if (pattern.test(text)) expect(accepted).not.toThrow()
+      else expect(accepted).toThrow('visible ASCII')
+    }
   })
 
   test('a route states whether an optional parameter may be required; none is missing if all are optional', () => {
@@ -160,9 +205,10 @@ describe('openapiDocument()', () => {
     ])
   })
 
-  test('503 and 429 carry Retry-After, every code stands under its status', () => {
+  test('503, 429 and 409 carry Retry-After, every code stands under its status', () => {
     const { responses, schemas } = document.components
     expect(responses.Error503_SERVICE_UNAVAILABLE.headers['Retry-After']).toBeDefined()
+    expect(responses.Error409_INVALID_REQUEST.headers['Retry-After']).toBeDefined()
     expect(responses.Error429_RATE_LIMIT_EXCEEDED.headers['Retry-After']).toBeDefined()
     expect(schemas.Error.properties.error.properties.code.enum).toEqual([...ERROR_CODES])
     for (const route of routes) {

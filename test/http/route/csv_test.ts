@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { findCsvTable } from '../../../src/http/route/csv.ts'
+import { defineRoute } from '../../../src/http/route/route.ts'
 import { createClient } from '../../support/client.ts'
 import { createFixture, WALLET } from '../fixture.ts'
 
@@ -64,6 +67,33 @@ describe('a list as CSV', () => {
     happenings.data = cells.map(([token_id]) => ({ token_id, chain_id: 1 }))
     const { text } = await createClient(app.handler)(`${LIST}&format=csv`, { key: 'good' })
     expect(text).toBe(`token_id,chain_id\r\n${cells.map(([, cell]) => `${cell},1\r\n`).join('')}`)
+  })
+
+  test('tells in headers what JSON tells beside the rows', async () => {
+    const field = v.object({ data: v.array(v.object({ id: v.string() })) })
+    const route = defineRoute({
+      method: 'GET',
+      path: '/v1/list',
+      summary: 'Lists.',
+      input: v.object({}),
+      output: field,
+      charge: { credits: 1 },
+      read: async () => null,
+      present: () => ({ data: [] }),
+    })
+    const table = findCsvTable(route, { query: 'format=csv', accept: null })
+    const headers = (fields: object) => table?.write(JSON.stringify({ data: [{ id: 'a' }], ...fields })).headers
+    expect(headers({})).toEqual({ 'content-type': CSV })
+    expect(headers({ coverage: { complete: true, by: 'program_accounts' } })).toMatchObject({
+      'x-coverage': 'complete',
+    })
+    expect(
+      headers({ coverage: { complete: false, markets: [] }, counts: { totalActive: 2, spams: [{}, {}] } }),
+    ).toEqual({
+      'content-type': CSV,
+      'x-coverage': 'partial',
+      'x-counts': 'totalActive=2, spams=2',
+    })
   })
 
   test('has its head if nothing is found', async () => {

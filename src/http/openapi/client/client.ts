@@ -96,8 +96,9 @@ function operationText(
 
 /** Writes media types and their bodies; `never` for an answer without a body. */
 function contentText(content: Media['content'] = {}): string {
-  const fields = Object.entries(content).map(
-    ([type, { schema }]) => `          ${nameText(type)}: ${typeText(schema, 5)}`,
-  )
+  // The client reads only JSON.
+  const fields = Object.entries(content)
+    .filter(([type]) => type !== 'text/csv')
+    .map(([type, { schema }]) => `          ${nameText(type)}: ${typeText(schema, 5)}`)
   return fields.length === 0 ? '{ [type: string]: never }' : blockText(fields, 4)
 }

@@ -3,15 +3,20 @@ import type { JsonSchema } from '../../route/json_schema.ts'
 const INDENT = '  '
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/
 
+/** Keywords that restrict a value in ways without a type of their own. */
+const COMPOSED = ['not', 'if', 'dependentSchemas', 'prefixItems']
+
 /**
  * Converts a JSON Schema to a TypeScript type: kinds of values, names and nesting. Patterns, bounds and formats have no
  * type; comments of the fields state them. Throws on an unsupported schema.
  */
 export function typeText(schema: JsonSchema, depth = 0): string {
-  const { type, anyOf, allOf, $ref } = schema
+  const { type, anyOf, oneOf, allOf, $ref } = schema
   if (typeof $ref === 'string') return formatReference($ref)
   if (Array.isArray(allOf)) return allOf.map((each: JsonSchema) => parenthesize(typeText(each, depth))).join(' & ')
-  if (Array.isArray(anyOf)) return formatUnion(anyOf.map((each: JsonSchema) => typeText(each, depth)))
+  for (const kinds of [anyOf, oneOf]) {
+    if (Array.isArray(kinds)) return formatUnion(kinds.map((each: JsonSchema) => typeText(each, depth)))
+  }
   if ('const' in schema) return formatLiteral(schema['const'])
   if (Array.isArray(schema['enum'])) return formatUnion(schema['enum'].map(formatLiteral))
   if (Array.isArray(type)) return formatUnion(type.map((each: string) => typeText({ ...schema, type: each }, depth)))
@@ -28,6 +33,9 @@ export function typeText(schema: JsonSchema, depth = 0): string {
     case 'object':
       return objectText(schema, depth)
     case undefined:
+      if (COMPOSED.some((keyword) => keyword in schema)) {
+        throw new Error(`Cannot write a type for a schema with ${COMPOSED.join(', ')}`)
+      }
       return 'unknown'
     default:
       throw new Error(`Cannot write a type for a schema of type "${String(type)}"`)
@@ -68,7 +76,9 @@ function objectText(schema: JsonSchema, depth: number): string {
   const fields = Object.entries(properties as Readonly<Record<string, JsonSchema>>).map(([name, field]) =>
     fieldText({ name, required: names.includes(name), schema: field }, depth),
   )
-  return blockText(fields, depth)
+  // `unknown`, because the type of an index must fit every field.
+  const isOpen = additionalProperties === true || typeof additionalProperties === 'object'
+  return blockText(isOpen ? [...fields, `${INDENT.repeat(depth + 1)}[name: string]: unknown`] : fields, depth)
 }
 
 function formatBounds({ minimum, maximum, default: fallback }: JsonSchema): string | undefined {

@@ -14,7 +14,7 @@ interface ClientOptions {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
 
-type Method = 'get' | 'post'
+type Method = 'get' | 'post' | 'patch' | 'delete'
 type PathsWith<M extends Method> = { [P in keyof paths]: M extends keyof paths[P] ? P : never }[keyof paths]
 type Operation<P extends keyof paths, M> = M extends keyof paths[P] ? paths[P][M] : never
 type Json<R> = R extends { content: { 'application/json': infer Body } } ? Body : never
@@ -65,6 +65,8 @@ export type ListEntry<P extends ListPath> = Success<'get', P> extends { data: re
 export interface Client {
   readonly GET: Call<'get'>
   readonly POST: Call<'post'>
+  readonly PATCH: Call<'patch'>
+  readonly DELETE: Call<'delete'>
   /** Yields every entry of a list, page by page, from the requested page on. Throws ApiError if a page fails. */
   each<P extends ListPath>(
     path: P,
@@ -157,6 +159,8 @@ export function createClient(options: ClientOptions): Client {
   return {
     GET: (path, ...init) => call('GET', path, init[0]) as never,
     POST: (path, ...init) => call('POST', path, init[0]) as never,
+    PATCH: (path, ...init) => call('PATCH', path, init[0]) as never,
+    DELETE: (path, ...init) => call('DELETE', path, init[0]) as never,
     each: (path, ...init) => each(path, init[0]) as never,
   }
 }
