@@ -1,4 +1,4 @@
-import { createIdleWaiter, withTimeout } from '../../lib/async/wait.ts'
+import { createIdleWaiter, TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Log, logThrottled, resetThrottled } from '../../lib/log.ts'
 import type { DatabaseAddress } from '../address.ts'
@@ -7,7 +7,7 @@ import { createPooledConnection, type PooledConnection } from './pooled_connecti
 
 /** State of a lane, for metrics. */
 export interface LaneReport {
-  /** False after a statement failed because the database was unreachable, until one succeeds. */
+  /** False after a statement failed because the database was unreachable, until one of any lane succeeds. */
   readonly isReachable: boolean
   readonly running: number
   readonly waiting: number
@@ -27,6 +27,10 @@ interface LaneOptions {
   readonly server: {
     /** True once a pooler was detected. */
     pooled: boolean
+    /** When a statement of any lane succeeded last, monotonic milliseconds. */
+    reachedAtMs: number
+    /** Retires the connections of all lanes that have had no answer since `sinceMs`. */
+    retireSilent(sinceMs: number): void
   }
 }
 
@@ -77,6 +81,7 @@ export function createLane(options: LaneOptions) {
   let listenerIndex = 0
   let statements = 0
   let awaySinceMs: number | undefined
+  let lostAtMs = 0
   let awayReason = ''
   let waitedMs = 0
 
@@ -196,11 +201,14 @@ export function createLane(options: LaneOptions) {
 
   async function attempt(slot: Slot, text: string, params: readonly (string | null)[], deadlineMs: number) {
     const connection = getConnection(slot)
+    const sentMs = clock.monotonicMs()
     const { rows, done } = connection.send(text, params)
     try {
       return await withTimeout(rows, { ms: deadlineMs, clock })
     } catch (error) {
       const failure = classifyFailure(error)
+      // A firewall that forgot this connection without a word has forgotten the idle ones of that age, too.
+      if (error === TIMED_OUT) server.retireSilent(sentMs)
       if (failure.kind === 'away' || failure.kind === 'pooler') connection.retire()
       // The pooler still refuses although it is known: the URL has a parameter, which must not be left out.
       return failure.kind === 'pooler' && slot.pooled ? { ...failure, kind: 'away' as const } : failure
@@ -238,7 +246,8 @@ export function createLane(options: LaneOptions) {
   /** Records that the database is unreachable and returns the error for the statement. */
   function recordLoss(reason: string): Error {
     breaker.recordFailure()
-    awaySinceMs ??= clock.monotonicMs()
+    lostAtMs = clock.monotonicMs()
+    awaySinceMs ??= lostAtMs
     awayReason = reason
     // One line a minute for all lanes, even if the database flaps.
     logThrottled(log, { level: 'warn', kind: LOST, clock }, { msg: 'The database is unreachable', reason })
@@ -247,6 +256,7 @@ export function createLane(options: LaneOptions) {
 
   function recordReachable(): void {
     breaker.recordSuccess()
+    server.reachedAtMs = clock.monotonicMs()
     if (awaySinceMs === undefined) return
     const afterMs = Math.round(clock.monotonicMs() - awaySinceMs)
     awaySinceMs = undefined
@@ -271,11 +281,16 @@ export function createLane(options: LaneOptions) {
       }
     },
     report: (): LaneReport => ({
-      isReachable: awaySinceMs === undefined,
+      // A lane that nothing uses does not find out by itself that the database is back.
+      isReachable: awaySinceMs === undefined || server.reachedAtMs > lostAtMs,
       running: statements - waiting.size,
       waiting: waiting.size,
       waitedMs,
     }),
+    /** Retires the connections that have had no answer since `sinceMs`; their statements may still finish. */
+    retireSilent(sinceMs: number): void {
+      for (const each of connections) if (each.hasAnswered && each.answeredAtMs < sinceMs) each.retire()
+    },
     /** Resolves when nothing is in flight; never rejects. */
     idle: idle.wait,
     destroy(): void {

@@ -51,7 +51,13 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const address = parseDatabaseUrl(options.url, options.tls)
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readCaCertificates(address.caFile)
-  const server = { pooled: false }
+  const server = {
+    pooled: false,
+    reachedAtMs: 0,
+    retireSilent(sinceMs: number): void {
+      for (const each of allLanes) each.retireSilent(sinceMs)
+    },
+  }
   const openLane = (name: OwnLane) =>
     createLane({
       address,

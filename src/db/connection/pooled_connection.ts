@@ -42,6 +42,7 @@ export function createPooledConnection(options: PooledConnectionOptions) {
   let isUsable = true
   let isStandby = false
   let hasAnswered = false
+  let answeredAtMs = 0
   let inFlight = 0
   let isDestroyed = false
   let hasConnected = false
@@ -79,6 +80,10 @@ export function createPooledConnection(options: PooledConnectionOptions) {
     get hasAnswered(): boolean {
       return hasAnswered
     },
+    /** When the last answer came, monotonic milliseconds. */
+    get answeredAtMs(): number {
+      return answeredAtMs
+    },
     /** Sends one statement. May never settle: the caller must have a deadline and must call `done` exactly once. */
     send(text: string, params: readonly (string | null)[]) {
       inFlight++
@@ -87,6 +92,7 @@ export function createPooledConnection(options: PooledConnectionOptions) {
       Object.assign(statement, { strings: getStrings(text) })
       const rows: Promise<readonly object[]> = statement.then((result) => {
         hasAnswered = true
+        answeredAtMs = options.clock.monotonicMs()
         return [...result] as object[]
       }, throwDriverError)
       return {

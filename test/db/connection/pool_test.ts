@@ -402,3 +402,45 @@ test('the pool answers by the deadline while the server is frozen, and serves ag
     )
     expect(row?.n).toBeLessThan(6)
   }))
+
+test('after one missed deadline no connection that has been silent since is used, in any lane', async () => {
+  const { listeners, user, password, database: name } = parseDatabaseUrl(database.url)
+  const [target] = listeners
+  const dead = new Set<Socket>()
+  const sockets: Socket[] = []
+  // A firewall that can forget connections without a word.
+  const server = createServer((client) => {
+    const upstream = 'path' in target ? connect(target.path) : connect(target.port, target.host)
+    sockets.push(client, upstream)
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      from.on('error', () => {})
+      from.on('data', (data) => {
+        if (!dead.has(client)) to.write(data)
+      })
+      from.on('close', () => to.destroy())
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { readonly port: number }
+  const url = new URL(`postgres://127.0.0.1:${port}/${name}`)
+  Object.assign(url, { username: user, password: password ?? '' })
+  const db = openDatabase({ url: url.href, clock: systemClock, log: silentLog, max: 4 })
+  opened.push(db)
+  const runAll = (lane: 'gate' | 'read') =>
+    Promise.all([1, 2, 3, 4].map(() => db.run('select pg_sleep(0.05)', [], { lane, deadlineMs: 1_500 })))
+  await runAll('gate')
+  await runAll('read')
+  for (const socket of sockets) dead.add(socket)
+  await expect(db.run('select 1', [], { lane: 'gate', deadlineMs: 300 })).rejects.toBeInstanceOf(UnavailableError)
+  expect(db.report().every(({ isReachable }) => isReachable)).toBe(false)
+  for (const lane of ['read', 'gate', 'read', 'gate'] as const) {
+    expect(await db.run('select 1 as one', [], { lane, deadlineMs: 1_500 })).toEqual([{ one: 1 }])
+  }
+  expect(db.report().every(({ isReachable }) => isReachable)).toBe(true)
+  await db.close()
+  for (const socket of sockets) socket.destroy()
+  await new Promise((resolve) => server.close(resolve))
+}, 20_000)
