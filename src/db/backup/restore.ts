@@ -37,6 +37,14 @@ const CREATE_MARKER = `create table if not exists ${UNFINISHED_RESTORE} (since t
 const DROP_MARKER = `drop table if exists ${UNFINISHED_RESTORE}`
 
 /**
+ * Forgets up to which transaction this database has rolled up its log: those of the backup were numbered in another one,
+ * and a row with a lower number would never be counted.
+ */
+const FORGET_FLOOR = `do $$ begin
+  if to_regclass('request_rollup_floor') is not null then delete from request_rollup_floor; end if;
+end $$`
+
+/**
  * Loads a backup in one transaction on the session's connection: any failure, even an altered last byte, leaves the
  * database as it was. The database must have no tables, or empty ones. A marker table, created before the transaction
  * and dropped by it, keeps every process from serving an unfinished restore. An older backup is loaded into the tables of
@@ -59,6 +67,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     for (const { name } of tables.filter((table) => REPLACED_TABLES.includes(table.name))) {
       await session.run(`delete from ${quoteIdentifier(name)}`, [])
     }
+    await session.run(FORGET_FLOOR, [])
     const end = await loadRows(session, { ...options, tables })
     await checkCounts(session, end)
     await setSequences(session, end)

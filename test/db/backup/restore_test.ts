@@ -53,6 +53,18 @@ async function cutOff(db: Database): Promise<void> {
   )
 }
 
+test('what waits to be counted is counted after a restore, though a service ran on the empty database', async () => {
+  await withEmpty(async (target) => {
+    await migrate(target.db)
+    const floor = `insert into request_rollup_floor (xid) values (pg_snapshot_xmin(pg_current_snapshot()))
+      on conflict (id) do update set xid = excluded.xid`
+    await target.db.run(floor, [])
+    await restoreInto(target.url, whole)
+    const rows = await target.db.run('select 1 from request_rollup_floor', [])
+    expect(rows).toHaveLength(0)
+  })
+})
+
 test('a restore into a database with rows is refused and changes nothing', async () => {
   const other = await testDatabase()
   await createAccount(other.db)
