@@ -5,7 +5,7 @@ import { Glob } from 'bun'
 
 const ROOT = join(import.meta.dir, '..')
 /** Rooms that may import from every room. */
-const TOP = ['main', 'node', 'service', 'command']
+const TOP = ['main', 'node', 'program', 'service', 'command']
 
 /**
  * Which other rooms a room of `src` may import from. A room that is not listed may import from none. Inside a room, too,

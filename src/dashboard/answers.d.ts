@@ -302,6 +302,7 @@ export interface Answers {
       })[]
       position: {
         family: string
+        [name: string]: unknown
       } | null
       frozen?: true
       frozen_amount?: {

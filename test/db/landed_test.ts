@@ -30,6 +30,10 @@ const LANDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '0019_dead_letter': 'd20790a904a1c1f0091a9619d81b2a57fa7dfef3e7bf24b1b7668d2176e56372',
     '0020_snapshot_gaps': '7eaf259964c522c7d441b15932d122c7f6eea09984cf8ce4e151e9d7d8829164',
   },
+  '0.2.0': {
+    '0021_trigger_sight': 'f63e215bd9255c210af2f0a28e7d178d9eef969281c8add1c5479d730e0b4e84',
+    '0022_trigger_meter': '23109ab138c0307f490182124efe74f36fc4f9dd5b879cced16db8b080745807',
+  },
 }
 
 test('a migration of a release keeps its text, and every migration belongs to a release', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { version } from '../../package.json'
 import { caseCount, IS_FULL } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
 import { waitFor } from '../support/wait_for.ts'
@@ -187,7 +188,7 @@ describe.skipIf(process.platform !== 'linux').each(FORMS)('workers of the %s', (
     const operatorPort = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
     const operator = { ...service, port: operatorPort }
     await waitFor('all of them listen', async () => {
-      const listening = await figure(operator, 'walletscope_build_info{version="0.1.0"}')
+      const listening = await figure(operator, `walletscope_build_info{version="${version}"}`)
       return listening === 1 && listWorkers(service).length === 3
     })
     await Promise.all(

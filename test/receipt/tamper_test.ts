@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import { version } from '../../package.json'
 import { type Envelope, signEnvelope } from '../../src/chain/receipt/envelope.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { listDifferences } from '../../src/service/receipt/differences.ts'
@@ -400,7 +401,7 @@ describe('a receipt with', () => {
     expect((await checked(stage, encodeReceipt(altered(receipts.position, other)))).is).toBe('false')
     const { is, verdicts } = await checked(stage, encodeReceipt(lied(receipts.position, other)))
     expect([is, verdicts.figures.is]).toEqual(['unknown', 'unknown'])
-    expect(verdicts.figures.because).toContain('is known to release 0.1.0')
+    expect(verdicts.figures.because).toContain(`is known to release ${version}`)
   })
 
   test('a widened heartbeat or an added stablecoin appears in the differences from the built-in rows', () => {

@@ -28,7 +28,9 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map([
   ['deflate', (bytes, options) => (isZlib(bytes) ? inflate : inflateRaw)(bytes, options)],
   ['br', promisify(zlib.brotliDecompress) as Decoder],
   // Node has it since version 22.15.
-  ...(zlib.zstdDecompress === undefined ? [] : [['zstd', promisify(zlib.zstdDecompress) as Decoder] as const]),
+  ...('zstdDecompress' in zlib
+    ? [['zstd', promisify(zlib.zstdDecompress as typeof zlib.gunzip) as Decoder] as const]
+    : []),
 ])
 
 /** The codings that `unpack` knows, for `Accept-Encoding`. */

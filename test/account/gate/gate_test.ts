@@ -64,7 +64,12 @@ describe('admit', () => {
 
   test('a key is recognized where it may be used, which counts as no request', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
-    const near = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'near', limits: { networks: ['10.0.0.0/8'] } })
+    const near = await createKey(db, {
+      by: CLI_ACTOR,
+      organizationId,
+      name: 'near',
+      limits: { networks: ['10.0.0.0/8'] },
+    })
     const recognize = (text: string, ip: string) => {
       const holder = gate.toHolder(text, { ip })
       if (holder === undefined) throw new Error('Cannot ask: the key is malformed')

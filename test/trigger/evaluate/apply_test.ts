@@ -30,11 +30,13 @@ test('of the events of a block the first ten are told', () => {
       subject: TRIGGER.subject,
       entries: new Set(),
       confirmedAt: 0n,
+      isApart: false,
       isDue: false,
       phase: 0,
     },
     expiresAtMs: Number.POSITIVE_INFINITY,
     activeAtSec: 0,
+    unseen: undefined,
     reorgState,
     stored: reorgState,
   }
