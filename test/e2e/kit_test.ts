@@ -79,7 +79,9 @@ test('the metrics describe the process, the head of its chain, and each endpoint
 })
 
 test('alert rules and the dashboard use metrics that the service has', async () => {
-  const known = new Set([...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
+  // The last one is told by the process that starts several workers.
+  const served = [...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
+  const known = new Set([...served, 'walletscope_worker_restarts_total'])
   const rules = yaml(await kit('prometheus'))
   const alerts: { readonly expr: string }[] = rules.groups[0].rules
   const dashboard = JSON.parse(await kit('grafana'))
@@ -205,6 +207,11 @@ const QUIET: Readonly<Record<string, string>> = {
   [`walletscope_chain_head_age_seconds{${I},${CHAIN}}`]: '12x180',
   [`walletscope_rpc_requests_total{${I},${CHAIN},endpoint="1",outcome="ok"}`]: '0+60x180',
   [`walletscope_rpc_endpoint_up{${I},${CHAIN},endpoint="2"}`]: '1x180',
+  // An endpoint that failed before requests stopped.
+  [`walletscope_rpc_endpoint_up{${I},chain_id="10",endpoint="1"}`]: '0x180',
+  // Few requests, of agents, most of which fail.
+  [`walletscope_http_requests_total{instance="b:8081",job="walletscope",route="GET /mcp/v1/portfolio/balance",status="502"}`]:
+    '0+1x180',
   [`walletscope_gate_journal_durable{${I}}`]: '1x180',
   [`walletscope_gate_voids_waiting{${I}}`]: '0x180',
   [`walletscope_midnight_timestamp_seconds{${I},${CHAIN}}`]: '0x180',
@@ -231,7 +238,8 @@ const TROUBLES: Readonly<
     says: 'More than one statement of lane read is always waiting for a connection.',
   },
   WalletscopeAnswersFail: {
-    series: { [`walletscope_http_requests_total{${I},${ROUTE},status="503"}`]: '0+60x180' },
+    // Agents call by routes of their own.
+    series: { [`walletscope_http_requests_total{${I},route="GET /mcp/v1/usage/logs",status="503"}`]: '0+60x180' },
     labels: { severity: 'page', instance: 'a:8081' },
     says: 'More than 5 % of the requests are answered 5xx.',
   },
@@ -241,7 +249,10 @@ const TROUBLES: Readonly<
     says: 'The newest block of chain 1 is 10m 0s old, although the chain gets requests.',
   },
   WalletscopeEndpointFails: {
-    series: { [`walletscope_rpc_endpoint_up{${I},${CHAIN},endpoint="2"}`]: '1x160 0x20' },
+    series: {
+      [`walletscope_rpc_endpoint_up{${I},${CHAIN},endpoint="2"}`]: '1x160 0x20',
+      [`walletscope_rpc_requests_total{${I},${CHAIN},endpoint="2",outcome="failed"}`]: '0+2x180',
+    },
     labels: { severity: 'ticket', chain_id: '1', endpoint: '2', ...INSTANCE },
     says: 'Endpoint 2 of chain 1 fails: "walletscope doctor" shows why.',
   },
@@ -260,6 +271,21 @@ const TROUBLES: Readonly<
     series: { [`walletscope_midnight_timestamp_seconds{${I},${CHAIN}}`]: '-259200x180' },
     labels: { severity: 'ticket', chain_id: '1', ...INSTANCE },
     says: 'Chain 1 has no block for the last midnight: daily series end there.',
+  },
+  WalletscopeTriggersStand: {
+    series: { [`walletscope_trigger_block_age_seconds{${I},${CHAIN},finality="latest"}`]: '2x160 600x20' },
+    labels: { severity: 'page', chain_id: '1', finality: 'latest' },
+    says: 'Triggers of chain 1 (latest) were not evaluated for 10m 0s.',
+  },
+  WalletscopeMessagesWait: {
+    series: { [`walletscope_message_due_oldest_seconds{${I}}`]: '0x150 1200x30' },
+    labels: { severity: 'page' },
+    says: 'A message of a trigger has been due for 20m 0s: no process posts it.',
+  },
+  WalletscopeWorkersExit: {
+    series: { [`walletscope_worker_restarts_total{${I}}`]: '0x160 0+1x20' },
+    labels: { severity: 'ticket', ...INSTANCE },
+    says: 'Workers of a:8081 exit again and again: its log says why.',
   },
   WalletscopeCreditsLow: {
     series: { [`walletscope_organizations_low_on_credits{${I}}`]: '0x160 2x20' },

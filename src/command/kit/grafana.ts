@@ -7,7 +7,7 @@ interface Panel {
 }
 
 const DURATION = 'walletscope_http_request_duration_seconds_bucket'
-const API = 'route=~".+ /v1/.+"'
+const API = 'route=~".+ (/mcp)?/v1/.+"'
 
 /** A panel for each guarantee of README, then panels for their causes. */
 const PANELS: readonly Panel[] = [

@@ -32,9 +32,11 @@ const ALERTS: readonly Alert[] = [
   },
   {
     name: 'WalletscopeAnswersFail',
+    // Calls of agents are `GET /mcp/v1/…`. A few failures in a quiet hour are no reason to wake a person.
     expr:
-      'sum by (instance) (rate(walletscope_http_requests_total{route=~".+ /v1/.+",status=~"5.."}[5m])) ' +
-      '/ sum by (instance) (rate(walletscope_http_requests_total{route=~".+ /v1/.+"}[5m])) > 0.05',
+      'sum by (instance) (rate(walletscope_http_requests_total{route=~".+ (/mcp)?/v1/.+",status=~"5.."}[5m])) ' +
+      '/ sum by (instance) (rate(walletscope_http_requests_total{route=~".+ (/mcp)?/v1/.+"}[5m])) > 0.05 ' +
+      'and sum by (instance) (increase(walletscope_http_requests_total{route=~".+ (/mcp)?/v1/.+",status=~"5.."}[5m])) > 20',
     for: '5m',
     severity: 'page',
     summary: 'More than 5 % of the requests are answered 5xx.',
@@ -51,7 +53,10 @@ const ALERTS: readonly Alert[] = [
   },
   {
     name: 'WalletscopeEndpointFails',
-    expr: 'walletscope_rpc_endpoint_up == 0',
+    // Only requests find out that an endpoint works again.
+    expr:
+      'walletscope_rpc_endpoint_up == 0 and on (instance, chain_id, endpoint) ' +
+      'sum by (instance, chain_id, endpoint) (increase(walletscope_rpc_requests_total[15m])) > 0',
     for: '15m',
     severity: 'ticket',
     summary: 'Endpoint {{ $labels.endpoint }} of chain {{ $labels.chain_id }} fails: "walletscope doctor" shows why.',
@@ -76,6 +81,28 @@ const ALERTS: readonly Alert[] = [
     for: '1h',
     severity: 'ticket',
     summary: 'Chain {{ $labels.chain_id }} has no block for the last midnight: daily series end there.',
+  },
+  {
+    name: 'WalletscopeTriggersStand',
+    expr: 'max by (chain_id, finality) (walletscope_trigger_block_age_seconds) > 300',
+    for: '5m',
+    severity: 'page',
+    summary:
+      'Triggers of chain {{ $labels.chain_id }} ({{ $labels.finality }}) were not evaluated for {{ $value | humanizeDuration }}.',
+  },
+  {
+    name: 'WalletscopeMessagesWait',
+    expr: 'max(walletscope_message_due_oldest_seconds) > 600',
+    for: '10m',
+    severity: 'page',
+    summary: 'A message of a trigger has been due for {{ $value | humanizeDuration }}: no process posts it.',
+  },
+  {
+    name: 'WalletscopeWorkersExit',
+    expr: 'increase(walletscope_worker_restarts_total[15m]) > 3',
+    for: '1m',
+    severity: 'ticket',
+    summary: 'Workers of {{ $labels.instance }} exit again and again: its log says why.',
   },
   {
     name: 'WalletscopeCreditsLow',
