@@ -271,7 +271,7 @@ describe('endpoints of different depth', () => {
     for (const [index, from] of keepFrom.entries()) {
       const floor = moments[from]?.number ?? Number.POSITIVE_INFINITY
       rpcs[index]?.rule(({ method, params }) => {
-        if (method !== 'eth_call' && method !== 'eth_getCode') return undefined
+        if (method !== 'eth_call') return undefined
         const at = params[1] as { readonly blockHash?: string } | string
         const height = typeof at === 'object' ? heights.get(at.blockHash ?? '') : undefined
         return height !== undefined && height < floor ? { kind: 'error', error: ERRORS[index] } : undefined

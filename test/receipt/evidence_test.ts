@@ -1,11 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
 import { type Envelope, signEnvelope } from '../../src/chain/receipt/envelope.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../src/service/receipt/payload.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
+import { UNISWAP_V3 } from '../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
-import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { checked, decodePayload, encodeReceipt, rowOver, runner, type Stage, stageOver } from './stage.ts'
+import { placeSecondManager, SECOND } from '../family/uniswap_v3/second_manager.ts'
+import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import {
+  changeFirstResult,
+  checked,
+  decodePayload,
+  encodeReceipt,
+  isExistenceCall,
+  rowOver,
+  runner,
+  type Stage,
+  stageOver,
+} from './stage.ts'
 
 const AGE_SEC = 7_200
 const BLOCK_SEC = 12
@@ -65,8 +78,7 @@ describe('the time that a receipt is about', () => {
     // As if the record's block had been the newest one.
     const forged = lied(oldAtTime, ({ request, reads: [read] }) => {
       request.query = `chain_id=1&at_time=${atSec}&receipt=true`
-      const isCode = ({ method }: Payload['reads'][number]['headers'][number]) => method === 'eth_getCode'
-      Object.assign(read ?? {}, { headers: (read?.headers ?? []).filter(isCode) })
+      Object.assign(read ?? {}, { headers: [] })
     })
     const { is, verdicts } = await checked(stage, forged, [devnet.rpcUrl])
     expect({ is, figures: verdicts.figures.is, answers: verdicts.answers.is, block: verdicts.block }).toEqual({
@@ -112,34 +124,45 @@ describe('the time that a receipt is about', () => {
 })
 
 describe('what decided what is read', () => {
-  test('is compared with the endpoint of the verifier: code that one of the instance left out', async () => {
-    const number = (await devnet.client.getBlockNumber()) - 4n
-    const path = `/v1/positions/uniswap-v3?wallet=${devnet.wallets.provider}&chain_id=1&at_block=${number}`
-    const honest = await receive(path)
-    const codes = decodePayload(honest).reads[0]?.headers.filter(({ method }) => method === 'eth_getCode') ?? []
-    expect(codes.length).toBe(1)
-    expect((await checked(stage, encodeReceipt(honest), [devnet.rpcUrl])).verdicts.answers.is).toBe('true')
-    for (const result of [`0x${'1'.repeat(64)}`, '0x']) {
-      const forged = lied(honest, ({ reads: [read] }) => {
-        for (const each of read?.headers ?? []) if (each.method === 'eth_getCode') each.result = result
-      })
-      const { is, verdicts } = await checked(stage, forged, [devnet.rpcUrl])
-      expect([result, is]).toEqual([result, 'false'])
-      if (result !== '0x') expect(verdicts.answers.because).toContain('other code')
+  test('is compared with the endpoint of the verifier: a contract that one of the instance left out', async () => {
+    await placeSecondManager(devnet)
+    const number = await devnet.client.getBlockNumber()
+    const path = `/v1/positions/uniswap-v3?wallet=${devnet.wallets.receiver}&chain_id=1&at_block=${number}`
+    const two = { uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }, SECOND] }
+    const change = (answer: unknown) => changeFirstResult(String(answer), '010000')
+    rpc.rule((request) => (asksWhatExists(request) ? { kind: 'change', change } : undefined))
+    const readBy = async (url: string) => {
+      const receipt = await receive(path, stageOver([rowOver([url], two)], stage.signer))
+      const { is, verdicts } = await checked(stage, encodeReceipt(receipt), [devnet.rpcUrl])
+      const { data } = decodePayload(receipt).answer
+      const count = Array.isArray(data) ? data.length : undefined
+      return { is, count, figures: verdicts.figures.is, answers: verdicts.answers.because }
     }
+    const honest = await readBy(devnet.rpcUrl)
+    expect(honest).toMatchObject({ is: 'true', figures: 'true', answers: 'the endpoint answers the same bytes' })
+    const misled = await readBy(rpc.url)
+    expect(misled).toMatchObject({ is: 'false', figures: 'true', answers: 'the endpoint answers other bytes' })
+    expect([honest.count, misled.count]).toEqual([2, 1])
+    rpc.rule(() => undefined)
   })
 
   test('is undecided if the endpoint answers nothing about it', async () => {
     const number = (await devnet.client.getBlockNumber()) - 4n
     const receipt = encodeReceipt(await receive(`${position}&at_block=${number}`))
-    for (const method of ['eth_getCode', 'eth_getBlockByNumber']) {
+    const isHeader = ({ method }: SeenRequest) => method === 'eth_getBlockByNumber'
+    for (const isSilent of [asksWhatExists, isHeader]) {
       const error = { code: -32_000, message: 'down' }
-      rpc.rule((request) => (request.method === method ? { kind: 'error', error } : undefined))
-      expect([method, (await checked(stage, receipt, [rpc.url])).is]).toEqual([method, 'unknown'])
+      rpc.rule((request) => (isSilent(request) ? { kind: 'error', error } : undefined))
+      expect([isSilent.name, (await checked(stage, receipt, [rpc.url])).is]).toEqual([isSilent.name, 'unknown'])
     }
     rpc.rule(() => undefined)
     expect((await checked(stage, receipt, [rpc.url])).is).toBe('true')
   })
+
+  /** True for the call that asks which contracts exist at a block. */
+  function asksWhatExists({ method, params }: SeenRequest): boolean {
+    return method === 'eth_call' && isExistenceCall(params[0] as { readonly data: Hex })
+  }
 })
 
 describe('the answer beside a receipt', () => {

@@ -1,4 +1,5 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { type Hex, toFunctionSelector } from 'viem'
 import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import { createDissentTracker } from '../../src/chain/quorum/dissent_tracker.ts'
 import { createQuorumClient } from '../../src/chain/quorum/quorum_client.ts'
@@ -137,6 +138,28 @@ export function stageOver(
       return JSON.parse(answer.body.result.content[0].text)
     },
   }
+}
+
+const MULTICALL = toFunctionSelector('function read(address[] targets, bytes[] questions)')
+/** Digits of an answer before its first result: those of the header of `page.sol`. */
+const HEADER_CHARS = 2 + 2 * (1 + 8 + 8 + 8 + 32 + 4)
+
+/** Flag and length of the result of a contract that refuses without a byte. */
+const REFUSED = '000000'
+
+/** True for the call that asks which contracts exist at a block. */
+export function isExistenceCall({ data }: { readonly data: Hex }): boolean {
+  return data.startsWith(MULTICALL)
+}
+
+/** What the first contract of that call did, in digits: it answered nothing, as without code, or refused with a byte. */
+type FirstResult = '010000' | '000001ff'
+
+/** Changes the result of the first contract, which refused the call without a byte. */
+export function changeFirstResult(answer: string, result: FirstResult): Hex {
+  const [header, results] = [answer.slice(0, HEADER_CHARS), answer.slice(HEADER_CHARS)]
+  if (!results.startsWith(REFUSED)) throw new Error('Expected a contract that refuses the call')
+  return `${header}${result}${results.slice(REFUSED.length)}` as Hex
 }
 
 /** Encodes a receipt as a file. */

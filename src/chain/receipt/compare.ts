@@ -5,8 +5,7 @@ import { decodeLensPage } from '../call/cursor.ts'
 import { callDeployless } from '../call/deployless.ts'
 import { type BlockId, parseHeader, readHeader } from '../evm/read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
-import { parseBytes } from '../rpc/value.ts'
-import { type LensQuery, pickUsedFields, type RecordedCall, type RecordedResult } from './record.ts'
+import type { LensQuery, RecordedCall, RecordedResult } from './record.ts'
 
 /** Result of a check: its outcome, `unknown` if it is undecided, and the reason as the end of a sentence. */
 export interface CheckResult {
@@ -58,39 +57,25 @@ function tryDecodePage(answer: Hex) {
   }
 }
 
-/** Compares a recorded result, a header or the code at a block, with the endpoint's own. Never throws. */
-export async function compareResult(
+/** Compares a recorded header with the endpoint's header of that height, whichever way it was named. Never throws. */
+export async function compareHeader(
   client: ChainClient,
-  { recorded, block }: { readonly recorded: RecordedResult; readonly block: PinnedBlock },
+  { method, result }: RecordedResult,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const { method, params, result } = recorded
   try {
-    if (method !== 'eth_getCode') return await compareHeader(client, result, signal)
-    const parse = (code: unknown) => pickUsedFields(method, parseBytes(code))
-    const used = await client.read((endpoint, within) => endpoint.request({ method, params, parse }, within), {
-      signal,
-      budgetMs: BUDGET_MS,
-      past: block,
-    })
-    if (used === result) return { is: 'true', because: 'the endpoint has the same code' }
-    return { is: 'false', because: 'the endpoint has other code at a contract that decides what is read' }
+    const header = parseHeader(result, 'latest')
+    const theirs = header && (await readAt(client, header.number, signal))
+    if (header === undefined || theirs === undefined) {
+      return { is: 'unknown', because: 'the endpoint does not know a block that the answer rests on' }
+    }
+    const isSame = header.hash === theirs.hash && isSameBlock({ ...header, chainId: theirs.chainId }, theirs)
+    return isSame
+      ? { is: 'true', because: 'the endpoint has the same headers' }
+      : { is: 'false', because: `the endpoint has another block at ${header.number}` }
   } catch {
     return { is: 'unknown', because: `the endpoint does not answer ${method}` }
   }
-}
-
-/** Compares a recorded header with the endpoint's header of that height, whichever way it was named. */
-async function compareHeader(client: ChainClient, result: unknown, signal: AbortSignal): Promise<CheckResult> {
-  const header = parseHeader(result, 'latest')
-  const theirs = header && (await readAt(client, header.number, signal))
-  if (header === undefined || theirs === undefined) {
-    return { is: 'unknown', because: 'the endpoint does not know a block that the answer rests on' }
-  }
-  const isSame = header.hash === theirs.hash && isSameBlock({ ...header, chainId: theirs.chainId }, theirs)
-  return isSame
-    ? { is: 'true', because: 'the endpoint has the same headers' }
-    : { is: 'false', because: `the endpoint has another block at ${header.number}` }
 }
 
 /**

@@ -20,7 +20,7 @@ export interface RecordedCall {
   readonly at?: PinnedBlock
 }
 
-/** Any other request whose result was used, and the used part of the result. */
+/** A request of a header, and the used part of its result. */
 export interface RecordedResult {
   readonly method: string
   readonly params: readonly unknown[]
@@ -88,13 +88,8 @@ export function getResultKey({ method, params }: Pick<RecordedResult, 'method' |
 /** Header fields that reads use, by their JSON-RPC names. */
 const HEADER_FIELDS = ['hash', 'number', 'parentHash', 'timestamp'] as const
 
-/** Recorded instead of a hash where there is no code. */
-export const NO_CODE = '0x'
-
-/** Picks the used part of a result: four header fields, or the hash of code. Undefined for methods not recorded. */
-export function pickUsedFields(method: string, result: unknown): unknown {
-  if (method === 'eth_getCode') return result === NO_CODE ? result : keccak256(result as Hex)
-  if (!isHeaderMethod(method)) return undefined
+/** Picks the used part of a header; null for a block that does not exist. */
+export function pickUsedFields(result: unknown): unknown {
   if (result === null) return null
   const header = result as Readonly<Record<string, unknown>>
   return Object.fromEntries(HEADER_FIELDS.map((name) => [name, header[name]]))

@@ -65,8 +65,8 @@ interface Draft {
  * with `headNumber` the block of that height counts as the newest. Calls that ask for an earlier block as such
  * (`EthCall.isEarlier`) are recorded with that block. Lens calls are sent unbundled with a fixed gas, and
  * each is sent a second time with other gas, base fee and block hashes: an answer that differs would not be
- * reproducible. Records of a failed attempt are discarded. Requests other than calls, headers and code are forwarded
- * and not recorded.
+ * reproducible. Records of a failed attempt are discarded. Requests other than calls and headers are forwarded and not
+ * recorded.
  */
 export function createRecorder<Row extends Chain>(client: ChainClient<Row>, headNumber?: bigint) {
   const { chain, agreed = 1 } = client
@@ -154,10 +154,10 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
       async request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
         const { method, params, parse } = request
         const record = (result: unknown) => {
-          const used = pickUsedFields(method, result)
-          const recordedResult = { method, params, result: used }
-          if (used !== undefined) draft.results.set(getResultKey(recordedResult), recordedResult)
-          if (!isHeaderMethod(method) || result === null) return
+          if (!isHeaderMethod(method)) return
+          const recordedResult = { method, params, result: pickUsedFields(result) }
+          draft.results.set(getResultKey(recordedResult), recordedResult)
+          if (result === null) return
           const header = parseHeader(result, 'latest')
           if (header !== undefined) headers.set(header.hash, { chainId: chain.id, ...header })
         }

@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { createChainClient, type EvmClient } from '../../chain/evm/evm_client.ts'
-import { type CheckResult, compareBlock, compareCall, compareResult, compareTime } from '../../chain/receipt/compare.ts'
+import { type CheckResult, compareBlock, compareCall, compareHeader, compareTime } from '../../chain/receipt/compare.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -74,7 +74,7 @@ async function compareWithClient(
         : await compareCall(client, { call, question: query, block: call.at ?? block }, signal),
     )
   }
-  for (const recorded of headers) answers.push(await compareResult(client, { recorded, block }, signal))
+  for (const recorded of headers) answers.push(await compareHeader(client, recorded, signal))
   for (const earlier of collectEarlierBlocks(record)) blocks.push(await compareBlock(client, earlier, signal))
   return { answers, blocks }
 }

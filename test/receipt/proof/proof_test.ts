@@ -12,7 +12,16 @@ import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { caseCount } from '../../support/cases.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
-import { checked, decodePayload, encodeReceipt, rowOver, type Stage, stageOver } from '../stage.ts'
+import {
+  changeFirstResult,
+  checked,
+  decodePayload,
+  encodeReceipt,
+  isExistenceCall,
+  rowOver,
+  type Stage,
+  stageOver,
+} from '../stage.ts'
 import { answersBySecondVerifier } from './second_verifier.ts'
 
 // Anvil makes the whole tree of its state anew for each proof: chains of this file alone are small.
@@ -49,7 +58,11 @@ async function proven(path: string, by: Stage = stage): Promise<Payload> {
   expect(JSON.stringify(data)).toBe(JSON.stringify(plain.body.data))
   expect(payload.level).toBe('proven')
   // What endpoints answer to `eth_call` at that block, and what the proven state does.
-  const called = decodePayload(plain.body.receipt).reads[0]?.calls.map(({ answer }) => answer)
+  // Which contracts stand at a named block is one more call.
+  const asked = new Set(payload.reads[0]?.calls.map(({ data }) => data))
+  const called = decodePayload(plain.body.receipt)
+    .reads[0]?.calls.filter((each) => asked.has(each.data))
+    .map(({ answer }) => answer)
   expect(payload.reads[0]?.calls.map(({ answer }) => answer)).toEqual(called)
   expect(await answersBySecondVerifier(payload)).toEqual(called ?? [])
   const { is, verdicts } = await checked(by, encodeReceipt(receipt), [], believed(receipt))
@@ -153,13 +166,18 @@ describe('receipt=proof', () => {
       expect([status, status === 200 ? '' : text]).toEqual([200, ''])
       const { receipt } = body
       const { reads } = decodePayload(receipt)
-      expect(reads[0]?.headers.map(({ method }) => method)).toEqual(['eth_getBlockByNumber', 'eth_getCode'])
+      expect(reads[0]?.headers.map(({ method }) => method)).toEqual(['eth_getBlockByNumber'])
+      expect(reads[0]?.calls.map(isExistenceCall).sort()).toEqual([false, true])
       expect((await checked(stage, encodeReceipt(receipt), [], believed(receipt))).is).toBe('true')
-      for (const result of [`0x${'1'.repeat(64)}`, '0x'] as const) {
+      for (const result of ['010000', '000001ff'] as const) {
         const payload = decodePayload(receipt)
-        for (const each of payload.reads[0]?.headers ?? []) if (each.method === 'eth_getCode') each.result = result
+        for (const each of payload.reads[0]?.calls ?? []) {
+          if (isExistenceCall(each)) each.answer = changeFirstResult(each.answer, result)
+        }
         const lie = encodeReceipt(signEnvelope(PAYLOAD_TYPE, JSON.stringify(payload), stage.signer))
-        expect([result, (await checked(stage, lie, [], believed(receipt))).is]).toEqual([result, 'false'])
+        const { is, verdicts } = await checked(stage, lie, [], believed(receipt))
+        expect([result, is]).toEqual([result, 'false'])
+        if (result !== '010000') expect(verdicts.answers.because).toContain('the proven state answers other bytes')
       }
     }
   }, 60_000)

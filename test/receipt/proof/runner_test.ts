@@ -4,13 +4,7 @@ import { temporaryDirectory } from '../../support/database.ts'
 
 const RUNNER = join(import.meta.dir, '../../../src/chain/receipt/proof/runner.ts')
 /** An invalid proof, and the thread's reply to it. */
-const JOB = {
-  chainId: 1,
-  proof: { header: '0x', nodes: [], codes: [] },
-  calls: [],
-  accounts: [],
-  explores: false,
-} as const
+const JOB = { chainId: 1, proof: { header: '0x', nodes: [], codes: [] }, calls: [], explores: false } as const
 
 test('a thread that starts before its job replies to it', async () => {
   const { createProofRunner } = await import('../../../src/chain/receipt/proof/runner.ts')

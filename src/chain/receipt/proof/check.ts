@@ -1,15 +1,7 @@
 import type { Hex } from 'viem'
-import { parseLowerAddress } from '../../rpc/value.ts'
 import type { CheckResult } from '../compare.ts'
 import { decodeHeader } from '../header.ts'
-import {
-  type ChainRecord,
-  isHeaderMethod,
-  type LensQuery,
-  NO_CODE,
-  type RecordedCall,
-  type RecordedResult,
-} from '../record.ts'
+import { type ChainRecord, isHeaderMethod, type LensQuery, type RecordedCall, type RecordedResult } from '../record.ts'
 import type { ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
 
@@ -31,22 +23,17 @@ export async function checkProof(
 ): Promise<CheckResult> {
   if (getProofSize(proof) > PROOF_BYTES_MAX) return createFailure('the proof is longer than any that is given')
   if (!isBlockHeader(proof.header, record)) return createFailure('the header is not that of the block')
-  const codeResults = record.headers.filter((each) => isCodeResult(each, record))
-  if (!record.headers.every((each) => codeResults.includes(each) || isBlockHeaderResult(each, record))) {
+  if (!record.headers.every((each) => isBlockHeaderResult(each, record))) {
     return { is: 'unknown', because: 'which block a time means is not proven' }
   }
   if (hasEarlierCalls(record)) return { is: 'unknown', because: EARLIER_UNPROVEN }
   const calls = toProvenCalls(record, queriesByCall)
   if (calls === undefined) return { is: 'unknown', because: 'it is not known which code was called' }
-  const job = { chainId: record.chainId, proof, calls, accounts: listCodeAccounts(record), explores: false }
-  const reply = await runner.run(job, signal)
+  const reply = await runner.run({ chainId: record.chainId, proof, calls, explores: false }, signal)
   if ('fault' in reply) return createFailure(reply.fault)
-  const { answers, codeHashes, nodes, codes } = reply.run
+  const { answers, nodes, codes } = reply.run
   if (!record.calls.every(({ answer }, index) => answers[index] === answer)) {
     return createFailure('the proven state answers other bytes')
-  }
-  if (!codeResults.every(({ result }, index) => (codeHashes[index] ?? NO_CODE) === result)) {
-    return createFailure('the proven state has other code')
   }
   const isWhole = nodes.length === proof.nodes.length && codes.length === proof.codes.length
   if (!isWhole) return createFailure('the proof holds what no call reads')
@@ -91,23 +78,6 @@ function isBlockHeader(header: Hex, { block }: ChainRecord): boolean {
   } catch {
     return false
   }
-}
-
-/** Lists the accounts whose code at its block a record has, lower case, in the order of its results. */
-export function listCodeAccounts(record: ChainRecord): readonly Hex[] {
-  const codeResults = record.headers.filter((each) => isCodeResult(each, record))
-  return codeResults.map(({ params: [account] }) => parseLowerAddress(account))
-}
-
-/** True for the code of an account at the block. */
-function isCodeResult({ method, params: [, at] }: RecordedResult, { block }: ChainRecord): boolean {
-  return (
-    method === 'eth_getCode' &&
-    typeof at === 'object' &&
-    at !== null &&
-    'blockHash' in at &&
-    at.blockHash === block.hash
-  )
 }
 
 /** True for the header of the block itself. */

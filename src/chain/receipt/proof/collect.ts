@@ -7,7 +7,7 @@ import { MissingStateError, UnsupportedRequestError } from '../../rpc/error.ts'
 import { parseBytes, parseLowerBytes } from '../../rpc/value.ts'
 import { encodeHeader } from '../header.ts'
 import type { ChainRecord } from '../record.ts'
-import { getProofSize, listCodeAccounts, PROOF_BYTES_MAX } from './check.ts'
+import { getProofSize, PROOF_BYTES_MAX } from './check.ts'
 import { type AccessHint, readHints } from './hint.ts'
 import type { MissingState, ProofRun, ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
@@ -96,13 +96,11 @@ async function collectFromEndpoint(
     readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, signal),
   ])
   const draft: Draft = { nodes: new Set(hints.nodes), codes: new Set(hints.codes) }
-  const accounts = listCodeAccounts(record)
-  for (const account of accounts) hints.accounts.set(account, hints.accounts.get(account) ?? new Set())
   let missing: MissingState = { accounts: limitHintedAccounts(hints.accounts), codes: {} }
   for (let round = 0; round < ROUNDS_MAX; round++) {
     await fetchMissing(endpoint, { draft, missing, blockHash }, signal)
     const proof = { header, nodes: [...draft.nodes], codes: [...draft.codes] }
-    const reply = await runner.run({ chainId, proof, calls, accounts, explores: true }, signal)
+    const reply = await runner.run({ chainId, proof, calls, explores: true }, signal)
     if ('fault' in reply) throw new UnprovenError(reply.fault)
     const { run } = reply
     if (run.slots > SLOTS_MAX) throw proofTooLargeError(`${SLOTS_MAX} slots`)

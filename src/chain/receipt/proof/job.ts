@@ -22,8 +22,6 @@ export interface ProofJob {
   readonly chainId: number
   readonly proof: StateProof
   readonly calls: readonly ProvenCall[]
-  /** Accounts whose code is asked for, lower case. */
-  readonly accounts: readonly Hex[]
   /** True to read missing state as empty and list it, instead of failing. */
   readonly explores: boolean
 }
@@ -40,8 +38,6 @@ export interface MissingState {
 export interface ProofRun {
   /** Answer of each call; undefined if it reverted. */
   readonly answers: readonly (Hex | undefined)[]
-  /** Hash of the code of each of `ProofJob.accounts`; undefined without code. */
-  readonly codeHashes: readonly (Hex | undefined)[]
   readonly missing: MissingState
   /** How many slots were read. */
   readonly slots: number

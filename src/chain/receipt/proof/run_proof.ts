@@ -21,13 +21,12 @@ const ARB_BLOCK_HASH: Hex = '0x2b407a82'
 const HEIGHT_SEEN = [8, 16] as const
 
 /** Runs calls over a proof alone. Throws `UnprovableError`, `MissingNodeError`, or if the proof is malformed. */
-export async function runProof({ chainId, proof, calls, accounts, explores }: ProofJob): Promise<ProofRun> {
+export async function runProof({ chainId, proof, calls, explores }: ProofJob): Promise<ProofRun> {
   const header = decodeHeader(proof.header)
   const base = createProvenState(proof, header.stateRoot, explores)
   const answers: (Hex | undefined)[] = []
   for (const call of calls) answers.push(await runCall(call, { chainId, header, base }))
-  const codeHashes = accounts.map((account) => base.getCodeHash(account))
-  return { answers, codeHashes, missing: base.getMissing(), ...base.getUsed() }
+  return { answers, missing: base.getMissing(), ...base.getUsed() }
 }
 
 interface RunContext {

@@ -67,11 +67,6 @@ export function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot
 
   return {
     getAccount: account,
-    /** Returns the hash of an account's code; undefined without code. */
-    getCodeHash(address: Hex): Hex | undefined {
-      const holder = account(address)
-      return holder === undefined || bytesToHex(holder.codeHash) === NO_CODE ? undefined : bytesToHex(holder.codeHash)
-    },
     getSlot(address: Hex, slot: Hex): Uint8Array {
       const key = `${address} ${slot}`
       const cached = slots.get(key)
