@@ -46,7 +46,8 @@ const { BASE = '', KEY = '', WALLET = '' } = process.env
 const client = createClient<paths>({ baseUrl: BASE, headers: { authorization: \`Bearer \${KEY}\` } })
 const query = { wallet: WALLET, chain_id: 1, limit: 2 }
 const list = await client.GET('/v1/positions/uniswap-v3', { params: { query } })
-const total: number | undefined = list.data?.pagination.total
+// With \`format=csv\` the answer is a text.
+const total: number | undefined = typeof list.data === 'object' ? list.data.pagination.total : undefined
 const batch = await client.POST('/v1/lending/aave-v3/batch', { body: { wallets: [] } })
 const code: string | undefined = batch.error?.error.code
 console.log(JSON.stringify({ total, code }))
@@ -75,7 +76,8 @@ import { batchAavePositions, listUniswapPositions } from './orval/api.ts'
 const { KEY = '', WALLET = '' } = process.env
 const headers = { authorization: \`Bearer \${KEY}\` }
 const list = await listUniswapPositions({ wallet: WALLET, chain_id: 1, limit: 2 }, { headers })
-const total: number | undefined = list.status === 200 ? list.data.pagination.total : undefined
+const { data } = list
+const total: number | undefined = list.status === 200 && typeof data === 'object' && 'pagination' in data ? data.pagination.total : undefined
 const batch = await batchAavePositions({ wallets: [] }, undefined, { headers })
 const code: string | undefined = batch.status === 400 ? batch.data.error.code : undefined
 console.log(JSON.stringify({ total, code }))

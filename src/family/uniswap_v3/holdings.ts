@@ -27,7 +27,9 @@ export function createHoldingsReader(options: {
         const lens = { ...LENS, chainId: client.chain.id, at, clock }
         const readPositions = (access: LensAccess) => readHeld(access, query, context)
         const { count, read } = await readByLens(endpoint, { ...lens, read: readPositions }, within)
-        const { positions, unreadable } = read
+        const { unreadable } = read
+        // The first page may hold more.
+        const positions = read.positions.slice(0, positionsMax)
         return {
           block: read.block,
           rows: toHoldings(positions),

@@ -100,6 +100,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
     `insert into watch_state (organization_id, id, value) values ('odd_0', 'trg_1', '😀')`,
     `insert into watch_told values ('odd_0', 'trg_1', 1, 1, 'safe', 0, 2, '😀')`,
     `insert into watch_hour values ('odd_0', 473000)`,
+    `insert into watch_owed (organization_id, id, api_key_id) values ('odd_0', 'trg_0', 'key')`,
     `insert into watch_cursor values (1, 'safe', 0, 'holder', 9007199254740993, 'infinity', 1, '\\x', now())`,
     `insert into watch_sight values (1, 'safe', 0, 'aave-v3', 2, now())`,
     `insert into watch_blind values ('odd_0', 1, 'safe', 0, '', null, now())`,

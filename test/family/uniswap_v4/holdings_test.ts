@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { createHoldingsReader } from '../../../src/family/uniswap_v4/holdings.ts'
 import { computeHeldAmounts } from '../../../src/family/uniswap_v4/math/figures.ts'
+import type { FindOwnedIds } from '../../../src/family/uniswap_v4/read/ownership.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
@@ -32,9 +33,9 @@ beforeAll(async () => {
   for (const [index, name] of NAMES.entries()) ids.set(name, minted[index] ?? 0n)
 }, 120_000)
 
-function setUp() {
+function setUp({ find = createFindEveryId(devnet) }: { readonly find?: FindOwnedIds } = {}) {
   const { client, requests } = countedClient(createDevnetChain(devnet))
-  const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
+  const { reader, places } = createTestReader(client, { find })
   return { client, requests, reader, places, holdings: createHoldingsReader({ reader, clock: systemClock }) }
 }
 
@@ -57,10 +58,13 @@ test('a portfolio has what the pool owes, or at most that if a withdrawal with a
     if (position === undefined) throw new Error(`Cannot find ${name}`)
     const { principal } = computeHeldAmounts(position)
     const reason = name === 'forbidding' ? 'withdrawal_reverts' : undefined
-    expect(readRows(name).filter(({ part }) => part === 'principal')).toEqual([
+    const sides = [
       { token: position.token0.address, amount: principal.amount0, part: 'principal', reason },
       { token: position.token1.address, amount: principal.amount1, part: 'principal', reason },
-    ])
+    ]
+    // Swaps of other files on the shared chain may have taken one side.
+    const rows = sides.filter(({ amount }) => amount > 0n)
+    expect<object[]>(readRows(name).filter(({ part }) => part === 'principal')).toEqual(rows)
   }
   const pool = v4.pools.feeTaking
   const [paid] = await v4.realBurns([{ pool, tokenId: ids.get('feeTaking') ?? 0n, owner: OWNER }])
@@ -71,7 +75,7 @@ test('a portfolio has what the pool owes, or at most that if a withdrawal with a
 })
 
 test('a wallet without positions takes one call, and of more than are summed the first ones are read', async () => {
-  const { client, requests, holdings } = setUp()
+  const { client, requests, holdings } = setUp({ find: async () => [...ids.values()] })
   const none = await readHoldings(holdings, client, { wallet: toWalletAddress('v4 holds nothing') })
   expect([none?.rows, none?.omitted, requests]).toEqual([[], undefined, ['eth_call']])
   const many = await readHoldings(holdings, client, { wallet: OWNER, positionsMax: 3 })

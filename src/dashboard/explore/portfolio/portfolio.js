@@ -70,7 +70,7 @@ function Worth({ atSec, balance, context, query }) {
     ${uncounted > 0 && html`<${NotCounted} number=${uncounted} context=${context} query=${query} />`}
     <${Disclosure} class="as-table" title="Coverage">
       <p class="soft">${formatCoverage(coverage)}.</p>
-      <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
+      <p class="soft not-read">Not read: ${coverage.not_read.join('; ')}.</p>
     <//>
   </article>
   ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} atSec=${atSec} context=${context} />`)}`

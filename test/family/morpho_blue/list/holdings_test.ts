@@ -116,7 +116,15 @@ test('marks supplies that cannot be withdrawn because interest cannot be accrued
   ])
 })
 
-test('counts only, if there are too many, and has nothing for a wallet without positions', async () => {
-  expect(await readWalletHoldings(morpho.wallets.supplier, 2)).toMatchObject({ rows: [], positions: 8 })
-  expect(await readWalletHoldings(morpho.wallets.none)).toMatchObject({ rows: [], positions: 0 })
+test('of too many markets reads the first ones and counts the rest, and has nothing for a wallet without any', async () => {
+  const [all, first] = [
+    await readWalletHoldings(morpho.wallets.supplier),
+    await readWalletHoldings(morpho.wallets.supplier, 2),
+  ]
+  const listMarkets = (held: typeof all) => new Set(held?.rows.map(({ position }) => position['market_id']))
+  expect(first?.omitted).toBe(`6 more positions of morpho-blue`)
+  expect(listMarkets(first).size).toBeWithin(1, 3)
+  expect([...listMarkets(first)].filter((market) => !listMarkets(all).has(market))).toEqual([])
+  const none = await readWalletHoldings(morpho.wallets.none)
+  expect([none?.rows, none?.omitted]).toEqual([[], undefined])
 })

@@ -52,7 +52,8 @@ beforeAll(async () => {
     await feeds.pass(1)
     later.push(await feeds.moment())
   }
-  await feeds.pass(5_000)
+  // At a named block a round of any feed may be a day old.
+  await feeds.pass(90_000)
   stale = await feeds.moment()
   rpcs = await Promise.all([startFaultyRpc(feeds.rpcUrl), startFaultyRpc(feeds.rpcUrl)])
   database = await testDatabase()
