@@ -83,7 +83,7 @@ describe('accounts()', () => {
     expect((await read(99)).accounts.length).toBe(99)
   })
 
-  test('reads no more of an account than an answer may have of all, whoever wrote it', async () => {
+  test('reads no more of an account than an answer may have of all, whatever its program', async () => {
     const names = Array.from({ length: 99 }, (_, index) => toFakeAddress(`account ${index}`))
     const whole = new Uint8Array(28_712).fill(7)
     const long = { ...toServedAccount(new Uint8Array(200_000)), owner: PROGRAM }
