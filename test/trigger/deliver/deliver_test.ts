@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import type { Database } from '../../../src/db/database.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -237,6 +237,11 @@ describe('a process', () => {
 })
 
 describe('two processes', () => {
+  // What other tests left would be posted beside what is looked at.
+  beforeEach(async () => {
+    await db.run("update message set due_at = now() + interval '1 day' where due_at is not null", [])
+  })
+
   test('post each message once, with 16 of a webhook under way at most', async () => {
     const { organizationId } = await createAccount(db)
     const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${receiver.port}/ok`)
@@ -259,8 +264,6 @@ describe('two processes', () => {
   }, 60_000)
 
   test('note one try if both made it, and that it arrived if it did for either', async () => {
-    // What other tests left would be posted beside it.
-    await db.run("update message set due_at = now() + interval '1 day' where due_at is not null", [])
     const late = await scene('ok', 2)
     const slow = deliverer(db, { leaseSec: 0, post: () => new Promise((resolve) => posts.push(resolve)) })
     const posts: ((posted: Awaited<ReturnType<NonNullable<Parameters<typeof deliverer>[1]>['post'] & {}>>) => void)[] =
