@@ -1,9 +1,6 @@
 import { changeApply } from '../../sql/functions.ts'
 import { type Database, SqlError } from '../db/database.ts'
-import type { Change } from '../http/route/change.ts'
-
-/** SQLSTATE of `change_apply`: the change cannot be made, for the reason in the message. */
-const REFUSED = 'WS422'
+import { CHANGE_REFUSED, type Change } from '../http/route/change.ts'
 
 /**
  * Makes a change without a charge, for a session or the command line; returns its result. Throws the change's own error
@@ -16,6 +13,6 @@ export async function applyChange(db: Database, organizationId: string, change: 
     const parameters = { kind, organization: organizationId, details: JSON.stringify(details) }
     return JSON.parse(await changeApply(db, parameters, options))
   } catch (error) {
-    throw error instanceof SqlError && error.code === REFUSED ? refuse(error.message) : error
+    throw error instanceof SqlError && error.code === CHANGE_REFUSED ? refuse(error.message) : error
   }
 }

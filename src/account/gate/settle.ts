@@ -8,7 +8,7 @@ import {
 import { type Database, SqlError } from '../../db/database.ts'
 import type { LimitScope, Settlement, SettlementResult } from '../../http/exchange/gate.ts'
 import type { StoredAnswer } from '../../http/exchange/idempotency.ts'
-import type { Change } from '../../http/route/change.ts'
+import { CHANGE_REFUSED, type Change } from '../../http/route/change.ts'
 import { createLogIdCache } from '../log_ids.ts'
 import { RECORD_BYTES, toAnswerColumns } from './idempotency.ts'
 import {
@@ -27,8 +27,6 @@ const LATENCY_MAX_MS = 2_147_483_647
 /** SQLSTATEs of the SQL functions: a balance or limit cannot pay; another request has claimed the idempotency key. */
 const CANNOT_PAY = 'WS402'
 const SUPERSEDED = 'WS409'
-/** SQLSTATE of `change_apply`: the change cannot be made, for the reason in the message. */
-const CHANGE_REFUSED = 'WS422'
 /** SQLSTATE classes of data exceptions and integrity violations: a row is at fault, and a retry would fail again. */
 const ROW_FAULT_CLASSES = ['22', '23']
 

@@ -1,6 +1,9 @@
 import type { CodedError } from '../../lib/error.ts'
 import type { Reply } from './route.ts'
 
+/** SQLSTATE of `change_apply`: the change cannot be made, for the reason in the message. */
+export const CHANGE_REFUSED = 'WS422'
+
 /** A change of an organization's data, prepared by a route and not made yet. */
 export interface Change {
   /** Its name in the database's function `change_apply`. */
