@@ -1,4 +1,5 @@
 import { HttpError } from '../http/error.ts'
+import { isJsonObject } from '../lib/text/json.ts'
 
 /** The fields of a JSON-RPC message that are read before the SDK's checks. */
 export interface RawMessage {
@@ -20,7 +21,7 @@ export function parseMessages(body: unknown): readonly RawMessage[] {
   if (messages.length === 0 || messages.length > MESSAGES_MAX) {
     throw invalid(`expected 1 to ${MESSAGES_MAX} messages`)
   }
-  if (!messages.every(isObject)) throw invalid('expected a JSON-RPC message')
+  if (!messages.every(isJsonObject)) throw invalid('expected a JSON-RPC message')
   const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [id]))
   if (new Set(ids).size !== ids.length) throw invalid('expected another id for each message')
   return messages.filter(({ method }) => method !== 'notifications/cancelled')
@@ -34,10 +35,6 @@ export function isToolCall({ method, id }: RawMessage): boolean {
 /** True for the message that starts a session. */
 export function isInitialize({ method }: RawMessage): boolean {
   return method === 'initialize'
-}
-
-function isObject(value: unknown): value is RawMessage {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function invalid(detail: string): HttpError {

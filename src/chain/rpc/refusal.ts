@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../lib/text/json.ts'
 import type { HttpAnswer } from './http_client.ts'
 
 /** Upper bound of a refusal's body, and of the part of its message that is read, characters. */
@@ -43,12 +44,10 @@ function toText(data: unknown): string {
 }
 
 /** Parses a JSON object; undefined for anything else. */
-export function parseObject(text: string): Record<string, unknown> | undefined {
+export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const body: unknown = JSON.parse(text)
-    return typeof body === 'object' && body !== null && !Array.isArray(body)
-      ? (body as Record<string, unknown>)
-      : undefined
+    return isJsonObject(body) ? body : undefined
   } catch {
     // The caller reports a body that does not parse, with the status.
     return undefined

@@ -36,6 +36,11 @@ export function isWithinJsonLimits(
   return true
 }
 
+/** True for a JSON object: neither a list nor null. */
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /**
  * Path, such as `wallets[0]`, of the first text with NUL or a lone surrogate in a JSON value; undefined if there is
  * none. Names of members are checked too.

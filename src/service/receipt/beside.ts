@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isJsonObject } from '../../lib/text/json.ts'
 import type { StatedAnswer } from './payload.ts'
 
 /**
@@ -12,7 +13,7 @@ export function matchesBeside(answer: StatedAnswer, beside: Readonly<Record<stri
 }
 
 function matchesPagination(stated: unknown, beside: unknown): boolean {
-  if (!isRecord(stated) || !isRecord(beside)) return stated === undefined && beside === undefined
+  if (!isJsonObject(stated) || !isJsonObject(beside)) return stated === undefined && beside === undefined
   const withoutHosts = Object.entries(beside).map(([name, value]) => [name, removeHost(value, stated[name])])
   return isDeepStrictEqual(Object.fromEntries(withoutHosts), stated)
 }
@@ -21,8 +22,4 @@ function matchesPagination(stated: unknown, beside: unknown): boolean {
 function removeHost(link: unknown, stated: unknown): unknown {
   if (typeof link !== 'string' || typeof stated !== 'string' || !link.endsWith(stated)) return link
   return /^https?:\/\/[^?#]+$/.test(link.slice(0, -stated.length)) ? stated : link
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

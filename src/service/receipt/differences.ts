@@ -1,5 +1,6 @@
 import { FAMILIES } from '../../family/mod.ts'
 import { FINANCE_CHAINS } from '../../finance/chain.ts'
+import { isJsonObject } from '../../lib/text/json.ts'
 import { parseChainsFile, toFinanceChain } from '../config/chains_file.ts'
 import type { Payload } from './payload.ts'
 import { toReceiptSettings } from './settings.ts'
@@ -39,15 +40,11 @@ function toJson(value: unknown): unknown {
 
 function listLines(name: string, { theirs, ours }: { readonly theirs: unknown; readonly ours: unknown }): string[] {
   if (JSON.stringify(theirs) === JSON.stringify(ours)) return []
-  if (isRecord(theirs) && isRecord(ours)) {
+  if (isJsonObject(theirs) && isJsonObject(ours)) {
     const keys = [...new Set([...Object.keys(theirs), ...Object.keys(ours)])]
     return keys.flatMap((key) => listLines(`${name}.${key}`, { theirs: theirs[key], ours: ours[key] }))
   }
   return [`${name}: ${formatValue(theirs)}, built in ${formatValue(ours)}`]
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function formatValue(value: unknown): string {

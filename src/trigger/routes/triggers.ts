@@ -15,6 +15,7 @@ import {
 import { idParameter, integerBetween, label } from '../../http/request/schema.ts'
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
+import { isJsonObject } from '../../lib/text/json.ts'
 import { listDeliveries } from '../deliveries.ts'
 import {
   findTrigger,
@@ -58,11 +59,7 @@ const settings = {
 /** The family checks the members. A record would drop names such as `__proto__`, which must be refused. */
 const subject = v.pipe(
   v.unknown(),
-  v.guard(
-    (value): value is Readonly<Record<string, unknown>> =>
-      typeof value === 'object' && value !== null && !Array.isArray(value),
-    'expected an object',
-  ),
+  v.guard(isJsonObject, 'expected an object'),
   documented({ type: 'object', additionalProperties: {} }),
 )
 const EXPECTED_CHANGE =
