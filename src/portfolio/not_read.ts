@@ -1,3 +1,5 @@
+import { sortDebtsFirst } from '../family/family.ts'
+
 /** A protocol that exists on chains and that no family reads. A family that comes to read it takes its row away. */
 interface UnreadProtocol {
   readonly name: string
@@ -28,21 +30,16 @@ export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
   { name: 'farms of PancakeSwap', holds: 'assets', chainIds: [1, 56, 143, 204, 8453, 42161, 59144] },
 ]
 
-/** Holdings that are never read, on any chain of a kind; debts first. */
+/** Holdings that are never read, on any chain of a kind. */
 const NEVER_READ = {
-  evm: {
-    debts: ['debts in protocols and markets of no table'],
-    assets: ['tokens in no list', 'position NFTs held by other contracts'],
-  },
-  solana: {
-    debts: ['debts in programs other than these families'],
-    assets: [
-      'stakes',
-      'what programs other than these families hold for the wallet',
-      'collateral of kamino that waits in withdraw tickets',
-      'confidential amounts of tokens',
-    ],
-  },
+  evm: ['debts in protocols and markets of no table', 'tokens in no list', 'position NFTs held by other contracts'],
+  solana: [
+    'debts in programs other than these families',
+    'stakes',
+    'what programs other than these families hold for the wallet',
+    'collateral of kamino that waits in withdraw tickets',
+    'confidential amounts of tokens',
+  ],
 }
 
 /**
@@ -53,21 +50,10 @@ export function listNotRead(
   chainIds: readonly number[],
   { isSolana, found }: { readonly isSolana: boolean; readonly found: readonly string[] },
 ): readonly string[] {
-  const listProtocols = (holds: UnreadProtocol['holds']) =>
-    UNREAD_PROTOCOLS.flatMap((protocol) => {
-      const shared = chainIds.filter((chainId) => protocol.chainIds.includes(chainId))
-      const isThere = protocol.holds === holds && shared.length > 0
-      const what = holds === 'debts' ? 'debts in' : 'positions in'
-      return isThere ? [`${what} ${protocol.name} (chain ${[...new Set(shared)].join(', ')})`] : []
-    })
-  const { debts, assets } = NEVER_READ[isSolana ? 'solana' : 'evm']
-  const isDebt = (text: string) => text.startsWith('debts in')
-  return [
-    ...listProtocols('debts'),
-    ...found.filter(isDebt),
-    ...debts,
-    ...listProtocols('assets'),
-    ...assets,
-    ...found.filter((text) => !isDebt(text)),
-  ]
+  const protocols = UNREAD_PROTOCOLS.flatMap(({ name, holds, chainIds: itsChains }) => {
+    const shared = new Set(chainIds.filter((chainId) => itsChains.includes(chainId)))
+    const what = holds === 'debts' ? 'debts in' : 'positions in'
+    return shared.size === 0 ? [] : [`${what} ${name} (chain ${[...shared].join(', ')})`]
+  })
+  return sortDebtsFirst([...protocols, ...found, ...NEVER_READ[isSolana ? 'solana' : 'evm']])
 }

@@ -25,7 +25,7 @@ test('names what is on the chains that were read, debts first', () => {
   const isDebt = list.map((text) => text.startsWith('debts in'))
   expect(isDebt).toEqual(isDebt.toSorted((a, b) => Number(b) - Number(a)))
   expect(list).toContain('debts in protocols and markets of no table')
-  expect(list.at(-1)).toBe(found[0])
+  expect(list).toContain(found[0] ?? '')
   expect(list.join()).not.toContain('Neverland')
 })
 
