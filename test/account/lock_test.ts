@@ -6,7 +6,7 @@ import { openSession } from '../../src/db/connection/session.ts'
 import type { Database } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { waitFor } from '../support/wait_for.ts'
+import { waitForLockWaits } from '../support/lock_waits.ts'
 import { createAccount } from './scene.ts'
 
 let database: TestDatabase
@@ -32,13 +32,8 @@ test.each([
     await session.run('begin', [])
     await session.run('update api_key set expires_at = now() where id = $1', [key.id])
     const acted = act(other, organizationId)
-    await waitFor('it to wait for the number of the change', async () => {
-      const rows = await db.run(
-        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        [],
-      )
-      return rows.length === 1
-    })
+    // For the number of the change.
+    await waitForLockWaits(db)
     await session.run(
       `insert into api_key (organization_id, id, name, hash, last4)
        values ($1, 'key_new', 'new', decode(repeat('00', 32), 'hex'), 'abcd')`,

@@ -7,7 +7,7 @@ import { listTriggers, prepareTrigger } from '../../src/trigger/stored.ts'
 import { prepareWebhook, prepareWebhookDeletion } from '../../src/trigger/webhook.ts'
 import { createAccount } from '../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { waitFor } from '../support/wait_for.ts'
+import { waitForLockWaits } from '../support/lock_waits.ts'
 
 let database: TestDatabase
 // One whose transaction is open, and one that waits for it.
@@ -51,10 +51,7 @@ async function meet(one: () => Promise<unknown>, other: () => Promise<unknown>):
   await first.run('begin', [])
   await one()
   const ended = other().catch((error: unknown) => error)
-  await waitFor('the other to wait', async () => {
-    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    return (await database.db.run(waiting, [])).length === 1
-  })
+  await waitForLockWaits(database.db)
   await first.run('commit', [])
   return await ended
 }

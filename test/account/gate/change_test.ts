@@ -10,6 +10,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { waitForLockWaits } from '../../support/lock_waits.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { addMany, createWebhook } from '../../trigger/deliver/scene.ts'
 import { createTrigger } from '../../trigger/scene.ts'
@@ -47,10 +48,7 @@ async function waitsWithoutBalance({ organizationId }: Account, lock: string, wo
   await holder.run('begin', [])
   await holder.run(lock, [organizationId])
   const working = work()
-  await waitFor('the work to wait', async () => {
-    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    return (await db.run(waiting, [])).length === 1
-  })
+  await waitForLockWaits(db)
   const balance = `select from spending_limit where organization_id = $1 for update nowait`
   const isFree = await db.run(balance, [organizationId]).then(
     () => true,
@@ -127,10 +125,7 @@ test('a void that meets a change under way waits for it, and leaves it', async (
     await holder.run('begin', [])
     expect(await settleChange(holder, change)).toMatchObject({ paid: true })
     const voiding = voidBatch(waiter, [change.settlement])
-    await waitFor('the void to wait', async () => {
-      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      return (await db.run(waiting, [])).length === 1
-    })
+    await waitForLockWaits(db)
     await holder.run('commit', [])
     expect(await voiding).toEqual([])
     expect(await readBooks(db, organizationId)).toMatchObject({ charged: 3, statuses: { 200: 1 } })
@@ -223,10 +218,7 @@ test('sizes of stored answers are counted anew in the order in which settlements
     await holder.run('begin', [])
     await holder.run('select from idempotency_use where organization_id = $1 for update', [low.organizationId])
     const working = work()
-    await waitFor('the work to wait', async () => {
-      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      return (await db.run(waiting, [])).length === 1
-    })
+    await waitForLockWaits(db)
     const other = 'select from idempotency_use where organization_id = $1 for update nowait'
     expect(await holder.run(other, [high.organizationId])).toHaveLength(1)
     await holder.run('commit', [])

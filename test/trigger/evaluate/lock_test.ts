@@ -12,7 +12,7 @@ import { findTrigger } from '../../../src/trigger/stored.ts'
 import type { Trigger } from '../../../src/trigger/trigger.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { waitFor } from '../../support/wait_for.ts'
+import { waitForLockWaits } from '../../support/lock_waits.ts'
 import { ARMED, createTrigger, deleteTrigger, updateTrigger } from '../scene.ts'
 
 let database: TestDatabase
@@ -30,16 +30,6 @@ afterAll(async () => {
   await Promise.all([committer.close(), owner.close(), holder.close()])
   await database.close()
 }, 60_000)
-
-/** How many statements of this database wait for a lock. */
-async function waiting(): Promise<number> {
-  const [row] = await database.db.run<{ n: number }>(
-    `select count(*)::integer as n from pg_stat_activity
-     where datname = current_database() and wait_event_type = 'Lock'`,
-    [],
-  )
-  return row?.n ?? 0
-}
 
 function fired(trigger: Trigger): TriggerChange {
   const type = 'trigger.fired' as const
@@ -78,9 +68,11 @@ async function meet(
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
   const at = { partition, lease, block, fork: null, final: 0n, families: ['aave-v3'] }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
-  await waitFor('the commit to have the state, and to wait for the balance', async () => (await waiting()) === 1)
+  // The commit has the state, and waits for the balance.
+  await waitForLockWaits(db)
   const acted = act(trigger)
-  await waitFor('its owner to wait for the commit', async () => (await waiting()) === 2)
+  // Its owner waits for the commit.
+  await waitForLockWaits(db, 2)
   await holder.run('commit', [])
   const [failed] = await Promise.all([committed, acted])
   return { trigger, failed }
@@ -136,7 +128,8 @@ test('deleting a trigger while a commit drops its notified changes does not dead
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
   const at = { partition, lease, block, fork: null, final: 5n, families: ['aave-v3'] }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
-  await waitFor('the commit to wait for the state', async () => (await waiting()) === 1)
+  // The commit waits for the state.
+  await waitForLockWaits(db)
   await owner.run('delete from watch where organization_id = $1', [organizationId])
   await owner.run('commit', [])
   expect(await committed).toHaveLength(1)
