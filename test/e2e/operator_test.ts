@@ -115,7 +115,9 @@ describe.each(RUNTIMES)('OPERATOR_PORT on %s', (runtime) => {
       '/healthz',
       '/openapi.json',
     ])
-    expect((await get(operator, '/metrics')).body).toContain('walletscope_http_requests_total{route="/metrics"')
+    await waitFor('the metrics count their own requests', async () =>
+      (await get(operator, '/metrics')).body.includes('walletscope_http_requests_total{route="/metrics"'),
+    )
 
     const stopped = service.stop()
     await waitFor('readiness is draining', async () => (await get(operator, '/readyz')).body.includes('"draining"'))

@@ -53,6 +53,11 @@ async function figure({ port }: Service, series: string): Promise<number> {
   return Number(line?.slice(series.length + 1) ?? 0)
 }
 
+/** Requests share the text of the metrics for a moment. */
+function waitForFigure(service: Service, series: string, value: number): Promise<void> {
+  return waitFor(`${series} to be ${value}`, async () => (await figure(service, series)) === value)
+}
+
 const HEALTHY = 'walletscope_http_requests_total{route="/healthz",status="200"}'
 
 if (process.platform === 'linux') await buildWhatIsStale()
@@ -114,7 +119,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
       await Promise.all(clients)
     }
     expect(seen).toEqual(seen.toSorted((a, b) => a - b))
-    expect(await figure(service, 'walletscope_worker_restarts_total')).toBe(KILLS)
+    await waitForFigure(service, 'walletscope_worker_restarts_total', KILLS)
     const charged = GRANTED - (await balance())
     // Whose connection broke may have been charged.
     expect(charged).toBeGreaterThanOrEqual(counts.answered)
@@ -158,7 +163,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
   test('are counted by one scrape, whichever worker answers it', async () => {
     const before = await figure(service, HEALTHY)
     await Promise.all(Array.from({ length: 200 }, () => get({}, '/healthz')))
-    expect(await figure(service, HEALTHY)).toBe(before + 200)
+    await waitForFigure(service, HEALTHY, before + 200)
     // The one that came last for a killed one may still be starting.
     await waitFor(
       'as many workers as are asked for',
@@ -194,7 +199,7 @@ describe.skipIf(process.platform !== 'linux').each(FORMS)('workers of the %s', (
     await Promise.all(
       Array.from({ length: 60 }, () => ask(service.port, { method: 'GET', target: '/healthz', headers: {} })),
     )
-    expect(await figure(operator, HEALTHY)).toBe(60)
+    await waitForFigure(operator, HEALTHY, 60)
     // The embedded database is new, so exactly one process creates its first organization.
     if (database === undefined) await waitFor('the key is printed', () => /ws_sk_/.test(service.stdout()))
     expect(service.stdout().match(/ws_sk_/g)?.length ?? 0).toBe(database === undefined ? 1 : 0)

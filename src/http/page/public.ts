@@ -9,6 +9,9 @@ import { createReadiness, type Probes, SHARED_MS } from './probes.ts'
 /** Methods of every public page. */
 export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
 
+/** How long requests share the text of the metrics: shorter than any interval of scrapes, so that no counter falls. */
+const METRICS_SHARED_MS = 250
+
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 const STOPPING = { part: 'process', reason: 'draining before shutdown' }
@@ -55,8 +58,9 @@ function createKeysPage(keys: () => Promise<string>, clock: Clock): Page {
 export function createOperatorPages(
   options: Omit<PageOptions, 'openapi' | 'keys'> & { readonly isDraining: () => boolean },
 ): Pages {
-  const readiness = createReadiness(options.probes, options.clock)
-  const { metrics, scrape = async () => metrics.render() } = options
+  const { metrics, clock, scrape = async () => metrics.render() } = options
+  const readiness = createReadiness(options.probes, clock)
+  const readMetrics = shareReads(scrape, { ms: METRICS_SHARED_MS, clock })
 
   async function readyz(requestId: string): Promise<PreparedAnswer> {
     const { ready, reasons, ...details } = await readiness()
@@ -70,6 +74,6 @@ export function createOperatorPages(
 
   return new Map<string, Page>([
     ['/readyz', readyz],
-    ['/metrics', async () => successAnswer(await scrape(), { 'content-type': PROMETHEUS_TYPE })],
+    ['/metrics', async () => successAnswer(await readMetrics(), { 'content-type': PROMETHEUS_TYPE })],
   ])
 }

@@ -3,10 +3,11 @@ import { brotliCompressSync, gunzipSync } from 'node:zlib'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
 import { createReference } from '../../../src/http/page/docs.ts'
 import { createOpenapiPage } from '../../../src/http/page/openapi.ts'
-import { createPublicPages } from '../../../src/http/page/public.ts'
+import { createOperatorPages, createPublicPages } from '../../../src/http/page/public.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../src/http/server/listening.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
 import { createClient, sendRaw } from '../../support/client.ts'
 import { askPage } from '../../support/page.ts'
 import { createFixedClock, createTestClock } from '../../support/test_clock.ts'
@@ -119,6 +120,20 @@ test('the page of public keys is read once a second, however often it is asked, 
   expect(reads).toBe(2)
   await clock.advance(1_001)
   expect((await ask())[0]?.text).toBe('{"keys":[3]}')
+})
+
+test('the metrics are rendered once in a quarter of a second, however often they are asked', async () => {
+  const clock = createTestClock()
+  const metrics = createMetrics()
+  let reads = 0
+  metrics.gauge({ name: 'walletscope_reads', help: 'Reads.', read: () => ++reads })
+  const probes = { database: async () => true, chains: new Map() }
+  const page = createOperatorPages({ probes, clock, metrics, isDraining: () => false }).get('/metrics')
+  const ask = () => Promise.all(Array.from({ length: 100 }, () => askPage(page)))
+  expect(new Set((await ask()).map(({ text }) => text.split('\n').at(-2)))).toEqual(new Set(['walletscope_reads 1']))
+  await clock.advance(251)
+  expect((await ask())[99]?.text).toContain('walletscope_reads 2')
+  expect(reads).toBe(2)
 })
 
 describe('GET /openapi.json', () => {
