@@ -35,6 +35,7 @@ import lendingSnapshotListSql from './queries/lending_snapshot_list.sql' with { 
 import liquidityChangeListSql from './queries/liquidity_change_list.sql' with { type: 'text' }
 import liquidityChangeUpdateAmountsSql from './queries/liquidity_change_update_amounts.sql' with { type: 'text' }
 import loginLinkInsertSql from './queries/login_link_insert.sql' with { type: 'text' }
+import loginLinkListHashedSql from './queries/login_link_list_hashed.sql' with { type: 'text' }
 import messageCountListSql from './queries/message_count_list.sql' with { type: 'text' }
 import messageDeleteOldSql from './queries/message_delete_old.sql' with { type: 'text' }
 import messageDueFindSql from './queries/message_due_find.sql' with { type: 'text' }
@@ -64,8 +65,8 @@ import requestRollupCreditsSql from './queries/request_rollup_credits.sql' with 
 import requestRollupListSql from './queries/request_rollup_list.sql' with { type: 'text' }
 import sessionDeleteSql from './queries/session_delete.sql' with { type: 'text' }
 import sessionDeleteAllSql from './queries/session_delete_all.sql' with { type: 'text' }
-import sessionFindSql from './queries/session_find.sql' with { type: 'text' }
 import sessionInsertSql from './queries/session_insert.sql' with { type: 'text' }
+import sessionListHashedSql from './queries/session_list_hashed.sql' with { type: 'text' }
 import snapshotSeriesClaimSql from './queries/snapshot_series_claim.sql' with { type: 'text' }
 import snapshotSeriesDoneSql from './queries/snapshot_series_done.sql' with { type: 'text' }
 import snapshotSeriesFindSql from './queries/snapshot_series_find.sql' with { type: 'text' }
@@ -295,6 +296,12 @@ export const loginLinkInsert = bindQuery<
   { expires_at: Date }
 >('read', { text: loginLinkInsertSql, params: ['hash', 'organizationId', 'lifetimeSec', 'actor', 'sessionId'] })
 
+/** Finds login links that have not expired; whether their organizations are deleted is not looked at. */
+export const loginLinkListHashed = bindQuery<
+  { hashes: readonly string[] },
+  { hash: string }
+>('read', { text: loginLinkListHashedSql, params: ['hashes'] })
+
 /** Counts all messages that organizations ever had. */
 export const messageCountList = bindQuery<
   { organizationIds: readonly string[] },
@@ -469,17 +476,17 @@ export const sessionDeleteAll = bindQuery<
   { ended: number }
 >('read', { text: sessionDeleteAllSql, params: ['organizationId', 'actor', 'sessionId'] })
 
-/** Finds a session that has not ended by its cookie; none of a deleted organization. */
-export const sessionFind = bindQuery<
-  { hash: string },
-  { id: string; organization_id: string | null; expires_at: Date; page_hash: string }
->('read', { text: sessionFindSql, params: ['hash'] })
-
 /** Opens the session of a login link and deletes the link, so that of concurrent uses one gets a session. */
 export const sessionInsert = bindQuery<
   { linkHash: string; id: string; hash: string; pageHash: string; operatorSec: number; organizationSec: number },
   { organization_id: string | null; expires_at: Date }
 >('read', { text: sessionInsertSql, params: ['linkHash', 'id', 'hash', 'pageHash', 'operatorSec', 'organizationSec'] })
+
+/** Finds sessions that have not ended by their cookies; none of a deleted organization. */
+export const sessionListHashed = bindQuery<
+  { hashes: readonly string[] },
+  { hash: string; id: string; organization_id: string | null; expires_at: Date; page_hash: string }
+>('read', { text: sessionListHashedSql, params: ['hashes'] })
 
 /** Leases wallets of a target whose next midnight no process has leased, unless snapshots are switched off. */
 export const snapshotSeriesClaim = bindQuery<

@@ -1,5 +1,4 @@
-import { timingSafeEqual } from 'node:crypto'
-import { loginLinkInsert, sessionDelete, sessionDeleteAll, sessionFind, sessionInsert } from '../../sql/queries.ts'
+import { loginLinkInsert, sessionDelete, sessionDeleteAll, sessionInsert } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
 import type { Actor } from './audit.ts'
@@ -18,7 +17,7 @@ const LINK = /^ws_login_[0-9A-Za-z]{32}$/
 const COOKIE = /^ws_session_[0-9A-Za-z]{32}$/
 const PAGE = /^ws_page_[0-9A-Za-z]{32}$/
 
-interface Session {
+export interface Session {
   readonly id: string
   /** Null for the operator. */
   readonly organizationId: string | null
@@ -26,7 +25,7 @@ interface Session {
 }
 
 /** The two secrets of a session in a browser; both are required. */
-interface SessionSecrets {
+export interface SessionSecrets {
   /** Sent by the browser with each request, to every port of the host. */
   readonly cookie: string
   /** Stored by a tab for one origin, port included, and sent by its pages. */
@@ -58,7 +57,7 @@ export async function createLoginLink(
  * the link is unknown, used or expired. The secrets are always generated, never taken from the request.
  */
 export async function openSession(db: Database, secret: string): Promise<(Session & SessionSecrets) | undefined> {
-  if (!LINK.test(secret)) return undefined
+  if (!isLink(secret)) return undefined
   const cookie = `ws_session_${randomBase62(SECRET_LENGTH)}`
   const page = `ws_page_${randomBase62(SECRET_LENGTH)}`
   const id = newId('ses')
@@ -73,12 +72,14 @@ export async function openSession(db: Database, secret: string): Promise<(Sessio
   return row && { id, cookie, page, organizationId: row.organization_id, expiresAt: row.expires_at }
 }
 
-/** Finds the session of both secrets; undefined if it has ended or its organization is deleted. */
-export async function findSession(db: Database, { cookie, page }: SessionSecrets): Promise<Session | undefined> {
-  if (!COOKIE.test(cookie) || !PAGE.test(page)) return undefined
-  const [row] = await sessionFind(db, { hash: hashKey(cookie) })
-  if (row === undefined || !timingSafeEqual(Buffer.from(row.page_hash), Buffer.from(hashKey(page)))) return undefined
-  return { id: row.id, organizationId: row.organization_id, expiresAt: row.expires_at }
+/** True if a text may be the secret of a login link. */
+export function isLink(secret: string): boolean {
+  return LINK.test(secret)
+}
+
+/** True if two texts may be the secrets of a session. */
+export function isSession({ cookie, page }: SessionSecrets): boolean {
+  return COOKIE.test(cookie) && PAGE.test(page)
 }
 
 /** Ends a session: its next request answers 401. Idempotent. */

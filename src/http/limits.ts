@@ -29,7 +29,5 @@ export const REQUEST_BUDGET_MS = 5_000
 export const ORGANIZATION_CONCURRENCY_MAX = 256
 /** Concurrent requests of one caller to a plane; more is 503. */
 export const PLANE_CALLER_CONCURRENCY_MAX = 64
-/** Concurrent requests to a plane whose sender is not recognized yet; more is 503. */
-export const PLANE_UNAUTHENTICATED_MAX = 64
 /** Concurrent requests of the process; more is 503 at once. */
 export const IN_FLIGHT_MAX = 4_096

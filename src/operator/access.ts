@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Actor } from '../account/audit.ts'
 import { hashKey } from '../account/key.ts'
-import { findSession, openSession } from '../account/session.ts'
+import { openSession } from '../account/session.ts'
+import type { SessionLookup } from '../account/session_lookup.ts'
 import type { Database } from '../db/database.ts'
 import { type Authenticate, type SessionCookie, setCookie } from '../http/plane/credential.ts'
 import type { OpenedSession } from '../http/plane/login.ts'
@@ -29,23 +30,23 @@ export function sessionCookies(options: {
 }
 
 /** Recognizes the operator by the token, if one is configured, or by a session that `walletscope login` opened. */
-export function operatorAccess(db: Database, adminToken: string | undefined): Authenticate {
+export function operatorAccess(lookup: SessionLookup, adminToken: string | undefined): Authenticate {
   const expected = adminToken === undefined ? undefined : Buffer.from(hashKey(adminToken))
   return async ({ bearer, session: secrets }) => {
     if (bearer !== undefined) {
       const isMatch = expected !== undefined && timingSafeEqual(expected, Buffer.from(hashKey(bearer)))
       return isMatch ? { by: 'token', sessionId: null, organizationId: null } : undefined
     }
-    const session = secrets && (await findSession(db, secrets))
+    const session = secrets && (await lookup.findSession(secrets))
     return session?.organizationId === null ? { by: 'session', sessionId: session.id, organizationId: null } : undefined
   }
 }
 
 /** Recognizes an organization by a session that `walletscope login --org` opened; tokens are not accepted. */
-export function organizationAccess(db: Database): Authenticate {
+export function organizationAccess(lookup: SessionLookup): Authenticate {
   return async ({ bearer, session: secrets }) => {
     if (bearer !== undefined || secrets === undefined) return undefined
-    const session = await findSession(db, secrets)
+    const session = await lookup.findSession(secrets)
     if (session === undefined || session.organizationId === null) return undefined
     return { by: 'session', sessionId: session.id, organizationId: session.organizationId }
   }
@@ -54,11 +55,13 @@ export function organizationAccess(db: Database): Authenticate {
 /** Creates the handler that uses up a login link and opens its session. */
 export function signIn(options: {
   readonly db: Database
+  readonly lookup: SessionLookup
   readonly clock: Clock
   readonly cookies: ReturnType<typeof sessionCookies>
 }): (secret: string) => Promise<OpenedSession | undefined> {
-  const { db, clock, cookies } = options
+  const { db, lookup, clock, cookies } = options
   return async (secret) => {
+    if (!(await lookup.hasLink(secret))) return undefined
     const opened = await openSession(db, secret)
     if (opened === undefined) return undefined
     const isOperator = opened.organizationId === null

@@ -1,4 +1,5 @@
 import { createChangeClaims } from '../account/gate/change_claims.ts'
+import { createSessionLookup } from '../account/session_lookup.ts'
 import type { Database } from '../db/database.ts'
 import { familyAliases } from '../family/mod.ts'
 import { createLoginPlane } from '../http/plane/login.ts'
@@ -35,10 +36,14 @@ export function createPlanes(
   const { admin, dashboard, cookies } = createPlaneParts(config, options)
   const shared = { publicUrl, clock }
   const unmetered = { ...shared, claims: createChangeClaims(db) }
-  const login = createLoginPlane({ open: signIn({ db, clock, cookies }), ...shared })
+  const lookup = createSessionLookup({ db, clock })
+  const login = createLoginPlane({ open: signIn({ db, lookup, clock, cookies }), ...shared })
   return {
-    callers: [login, createUnmeteredPlane({ ...unmetered, ...dashboard, authenticate: organizationAccess(db) })],
-    operator: [login, createUnmeteredPlane({ ...unmetered, ...admin, authenticate: operatorAccess(db, adminToken) })],
+    callers: [login, createUnmeteredPlane({ ...unmetered, ...dashboard, authenticate: organizationAccess(lookup) })],
+    operator: [
+      login,
+      createUnmeteredPlane({ ...unmetered, ...admin, authenticate: operatorAccess(lookup, adminToken) }),
+    ],
   }
 }
 

@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
-import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
 import { answerNonEndpoint } from '../exchange/refusal.ts'
-import { PLANE_UNAUTHENTICATED_MAX } from '../limits.ts'
 import { htmlHeaders, renderHtml } from '../page/html.ts'
 import { readForm } from '../request/body.ts'
 import { isBodylessMethod } from '../request/target.ts'
@@ -71,13 +69,11 @@ export function createLoginPlane(options: {
   readonly clock: Clock
 }): Plane {
   const { open, publicUrl, clock } = options
-  const limitLookups = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
-    // The body comes first: it may take seconds, in which a place would be taken from others.
     const secret = (await readForm(request, clock, FORM_BYTES_MAX)).get('link') ?? ''
-    const opened = PLAIN.test(secret) ? await limitLookups('', () => open(secret)) : undefined
+    const opened = PLAIN.test(secret) ? await open(secret) : undefined
     if (opened === undefined) return renderPage(401, USED)
     const { cookie, secrets, lifetimeSec } = opened
     const secure = isSecure(request, publicUrl)

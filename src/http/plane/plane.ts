@@ -14,7 +14,6 @@ import type { FreeRoute, Reply } from '../route/route.ts'
 import { createRouteTable, type RouteMatch } from '../route/route_table.ts'
 import { type ChangeClaims, changeOnce } from './claims.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
-import { limitSessionLookups } from './session_lookups.ts'
 
 /** One request to a plane. */
 export interface PlaneRequest {
@@ -57,7 +56,6 @@ export function createUnmeteredPlane(options: {
   const table = createRouteTable<FreeRoute>(options.routes, new Map())
   const openapiPath = `${prefix}/openapi.json`
   const document = createCompressedPage(options.openapi, { 'cache-control': CACHE_REVALIDATE })
-  const authenticate = limitSessionLookups(options.authenticate)
   // Each caller has slots of its own, so that one cannot block another.
   const limitByCaller = limitConcurrencyByOwner(PLANE_CALLER_CONCURRENCY_MAX)
   const suggest = createPathSuggester(table.endpoints.map(({ template }) => template))
@@ -67,7 +65,7 @@ export function createUnmeteredPlane(options: {
     if (fault !== undefined) throw fault
     // Preflights carry no credential, and reveal only the methods.
     if (match.kind === 'other_method' && method === 'OPTIONS') return answerNonEndpoint(match, method)
-    const identity = await identify(request, { ...options, authenticate })
+    const identity = await identify(request, options)
     if (match.kind === 'unknown')
       return answerNonEndpoint({ ...match, nearest: suggest(path), docsPath: openapiPath }, method)
     if (match.kind !== 'endpoint') return answerNonEndpoint(match, method)
