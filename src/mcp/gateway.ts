@@ -2,26 +2,27 @@ import * as v from 'valibot'
 import { HttpError } from '../http/error.ts'
 import { limitConcurrencyByOwner } from '../http/exchange/concurrency.ts'
 import type { Invocation, SettledAnswer } from '../http/exchange/exchange.ts'
-import type { KeyHolder } from '../http/exchange/gate.ts'
-import { emptyInput, GATEWAY_PATH, type Gateway, type Invoke } from '../http/exchange/gateway.ts'
+import type { Admission, KeyHolder, RefusalCode } from '../http/exchange/gate.ts'
+import { emptyInput, GATEWAY_PATH, type Gateway, type Invoker } from '../http/exchange/gateway.ts'
 import { readAnyJson } from '../http/request/body.ts'
 import type { AccountState } from '../http/respond.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createSessionBudgets, SESSION_HEADER } from './budget.ts'
-import { isInitialize, isToolCall, parseMessages, type RawMessage } from './messages.ts'
+import { getArguments, getToolName, isInitialize, isToolCall, parseMessages, type RawMessage } from './messages.ts'
 import { getErrorCode, toToolResult } from './result.ts'
-import { createTools } from './tools.ts'
+import { createTools, type Tool } from './tools.ts'
 
 /** Most concurrently read bodies of a key. */
 const KEY_UNREAD_MAX = 64
 
 /**
  * Creates the gateway for the Model Context Protocol over streamable HTTP: one tool for each route with a tool name.
- * Each tool call is its own request to the gate; all other messages of a body are one free request together. Sessions
- * exist only with a budget, which limits what their requests are charged. Pages of other origins than `origins` are
- * refused: the protocol requires it against DNS rebinding.
+ * Each tool call is its own request to the gate; all other messages of a body are one free request together. The first is
+ * admitted before anything else is done: a body whose sender is refused costs no more than one request. Sessions exist
+ * only with a budget, which limits what their requests are charged. Pages of other origins than `origins` are refused:
+ * the protocol requires it against DNS rebinding.
  */
 export function createMcp(options: {
   readonly routes: readonly Route[]
@@ -48,16 +49,30 @@ export function createMcp(options: {
     return limitByKey(hash, async () => parseMessages((await readAnyJson(request, clock)).value()))
   }
 
-  async function answerWithKey(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer> {
+  async function answerWithKey(
+    request: Request,
+    holder: KeyHolder,
+    { admit, invoke }: Invoker,
+  ): Promise<SettledAnswer> {
     const messages = await readMessages(request, holder)
     const newId = messages.some(isInitialize) ? options.sessionId : undefined
     const session = sessions.resolve(request, newId)
+    // The session starts with the protocol message; tool calls in the same body are outside the budget.
+    const bindSession = (invocation: Invocation): Invocation =>
+      session.newSessionId === undefined || invocation === PROTOCOL ? { ...invocation, ...session.bound } : invocation
+    const first = bindSession(findFirst(messages, tools))
+    let admission: Promise<Admission> | undefined = admit(first)
+    if (await refusesAll(admission)) return refuseAll(messages, await invoke({ ...first, admission }))
+
     const settled: SettledAnswer[] = []
     let refusal: SettledAnswer | undefined
     const runOne = async (invocation: Invocation): Promise<SettledAnswer> => {
-      // The session starts with the protocol message; tool calls in the same body are outside the budget.
-      const bound = session.newSessionId === undefined || invocation === PROTOCOL ? session.bound : {}
-      const settledAnswer = await invoke({ ...invocation, ...bound })
+      const bound = bindSession(invocation)
+      // A refusal of the protocol itself takes the admission of the call that it refuses.
+      const isAdmitted = admission !== undefined && [first.endpoint, ENDPOINT].includes(invocation.endpoint)
+      const admitted = isAdmitted ? { ...bound, ...(admission && { admission }) } : bound
+      if (isAdmitted) admission = undefined
+      const settledAnswer = await invoke(admitted)
       settled.push(settledAnswer)
       if (session.isRefused() || isRequestFailure(getErrorCode(settledAnswer), invocation)) refusal = settledAnswer
       return settledAnswer
@@ -88,8 +103,8 @@ export function createMcp(options: {
 
   return {
     endpoint: ENDPOINT,
-    answer: (request, holder, invoke) =>
-      answerWithKey(request, holder, invoke).catch((error: unknown) => invoke(toFailingInvocation(error))),
+    answer: (request, holder, invoker) =>
+      answerWithKey(request, holder, invoker).catch((error: unknown) => invoker.invoke(toFailingInvocation(error))),
   }
 }
 
@@ -112,6 +127,38 @@ const ENDPOINT = toRouteEndpoint(
 )
 
 const PROTOCOL: Invocation = { endpoint: ENDPOINT, getRequest: emptyInput, path: GATEWAY_PATH, query: '' }
+
+/** Refusals of all that an organization sends, whatever it is. */
+const REFUSES_ALL: ReadonlySet<RefusalCode> = new Set([
+  'RATE_LIMIT_EXCEEDED',
+  'ACCOUNT_SUSPENDED',
+  'ORGANIZATION_NOT_FOUND',
+])
+
+/** Returns the invocation that is admitted before the messages are read any further: the first call of a known tool. */
+function findFirst(messages: readonly RawMessage[], tools: ReadonlyMap<string, Tool>): Invocation {
+  for (const message of messages) {
+    const tool = isToolCall(message) ? tools.get(getToolName(message) ?? '') : undefined
+    if (tool !== undefined) return tool.invocation(getArguments(message))
+  }
+  return PROTOCOL
+}
+
+/** True if an admission refuses every message of its body. False if it failed, which its own invocation answers. */
+async function refusesAll(admission: Promise<Admission>): Promise<boolean> {
+  const result = await admission.catch(() => undefined)
+  return result?.kind === 'unknown_key' || (result?.kind === 'refused' && REFUSES_ALL.has(result.code))
+}
+
+/** Answers all messages with one refusal: calls of tools as results, as models expect them, others by its status. */
+function refuseAll(messages: readonly RawMessage[], refusal: SettledAnswer): SettledAnswer {
+  if (getErrorCode(refusal) === 'INVALID_API_KEY' || messages.length === 0 || !messages.every(isToolCall))
+    return refusal
+  const result = toToolResult(refusal)
+  const replies = messages.map(({ id }) => ({ jsonrpc: '2.0', id, result }))
+  const body = JSON.stringify(replies.length === 1 ? replies[0] : replies)
+  return { ...refusal, answer: { status: 200, body, credits: 0, headers: {} } }
+}
 
 function toFailingInvocation(error: unknown): Invocation {
   return {

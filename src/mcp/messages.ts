@@ -32,9 +32,25 @@ export function isToolCall({ method, id }: RawMessage): boolean {
   return method === 'tools/call' && id !== undefined
 }
 
+/** Returns the tool's name of a request to call one; undefined if it has none. */
+export function getToolName({ params }: RawMessage): string | undefined {
+  const name = isObject(params) && 'name' in params ? params.name : undefined
+  return typeof name === 'string' ? name : undefined
+}
+
+/** Returns the arguments of a request to call a tool, as they were sent. */
+export function getArguments({ params }: RawMessage): Readonly<Record<string, unknown>> {
+  const args = isObject(params) && 'arguments' in params ? params.arguments : undefined
+  return isObject(args) ? { ...args } : {}
+}
+
 /** True for the message that starts a session. */
 export function isInitialize({ method }: RawMessage): boolean {
   return method === 'initialize'
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 function invalid(detail: string): HttpError {

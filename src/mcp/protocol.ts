@@ -9,7 +9,7 @@ import {
   PingRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { SHOWN_VALUE_LENGTH_MAX } from '../http/limits.ts'
-import type { RawMessage } from './messages.ts'
+import { getArguments, type RawMessage } from './messages.ts'
 import { INSTRUCTIONS, SERVER_INFO, type Tool } from './tools.ts'
 
 interface ServedTools {
@@ -124,15 +124,6 @@ function findFault(message: RawMessage): string | undefined {
   // The first path segment is `params`, which may itself be missing.
   const field = issue?.path.slice(1).join('.') || 'params'
   return `Cannot read the parameters of "${method}": "${field.slice(0, SHOWN_VALUE_LENGTH_MAX)}" is missing or wrong`
-}
-
-function getArguments({ params }: RawMessage): Readonly<Record<string, unknown>> {
-  const args = isObject(params) && 'arguments' in params ? params.arguments : undefined
-  return isObject(args) ? { ...args } : {}
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 /**

@@ -109,7 +109,8 @@ function toHttpAddress(
   route: Route,
   args: Readonly<Record<string, unknown>>,
 ): { readonly path: string; readonly query: string } {
-  const toText = (value: unknown) => (typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '') : String(value))
+  const toText = (value: unknown) =>
+    typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '') : JSON.stringify(value)
   const pathNames = new Set<string>()
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
     pathNames.add(name)

@@ -136,6 +136,7 @@ describe('a mistake in the input has the message of HTTP', () => {
     ['path parameter', ITEM, { id: 'a/b' }, '/v1/positions/uniswap-v3/a%2Fb'],
     ['a list', LIST, { wallet: [WALLET] }, null],
     ['an object', LIST, { wallet: { a: 1 } }, null],
+    ['an object that is no text', LIST, { wallet: { toString: 1, valueOf: 1 } }, null],
     ['NUL', LIST, { wallet: 'a\0' }, null],
     ['half a character', LIST, { wallet: '\ud800' }, null],
     ['lost digits', ITEM, { id: 2 ** 60 }, null],
@@ -186,6 +187,42 @@ describe('failures of the work are results with advice', () => {
     expect(made.gate.rows.at(-1)).toMatchObject({ status: 429, path: '/mcp/v1/positions/uniswap-v3/{id}' })
     const listing = await made.post(LISTS, { key: 'slow' })
     expect([listing.status, listing.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED'])
+  })
+
+  test('20 calls of a key over its rate are refused as one request, each with a result', async () => {
+    const made = scene()
+    for (let sent = 0; sent < 2; sent += 1) await made.post(call(ITEM, { id: 1 }), { key: 'slow' })
+    for (const key of ['slow', 'suspended']) {
+      const before = made.gate.rows.length
+      const { status, body, headers } = await made.post(
+        Array.from({ length: 20 }, (_, id) => call(ITEM, { id: 1 }, id)),
+        { key },
+      )
+      expect([status, headers.get('x-credits-charged')]).toEqual([200, '0'])
+      expect(body.map(({ id }: { id: number }) => id)).toEqual(Array.from({ length: 20 }, (_, id) => id))
+      for (const { result } of body)
+        expect(result).toMatchObject({ isError: true, _meta: { 'walletscope/status': key === 'slow' ? 429 : 403 } })
+      expect(made.gate.rows.length - before).toBe(1)
+      const mixed = await made.post([call(ITEM, { id: 1 }, 1), { ...LISTS, id: 2 }], { key })
+      expect(mixed.status).toBe(key === 'slow' ? 429 : 403)
+    }
+  })
+
+  test('the admission before the calls is that of the first of them', async () => {
+    const made = scene()
+    const { body } = await made.post(
+      [0, 1, 2].map((id) => call(ITEM, { id: 1 }, id)),
+      { key: 'slow' },
+    )
+    const statuses = body.map(({ result }: { result: { _meta: object; isError?: true } }) => result.isError ?? false)
+    expect(statuses).toEqual([false, false, true])
+    expect(made.gate.rows.map(({ status }) => status).toSorted()).toEqual([200, 200, 429])
+    // What the protocol refuses takes it too.
+    const other = scene()
+    for (let sent = 0; sent < 2; sent += 1)
+      await other.post(call(ITEM, { id: 1 }), { key: 'slow', headers: { accept: 'text/html' } })
+    expect(other.gate.rows.map(({ status }) => status)).toEqual([406, 406])
+    expect((await other.post(LISTS, { key: 'slow' })).status).toBe(429)
   })
 
   test('suspended organizations and disabled endpoints', async () => {

@@ -38,6 +38,8 @@ export interface Invocation {
   /** Path for the log, if it is not the endpoint's template. */
   readonly loggedPath?: string
   readonly session?: SessionRequest
+  /** Its admission, if it was admitted before. */
+  readonly admission?: Promise<Admission>
   /** Throws if the session is invalid; called once the input is valid. */
   readonly checkSession?: (caller: Caller) => void
   /** True if the answer cites what it was read from, where the route can. */
@@ -193,11 +195,12 @@ function answerFailure(
 
 /** Throws if too many requests are under way. */
 function admit(
-  { principal, match, session }: Exchange,
+  { principal, match, session, admission }: Exchange,
   { gate, isFull }: ExchangeServices,
 ): Admission | Promise<Admission> {
   if (isFull()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
   if (principal === undefined) return UNKNOWN_KEY
+  if (admission !== undefined) return admission
   const { name: endpoint, features } = match.kind === 'endpoint' ? match.endpoint : NO_ENDPOINT
   return gate.admit({ principal, endpoint, features, session })
 }

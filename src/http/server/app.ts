@@ -230,9 +230,11 @@ export function createApp(options: AppOptions) {
       }
       return run({ ...exchange, getRequest: fail })
     }
-    return gateway.answer(request, holder, (invocation) =>
-      run(createExchange(invocation, exchange, toSettlementId(options.requestId()))),
-    )
+    return gateway.answer(request, holder, {
+      admit: ({ endpoint: { name, features }, session }) =>
+        gate.admit({ principal: holder, endpoint: name, features, session }),
+      invoke: (invocation) => run(createExchange(invocation, exchange, toSettlementId(options.requestId()))),
+    })
   }
 
   /** Planes have no CORS: no page of another origin may use them. */
