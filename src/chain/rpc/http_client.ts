@@ -3,6 +3,7 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import { limitInterimAnswers } from '../../lib/interim_answers.ts'
 import { ACCEPTED_CODINGS, BODY_BYTES_MAX, responseTooLargeError, unpack } from './unpack.ts'
 
 /** The part of an HTTP answer that is read. */
@@ -27,8 +28,6 @@ const IDLE_MS = 180_000
 /** Idle connections kept for each endpoint: as many as it gets requests at once. */
 const IDLE_MAX = 256
 const HEADERS_BYTES_MAX = 128 * 1024
-/** Interim answers (100 to 199) before the final one: each costs time, and neither runtime limits their number. */
-const INTERIM_MAX = 10
 
 /** Codes of a connection that the endpoint closed while the request was on its way. */
 const CLOSED = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED'])
@@ -64,14 +63,11 @@ export function createHttpClient(clock: Clock) {
       const fail = (error: unknown) => settle(() => reject(error))
       let connection: Socket | undefined
       let wasKept = false
-      let interimAnswers = 0
       outgoing.on('socket', (socket) => {
         connection = socket
         wasKept = answeredAtMs.has(socket)
       })
-      outgoing.on('information', () => {
-        if (++interimAnswers > INTERIM_MAX) outgoing.destroy(noFinalAnswerError())
-      })
+      limitInterimAnswers(outgoing, () => outgoing.destroy(noFinalAnswerError()))
       // The socket is no longer the request's, so that its errors need a listener of their own.
       outgoing.on('upgrade', (_, socket) => {
         socket.on('error', () => {}).destroy()

@@ -3,6 +3,7 @@ import https from 'node:https'
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
+import { limitInterimAnswers } from '../../lib/interim_answers.ts'
 import { AddressError, type AddressRules, resolveWebhookTarget, type WebhookTarget } from './address.ts'
 
 /** Why there was no answer. */
@@ -34,8 +35,6 @@ const HEADERS_BYTES_MAX = 16 * 1024
 const REST_BYTES_MAX = 64 * 1024
 const REST_MS = 1_000
 const IDLE_MS = 4_000
-/** Interim (1xx) answers before the final one; neither runtime limits them, and each takes its turn of the event loop. */
-const INTERIM_MAX = 10
 const INTERIM_FLOOD = new Error('The receiver sent too many interim answers')
 const RETRY_AFTER_SEC_MAX = 86_400
 
@@ -127,10 +126,7 @@ function sendRequest(
       reject(error)
     }
     const cancelTimer = clock.after(ms, () => end(TIMED_OUT))
-    let interim = 0
-    outgoing.on('information', () => {
-      if (++interim > INTERIM_MAX) end(INTERIM_FLOOD)
-    })
+    limitInterimAnswers(outgoing, () => end(INTERIM_FLOOD))
     outgoing.on('error', end)
     outgoing.end(body)
   })
