@@ -63,6 +63,7 @@ import priceAtListSql from './queries/price_at_list.sql' with { type: 'text' }
 import requestLogLatencySql from './queries/request_log_latency.sql' with { type: 'text' }
 import requestRollupCreditsSql from './queries/request_rollup_credits.sql' with { type: 'text' }
 import requestRollupListSql from './queries/request_rollup_list.sql' with { type: 'text' }
+import serverTimeSql from './queries/server_time.sql' with { type: 'text' }
 import sessionDeleteSql from './queries/session_delete.sql' with { type: 'text' }
 import sessionDeleteAllSql from './queries/session_delete_all.sql' with { type: 'text' }
 import sessionInsertSql from './queries/session_insert.sql' with { type: 'text' }
@@ -463,6 +464,12 @@ export const requestRollupList = bindQuery<
   { organizationId: string | null; fromHour: string | number; toHour: string | number; stepHours: number; byPath: boolean; byKey: boolean; byStatus: boolean; byOrganization: boolean; max: string | number },
   { hour: string; organization_id: string | null; path: string | null; api_key_id: string | null; status: number | null; requests: string }
 >('copy', { text: requestRollupListSql, params: ['organizationId', 'fromHour', 'toHour', 'stepHours', 'byPath', 'byKey', 'byStatus', 'byOrganization', 'max'] })
+
+/** Tells the server's time, Unix milliseconds. */
+export const serverTime = bindQuery<
+  Record<never, never>,
+  { now_ms: string }
+>('read', { text: serverTimeSql, params: [] })
 
 /** Ends a session. */
 export const sessionDelete = bindQuery<

@@ -5,6 +5,7 @@ import { createBlockFinder, NoBlockError, type WitnessedBlock } from '../chain/p
 import { DisputeError, isCacheableForever, QUORUM } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
+import { createServerTime, type ServerTime } from '../db/server_time.ts'
 import { createCache } from '../lib/async/cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
@@ -26,16 +27,23 @@ const OPEN_MAX = 100
  */
 export type Midnights = ReturnType<typeof createMidnights>
 
+interface MidnightsOptions {
+  readonly db: Database
+  readonly clock: Clock
+  /** Decides what is old enough to be final. @default the database's */
+  readonly serverTime?: ServerTime
+}
+
 /** Creates the midnights of a database, which several processes may share. */
-export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
+export function createMidnights({ db, clock, serverTime = createServerTime({ db, clock }) }: MidnightsOptions) {
   const finder = createBlockFinder(clock)
   const recheck = createRecheck(clock)
   const cachedBlocks = createLru<WitnessedBlock>({ entriesMax: ENTRIES_MAX })
   const loads = new Map<string, Promise<unknown>>()
   const inFlight = createCache<WitnessedBlock>({ clock, entriesMax: 1 })
 
-  const isOld = (timeSec: number) => clock.now() / 1_000 - timeSec > SETTLED_SEC
-  const isSettled = ({ timestampSec }: WitnessedBlock) => isOld(Number(timestampSec))
+  const isSettled = async ({ timestampSec }: WitnessedBlock) =>
+    (await serverTime()) - Number(timestampSec) > SETTLED_SEC
   const groups = createMidnightGroups(clock)
 
   function keep(day: number, block: WitnessedBlock): void {
@@ -90,9 +98,10 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     days: readonly number[],
     signal: AbortSignal,
   ): Promise<ReadonlySet<number>> {
-    const missingDays = days.filter(
-      (day) => isOld(day * DAY_SEC) && cachedBlocks.get(`${client.chain.id}:${day}`) === undefined,
-    )
+    const absentDays = days.filter((day) => cachedBlocks.get(`${client.chain.id}:${day}`) === undefined)
+    if (absentDays.length === 0) return new Set()
+    const nowSec = await serverTime()
+    const missingDays = absentDays.filter((day) => nowSec - day * DAY_SEC > SETTLED_SEC)
     if (missingDays.length === 0) return new Set()
     const times = missingDays.map((day) => BigInt(day * DAY_SEC))
     const blocks = await finder.findLastBlocks(client, times, signal)
@@ -101,7 +110,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
         const block = blocks[index]
         if (block === undefined) return
         recheck.recordAnswer(client, block.witnesses)
-        await storeBlock(day, block, isSettled(block))
+        await storeBlock(day, block, await isSettled(block))
       }),
     )
     return new Set(missingDays.filter((_, index) => blocks[index] === undefined))
@@ -113,7 +122,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       return storedRow.block
     const block = await findAgain(client, { day, knownBlock: storedRow?.block }, signal)
     if (block === storedRow?.block) return block
-    if (await storeBlock(day, block, isSettled(block))) {
+    if (await storeBlock(day, block, await isSettled(block))) {
       if (storedRow !== undefined && storedRow.block.hash !== block.hash) warnReplaced(client, day)
       return block
     }
@@ -196,7 +205,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
         // A final block is stored permanently, so wait some time for a second endpoint if there is one.
         const mustWait =
           confirmedBlock === undefined ||
-          !(isCacheableForever(client, confirmedBlock.witnesses) || isSettled(confirmedBlock))
+          !(isCacheableForever(client, confirmedBlock.witnesses) || (await isSettled(confirmedBlock)))
         if (mustWait || confirmedBlock.number > finalNumber) pendingCount++
         else await storeBlock(day, confirmedBlock, true)
       }

@@ -20,7 +20,9 @@ let days: readonly [number, number]
 let blocks: readonly [PriceBlock, PriceBlock]
 let newest: bigint
 let nowSec = 0
-const clock: Clock = { ...systemClock, now: () => nowSec * 1_000 }
+/** Of the database; the process' own clock is a year ahead. */
+const serverTime = async () => nowSec
+const clock: Clock = { ...systemClock, now: () => (nowSec + 365 * DAY_SEC) * 1_000 }
 const clients: EvmClient[] = []
 
 beforeAll(async () => {
@@ -60,7 +62,7 @@ function over(endpoints: 1 | 2, depth: number): { readonly midnights: Midnights;
   const chain = { ...feedsChain(urls, { usdFeeds: {}, stablecoins: [] }), finality: { depth } }
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   clients.push(client)
-  return { midnights: createMidnights({ db: database.db, clock }), client }
+  return { midnights: createMidnights({ db: database.db, clock, serverTime }), client }
 }
 
 /** The midnights that are stored, with the number of endpoints that gave them, and whether they are final. */

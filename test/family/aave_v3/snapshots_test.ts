@@ -442,7 +442,7 @@ function createParts(over: EvmClient<FinanceChain>, { db }: TestDatabase): Daily
   const clock = chainClock()
   const deployments = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
   const reader = createLendingReader({ clients: new Map([[1, over]]), deployments: new Map([[1, deployments]]), clock })
-  const midnights = createMidnights({ db, clock })
+  const midnights = createMidnights({ db, clock, serverTime: async () => clock.now() / 1_000 })
   const store = createStore({ db })
   const taker = createSnapshotTaker({ midnights, store, clock })
   const places = [...reader.targets.values()].map((place) => snapshotMarket(reader, place))

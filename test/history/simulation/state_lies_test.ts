@@ -119,7 +119,7 @@ async function ask(lies: readonly Lie[]) {
   const clock: Clock = { ...systemClock, now: () => lateMs }
   const client = createChainClient({ chain, clock: systemClock, log: silentLog, fetch: fetchLied as typeof fetch })
   const history = createPriceReader({ db: database.db, clock })
-  const found = createMidnights({ db: database.db, clock })
+  const found = createMidnights({ db: database.db, clock, serverTime: async () => lateMs / 1_000 })
   return {
     async prices({ asker, block }: Subject) {
       const tokens = asker.kind === 'chain' ? [PHASED, PLAIN] : [ASKED]
