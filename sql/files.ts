@@ -39,6 +39,8 @@ import requestLogNumbers from './functions/request_log_numbers.sql' with { type:
 import gateSettleBatch from './functions/gate_settle_batch.sql' with { type: 'text' }
 import gateSettleBatchIdempotent from './functions/gate_settle_batch_idempotent.sql' with { type: 'text' }
 import gateSettleChange from './functions/gate_settle_change.sql' with { type: 'text' }
+import rateWindowPrime from './functions/rate_window_prime.sql' with { type: 'text' }
+import gateTry from './functions/gate_try.sql' with { type: 'text' }
 import requestRollupAdd from './functions/request_rollup_add.sql' with { type: 'text' }
 import gateVoidBatch from './functions/gate_void_batch.sql' with { type: 'text' }
 import gateVoidChange from './functions/gate_void_change.sql' with { type: 'text' }
@@ -61,7 +63,6 @@ import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
 import positionFlowStore from './functions/position_flow_store.sql' with { type: 'text' }
-import rateWindowPrime from './functions/rate_window_prime.sql' with { type: 'text' }
 import requestLogDrop from './functions/request_log_drop.sql' with { type: 'text' }
 import requestLogExtend from './functions/request_log_extend.sql' with { type: 'text' }
 import requestRollupPendingSince from './functions/request_rollup_pending_since.sql' with { type: 'text' }
@@ -132,6 +133,8 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'gate_settle_batch', text: gateSettleBatch },
   { name: 'gate_settle_batch_idempotent', text: gateSettleBatchIdempotent },
   { name: 'gate_settle_change', text: gateSettleChange },
+  { name: 'rate_window_prime', text: rateWindowPrime },
+  { name: 'gate_try', text: gateTry },
   { name: 'request_rollup_add', text: requestRollupAdd },
   { name: 'gate_void_batch', text: gateVoidBatch },
   { name: 'gate_void_change', text: gateVoidChange },
@@ -154,7 +157,6 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },
   { name: 'position_flow_store', text: positionFlowStore },
-  { name: 'rate_window_prime', text: rateWindowPrime },
   { name: 'request_log_drop', text: requestLogDrop },
   { name: 'request_log_extend', text: requestLogExtend },
   { name: 'request_rollup_pending_since', text: requestRollupPendingSince },

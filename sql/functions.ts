@@ -37,6 +37,12 @@ export const gateSettleChange = bindRows<
   { balances: readonly string[]; unpaid_requests: readonly number[]; unpaid_scopes: readonly string[]; result: string }
 >('read', { name: 'gate_settle_change', params: ['kind', 'details', 'recordBytes', 'hour', 'lock', 'chargeOrganizations', 'chargeCredits', 'groupCharges', 'groupKeys', 'groupPaths', 'groupStatuses', 'groupRequests', 'groupCredits', 'limitGroups', 'limitScopes', 'limitDaily', 'limitMaxima', 'requestGroups', 'requestAtMs', 'requestSettlements', 'requestIds', 'requestMethods', 'requestUnroutedPaths', 'requestLatenciesMs', 'requestCredits', 'requestAdmitted'], columns: ['balances', 'unpaid_requests', 'unpaid_scopes', 'result'] })
 
+/** Admits, charges and logs requests without credits, and takes it back: fails as a real request would, for example if the disk is full or this role may not write. */
+export const gateTry = bindValue<
+  { requests: number },
+  void
+>('gate', { name: 'gate_try', params: ['requests'] })
+
 /** Ends requests whose settlement has an unknown outcome: refunds the charge and sets the row to 503; if there is no row, inserts one, so that a settlement that arrives later conflicts with it. */
 export const gateVoidBatch = bindRows<
   { requestOrganizations: readonly string[]; requestKeys: readonly string[]; requestPaths: readonly string[]; requestAtMs: readonly string[] | readonly number[]; requestSettlements: readonly string[]; requestIds: readonly string[]; requestMethods: readonly string[]; requestUnroutedPaths: readonly string[]; requestLatenciesMs: readonly number[]; requestAdmitted: readonly number[]; limitRequests: readonly number[]; limitScopes: readonly string[]; limitDaily: readonly number[] },

@@ -2,8 +2,6 @@ import type { Clock } from './clock.ts'
 
 /** Consecutive failures are reported once they have lasted this long. */
 const LASTING_MS = 1_000
-/** A failure older than this is unknown, not ongoing. */
-const EXPIRY_MS = 10_000
 
 interface OngoingFailure {
   readonly sinceMs: number
@@ -28,18 +26,19 @@ export function createFailureTracker(clock: Clock) {
       const sinceMs = ongoing.get(step)?.sinceMs ?? lastMs
       ongoing.set(step, { sinceMs, lastMs, reason: getRootReason(error) })
     },
-    /** The message of the innermost cause of an ongoing failure; undefined if no step failed lately. */
+    /** Forgets the failures of all steps. */
+    clear(): void {
+      ongoing.clear()
+    },
+    /** The message of the innermost cause of a failure that lasts; undefined if no step fails. */
     get reason(): string | undefined {
-      const nowMs = clock.monotonicMs()
-      const lasting = [...ongoing.values()].find(
-        ({ sinceMs, lastMs }) => lastMs - sinceMs >= LASTING_MS && nowMs - lastMs < EXPIRY_MS,
-      )
-      return lasting?.reason
+      return [...ongoing.values()].find(({ sinceMs, lastMs }) => lastMs - sinceMs >= LASTING_MS)?.reason
     },
   }
 }
 
-function getRootReason(error: unknown): string {
+/** Returns the message of the innermost cause. */
+export function getRootReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause === undefined ? error.message : getRootReason(error.cause)
 }

@@ -34,7 +34,13 @@ import {
   createProcessMetrics,
   databaseMetricsJob,
 } from './health/metrics.ts'
-import { chainProbes, checkSchemaIfReachable, databaseProbe, listSolanaCapabilities } from './health/probes.ts'
+import {
+  backgroundProbe,
+  chainProbes,
+  checkSchemaIfReachable,
+  databaseProbe,
+  listSolanaCapabilities,
+} from './health/probes.ts'
 import { logUnresponsiveEndpoints } from './health/start.ts'
 import { createServicePages } from './pages.ts'
 import { createPlanes } from './planes.ts'
@@ -207,6 +213,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         corsOrigins: config.corsOrigins,
         probes: {
           database: databaseProbe(db, gate, log),
+          background: backgroundProbe(db),
           chains: probes,
           history: historyProbe(history),
           quorum: dissents.report,

@@ -45,12 +45,13 @@ import {
 } from './settle.ts'
 import { createUnknownKeyLimiter } from './unknown_key_limiter.ts'
 import { createVoider } from './voider.ts'
+import { createWriteCheck } from './write_check.ts'
 
 export interface AccountGate extends Gate {
   /** Settlements whose void waits for the database. */
   readonly voidsWaiting: number
-  /** The database's error if requests are neither admitted nor charged at present; undefined if no error is known. */
-  readonly trouble: string | undefined
+  /** Returns the database's error if requests cannot be admitted or charged now, else undefined. Never rejects. */
+  findTrouble(): Promise<string | undefined>
   /** Finishes batches in flight and voids settlements for at most `timeoutMs`; remaining voids stay on the disk. */
   close(timeoutMs: number): Promise<void>
 }
@@ -111,6 +112,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const unknownKeyLimiter = createUnknownKeyLimiter({ clock })
   const mustLogRefusal = createRefusalLogLimiter(options.refusalRowsMax)
   const trouble = createFailureTracker(clock)
+  const writeCheck = createWriteCheck({ db, clock, trouble })
   const voider = createVoider({
     db,
     clock,
@@ -216,6 +218,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     })
     try {
       const outcomes = await settle(withDeadline(db, { deadlineMs: ownDeadlineMs, clock }))
+      writeCheck.recordSuccess()
       rollups.wake()
       return outcomes.some(isRefusedByDatabase) ? outcomes.map((each, index) => toResult(each, batch[index])) : outcomes
     } catch (error) {
@@ -299,9 +302,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     get voidsWaiting() {
       return voider.waiting
     },
-    get trouble() {
-      return trouble.reason
-    },
+    findTrouble: writeCheck.findTrouble,
     toHolder(key, client) {
       const hash = hashKey(key)
       // A cached key is well-formed, and the cache look-up is cheaper than the check.

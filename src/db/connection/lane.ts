@@ -42,6 +42,10 @@ const CONNECT_TIMEOUT_MS = 3_000
 /** Time limit for opening a connection, including its first result. */
 const OPEN_MS = 4_000
 const OPENING = 'select 1'
+/** After this time a lane closes connections that nothing used, so that other processes can open theirs. */
+const IDLE_MS = 60_000
+/** Time limit for finding out whether a lane gets a connection. */
+const CHECK_MS = 1_500
 
 /** Holds one connection and replaces it when it is lost. One statement uses it at a time. */
 interface Slot {
@@ -84,6 +88,7 @@ export function createLane(options: LaneOptions) {
   let lostAtMs = 0
   let awayReason = ''
   let waitedMs = 0
+  let cancelIdleCheck: (() => void) | undefined
 
   function getConnection(slot: Slot): PooledConnection {
     const { connection } = slot
@@ -149,9 +154,26 @@ export function createLane(options: LaneOptions) {
   function release(slot: Slot): void {
     slot.busy = false
     const [next] = waiting
-    if (next === undefined || !isOpen(slot)) return
+    if (next === undefined || !isOpen(slot)) {
+      scheduleIdleCheck()
+      return
+    }
     slot.busy = true
     next.resolve(slot)
+  }
+
+  /** Keeps one connection open; the server may allow all processes together fewer than they could use. */
+  function scheduleIdleCheck(): void {
+    if (cancelIdleCheck !== undefined || slots.filter(isOpen).length <= 1) return
+    const check = () => {
+      cancelIdleCheck = undefined
+      const idleSinceMs = clock.monotonicMs() - IDLE_MS
+      for (const { busy, connection } of slots.filter(isOpen).slice(1)) {
+        if (!busy && connection !== undefined && connection.answeredAtMs <= idleSinceMs) connection.retire()
+      }
+      scheduleIdleCheck()
+    }
+    cancelIdleCheck = clock.after(IDLE_MS, check, { keepsAlive: false })
   }
 
   /** Opens connections while statements wait, unless one is being opened or all are open. */
@@ -268,16 +290,28 @@ export function createLane(options: LaneOptions) {
     )
   }
 
+  async function run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]> {
+    if (statements >= STATEMENTS_MAX) throw unavailableError('Too many requests wait for the database', 'queue full')
+    if (!breaker.admits(deadlineMs)) throw loggedUnavailableError(`${awayReason}, not tried again yet`)
+    statements++
+    try {
+      return await runAdmitted(text, params, deadlineMs)
+    } finally {
+      statements--
+      idle.check()
+    }
+  }
+
   return {
-    async run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]> {
-      if (statements >= STATEMENTS_MAX) throw unavailableError('Too many requests wait for the database', 'queue full')
-      if (!breaker.admits(deadlineMs)) throw loggedUnavailableError(`${awayReason}, not tried again yet`)
-      statements++
+    run,
+    /** Opens a connection if the lane has none, and keeps it. Returns why it got none; undefined if it has one. */
+    async findShortage(): Promise<string | undefined> {
+      if (slots.some(isOpen)) return undefined
       try {
-        return await runAdmitted(text, params, deadlineMs)
-      } finally {
-        statements--
-        idle.check()
+        await run(OPENING, [], CHECK_MS)
+        return undefined
+      } catch (error) {
+        return error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
       }
     },
     report: (): LaneReport => ({
@@ -294,6 +328,7 @@ export function createLane(options: LaneOptions) {
     /** Resolves when nothing is in flight; never rejects. */
     idle: idle.wait,
     destroy(): void {
+      cancelIdleCheck?.()
       for (const each of connections) each.destroy()
     },
   }

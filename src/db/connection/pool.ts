@@ -19,8 +19,16 @@ interface DatabaseOptions {
   readonly max?: number
 }
 
+/** A lane without a connection, and why it gets none. */
+export interface LaneShortage {
+  readonly lane: OwnLane
+  readonly reason: string
+}
+
 export interface DatabasePool extends Database {
   report(): readonly ({ readonly name: string } & LaneReport)[]
+  /** Opens a connection in each lane that has none; lists the lanes that got none. Never rejects. */
+  findShortages(): Promise<readonly LaneShortage[]>
 }
 
 export const DEADLINE_DEFAULT_MS = 1_500
@@ -87,6 +95,14 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       return (await lanes[lane].run(text, params.map(encodeParam), deadlineMs)) as readonly Row[]
     },
     report: () => Object.entries(lanes).map(([name, each]) => ({ name, ...each.report() })),
+    async findShortages() {
+      const names = Object.keys(lanes) as OwnLane[]
+      const reasons = await Promise.all(names.map((lane) => lanes[lane].findShortage()))
+      return names.flatMap((lane, index) => {
+        const reason = reasons[index]
+        return reason === undefined ? [] : [{ lane, reason }]
+      })
+    },
     async close() {
       isClosed = true
       await withTimeout(Promise.all(allLanes.map((each) => each.idle())), { ms: CLOSE_MS, clock }).catch(() => {})

@@ -86,6 +86,7 @@ export function withStandby(
   return {
     run,
     report: primary.report,
+    findShortages: primary.findShortages,
     /** The standby's lag in bytes and seconds; `answers` is false if it is unreachable or no longer of this primary. */
     async state() {
       try {

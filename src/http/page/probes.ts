@@ -17,6 +17,8 @@ export interface Probes {
   readonly database: Probe
   /** By chain id. One chain that answers suffices; with none configured the database alone decides. */
   readonly chains: ReadonlyMap<number, Probe>
+  /** What work in the background lacks; reported only. */
+  readonly background?: () => Promise<Readiness['reasons']>
   /** By chain id; reported only, readiness does not depend on it. */
   readonly history?: () => Promise<Readonly<Record<string, HistoryProgress>>>
   /** By id of chains with a quorum of endpoints; reported only. */
@@ -49,6 +51,7 @@ async function runProbes(
   {
     database,
     chains,
+    background = async () => [],
     history = async () => ({}),
     quorum = () => ({}),
     triggers = async () => [],
@@ -68,13 +71,14 @@ async function runProbes(
   const chainReady = chains.size === 0 || chainsReady.includes(true)
   const isDatabaseReady = databaseReady === true
   const ready = isDatabaseReady && chainReady
-  // Triggers need a database that answers.
-  const partitions = isDatabaseReady ? await triggerProgress : []
+  // Triggers and work in the background need a database that answers.
+  const [partitions, lacks] = isDatabaseReady ? await Promise.all([triggerProgress, background()]) : [[], []]
   return {
     ready,
     reasons: [
       ...toReasons('database', databaseReady, 'it does not answer'),
       ...[...chains.keys()].flatMap((id, index) => toReasons(`chain ${id}`, chainsReady[index], NO_ENDPOINT)),
+      ...lacks,
       ...partitions.flatMap(toBlindReasons),
     ],
     database: isDatabaseReady,

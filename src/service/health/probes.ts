@@ -1,8 +1,10 @@
 import type { AccountGate } from '../../account/gate/gate.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import type { DatabasePool, LaneShortage } from '../../db/connection/pool.ts'
 import { type Database, SchemaError } from '../../db/database.ts'
 import { checkServable, isReadOnly } from '../../db/schema.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
+import type { Readiness } from '../../http/openapi/readiness.ts'
 import type { Probe } from '../../http/page/probes.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Clients } from '../clients.ts'
@@ -50,16 +52,38 @@ function schemaProbe(db: Database, log: Log): Probe {
 }
 
 /**
- * Creates a probe of schema and charging: a standby is asked before any caller is refused, and a database with a full
- * disk still answers reads.
+ * Creates a probe of all that a request needs: the schema, a connection of each lane, and writes, which a standby or a
+ * server with a full disk refuses although it answers reads.
  */
-export function databaseProbe(db: Database, gate: Pick<AccountGate, 'trouble'>, log: Log): Probe {
+export function databaseProbe(
+  db: Database & Pick<DatabasePool, 'findShortages'>,
+  gate: Pick<AccountGate, 'findTrouble'>,
+  log: Log,
+): Probe {
   const schema = schemaProbe(db, log)
   return async (signal) => {
     const answer = await schema(signal)
-    const { trouble } = gate
-    return answer !== true || trouble === undefined ? answer : `it accepts no charges: ${hideNames(trouble)}`
+    if (answer !== true) return answer
+    const shortage = (await db.findShortages()).find(({ lane }) => lane !== 'background')
+    if (shortage !== undefined) return formatShortage(shortage)
+    const trouble = await gate.findTrouble()
+    return trouble === undefined ? true : `it accepts no charges: ${hideNames(trouble)}`
   }
+}
+
+/**
+ * Creates a reader of what is missing for work in the background. Readiness does not depend on it: other processes may
+ * do the work, while this one answers.
+ */
+export function backgroundProbe(db: Pick<DatabasePool, 'findShortages'>): () => Promise<Readiness['reasons']> {
+  return async () => {
+    const shortages = (await db.findShortages()).filter(({ lane }) => lane === 'background')
+    return shortages.map((shortage) => ({ part: 'database', reason: formatShortage(shortage) }))
+  }
+}
+
+function formatShortage({ lane, reason }: LaneShortage): string {
+  return `it gives no connection for lane ${lane}: ${hideNames(reason)}`
 }
 
 /** Strips quoted names: database errors name users and databases. */
