@@ -1,23 +1,19 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
-import { readMulticall } from '../chain/call/many/multicall.ts'
 import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
-import { QUORUM, readByQuorum } from '../chain/past/quorum.ts'
-import type { ChainClient } from '../chain/rpc/client.ts'
+import { type ChainClient, ContractUnresponsiveError } from '../chain/rpc/client.ts'
 import { toDatedClient } from '../finance/price/past/dated_client.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
+import { readStanding } from './standing.ts'
 import { type FamilyTarget, isNow, type Moment } from './target.ts'
-
-/** Call data of a function that no contract has. */
-const UNKNOWN_FUNCTION: Hex = '0xffffffff'
 
 /** How long the word of a single endpoint is remembered: it may be mended. */
 const ALONE_MS = 10 * 60_000
 
-/** A block at which a contract has code. */
-interface CodeBlock {
+/** A block at which a deployment stands. */
+interface StandingBlock {
   readonly block: bigint
   /** Monotonic milliseconds; without end if two endpoints agree. */
   readonly untilMs: number
@@ -34,21 +30,26 @@ export type HistoricalTargets<Deployment extends DeployedContract> = ReturnType<
   typeof createHistoricalTargets<Deployment>
 >
 
-/** Creates it for a family; errors contain `name`, and the code of `getContract()` shows that a deployment exists. */
+/**
+ * Creates it for a family; errors contain `name`. A deployment exists once `getContract()` has code and its `getters`,
+ * call data, return addresses: some contracts are made first and get their parts later.
+ */
 export function createHistoricalTargets<Deployment extends DeployedContract>(options: {
   readonly name: string
   readonly clock: Clock
   readonly getContract: (deployment: Deployment) => Address
+  /** @default none */
+  readonly getters?: readonly Hex[]
   /** True if reading before a deployment exists finds nothing instead of failing. @default {false} */
   readonly canReadBeforeDeployment?: boolean
 }) {
-  const { name, clock, getContract, canReadBeforeDeployment = false } = options
+  const { name, clock, getContract, getters = [], canReadBeforeDeployment = false } = options
   const blockResolver = createBlockResolver(clock)
   /**
-   * Lowest known block with code, by contract whose first block is unknown. A client that records its reads has a memory
+   * Lowest known block with a deployment, by contract whose first block is unknown. A client that records its reads has a memory
    * of its own, so that its record holds what an answer rests on.
    */
-  const lowestCodeBlocks = new WeakMap<ChainClient, Map<Address, CodeBlock>>()
+  const lowestBlocks = new WeakMap<ChainClient, Map<Address, StandingBlock>>()
 
   /** The deployments of a target that exist at its block; all of them at the newest block. */
   async function filterDeployed(
@@ -58,20 +59,24 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
     if (block === undefined) return deployments
     // The lens reads the parent block.
     if (block.number === 0n) return []
-    const codeBlocks = lowestCodeBlocks.get(client) ?? new Map<Address, CodeBlock>()
-    lowestCodeBlocks.set(client, codeBlocks)
+    const standingBlocks = lowestBlocks.get(client) ?? new Map<Address, StandingBlock>()
+    lowestBlocks.set(client, standingBlocks)
     const getStart = (deployment: Deployment): bigint | undefined => {
       if (deployment.startBlock > 0) return BigInt(deployment.startBlock)
-      const known = codeBlocks.get(getContract(deployment))
+      const known = standingBlocks.get(getContract(deployment))
       return known !== undefined && known.untilMs > clock.monotonicMs() ? known.block : undefined
     }
     const doubtful = deployments
       .filter((each) => each.startBlock === 0 && !isAtMost(getStart(each), block.number))
-      .map(getContract)
-    const { withCode, isAgreed } = await readContractsWithCode({ client, contracts: doubtful, block, clock }, signal)
+      .map(toProbe)
+    const { standing, isAgreed } = await readStanding({ client, probes: doubtful, block, clock }, signal)
     const untilMs = isAgreed ? Number.POSITIVE_INFINITY : clock.monotonicMs() + ALONE_MS
-    for (const each of withCode) codeBlocks.set(each, { block: block.number, untilMs })
-    return deployments.filter((each) => isAtMost(getStart(each), block.number) || withCode.has(getContract(each)))
+    for (const each of standing) standingBlocks.set(each, { block: block.number, untilMs })
+    return deployments.filter((each) => isAtMost(getStart(each), block.number) || standing.has(getContract(each)))
+  }
+
+  function toProbe(deployment: Deployment) {
+    return { contract: getContract(deployment), getters }
   }
 
   async function resolveTarget(
@@ -92,6 +97,27 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
 
   return {
     filterDeployed,
+    /**
+     * Reads a target. Where a contract does not answer at a past block, its first block may be that of an older part, so
+     * endpoints are asked which deployments stand: those that do not take nothing else away, and `read` is called again
+     * with the others. Throws as `read`; `DisputeError` if endpoints contradict each other.
+     */
+    async readDeployed<Target extends FamilyTarget<Deployment>, Read>(
+      target: Target,
+      read: (target: Target) => Promise<Read>,
+      signal: AbortSignal,
+    ): Promise<Read> {
+      try {
+        return await read(target)
+      } catch (error) {
+        const { client, deployments, block } = target
+        if (block === undefined || !(error instanceof ContractUnresponsiveError)) throw error
+        const { standing } = await readStanding({ client, probes: deployments.map(toProbe), block, clock }, signal)
+        const deployed = deployments.filter((each) => standing.has(getContract(each)))
+        if (deployed.length === deployments.length) throw error
+        return await read({ ...target, deployments: deployed })
+      }
+    },
     /**
      * The same targets at the moment, each with its block and the deployments that exist at it; chains without any are
      * left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is after the newest
@@ -117,46 +143,6 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
 
 function isAtMost(start: bigint | undefined, block: bigint): boolean {
   return start !== undefined && start <= block
-}
-
-/**
- * Reads which contracts have code at a block, in a call as figures are read, so that receipts hold it. Two endpoints
- * must agree: what is not there leaves a sum without a word. Where there is only one, its word counts, as for every
- * figure of the block. Throws `DisputeError` if endpoints contradict each other, else as `readByQuorum`.
- */
-async function readContractsWithCode(
-  {
-    client,
-    contracts,
-    block,
-    clock,
-  }: {
-    readonly client: ChainClient
-    readonly contracts: readonly Address[]
-    readonly block: PinnedBlock
-    readonly clock: Clock
-  },
-  signal: AbortSignal,
-): Promise<{ readonly withCode: ReadonlySet<Address>; readonly isAgreed: boolean }> {
-  if (contracts.length === 0) return { withCode: new Set(), isAgreed: false }
-  const calls = contracts.map((to) => ({ to, data: UNKNOWN_FUNCTION }))
-  const { value, endpoints } = await readByQuorum(
-    client,
-    async (endpoint, within) => {
-      const { results } = await readMulticall(endpoint, { calls, block, isLight: true, clock }, within)
-      // A contract refuses the function; an address without code answers nothing.
-      return contracts.filter((_, index) => results[index] !== '0x')
-    },
-    {
-      signal,
-      past: block,
-      // One call holds this one and the one that examines the endpoint's state.
-      isBundled: true,
-      what: `which contracts exist at block ${block.number}`,
-      toText: (found) => found.join(),
-    },
-  )
-  return { withCode: new Set(value), isAgreed: endpoints.length >= QUORUM }
 }
 
 /** Creates a resolver of moments to blocks, with an empty cache. */

@@ -10,11 +10,18 @@ export function createHoldingsReader(reader: Pick<LendingReader, 'targets' | 'pa
     async open(wallet, { client, block }, signal) {
       const configured = reader.targets.get(client.chain.id)
       if (configured === undefined) return undefined
-      const deployments = await reader.past.filterDeployed({ ...configured, ...(block && { block }) }, signal)
-      if (deployments.length === 0) return undefined
+      const dated = { ...configured, client, ...(block && { block }) }
+      const deployed = await reader.past.filterDeployed(dated, signal)
+      if (deployed.length === 0) return undefined
       return async ({ endpoint, block: at }, within) => {
-        const target = { client, deployments, ...(at && { block: at }) }
-        const read = await reader.askNamed(endpoint, { ...target, wallet }, within)
+        const { read, deployments } = await reader.past.readDeployed(
+          { ...dated, deployments: deployed },
+          async ({ deployments }) => {
+            const target = { client, deployments, ...(at && { block: at }) }
+            return { read: await reader.askNamed(endpoint, { ...target, wallet }, within), deployments }
+          },
+          within,
+        )
         const [broken] = read.broken
         if (broken !== undefined) {
           const market = deployments[broken.market]?.market

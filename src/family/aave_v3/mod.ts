@@ -28,7 +28,7 @@ export const AAVE_V3 = defineFamily({
   name: 'aave-v3',
   aliases: ['lending_a'],
   network: 'evm',
-  revision: 2,
+  revision: 3,
   hasOwnPrices: true,
   entries: {
     aaveV3: v.optional(

@@ -19,14 +19,21 @@ export function createHoldingsReader(options: {
     async open(wallet, { client, block }, signal) {
       const target = reader.targets.get(client.chain.id)
       if (target === undefined) return undefined
-      const deployments = await reader.past.filterDeployed({ ...target, ...(block && { block }) }, signal)
-      if (deployments.length === 0) return undefined
+      const dated = { ...target, client, ...(block && { block }) }
+      const deployed = await reader.past.filterDeployed(dated, signal)
+      if (deployed.length === 0) return undefined
       return async ({ endpoint, block: at, positionsMax }, within) => {
         const query = { wallet, wholeMax: positionsMax }
-        const context = { target: { client, deployments }, classifyToken, isPriced: true }
         const lens = { ...LENS, chainId: client.chain.id, at, clock }
-        const readPositions = (access: LensAccess) => readHeld(access, query, context)
-        const { count, read } = await readByLens(endpoint, { ...lens, read: readPositions }, within)
+        const { count, read } = await reader.past.readDeployed(
+          { ...dated, deployments: deployed },
+          ({ deployments }) => {
+            const context = { target: { client, deployments }, classifyToken, isPriced: true }
+            const readPositions = (access: LensAccess) => readHeld(access, query, context)
+            return readByLens(endpoint, { ...lens, read: readPositions }, within)
+          },
+          within,
+        )
         const { unreadable } = read
         // The first page may hold more.
         const positions = read.positions.slice(0, positionsMax)

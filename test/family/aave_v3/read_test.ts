@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, encodeAbiParameters, keccak256, numberToHex } from 'viem'
 import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { computeBorrows, computeSupplies, computeTotals } from '../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
@@ -53,6 +53,25 @@ describe('read()', () => {
     await Promise.all(Array.from({ length: 16 }, (_, index) => readWallets(client, wallets.slice(index, index + 20))))
     expect(count()).toBe(16)
   }, 60_000)
+
+  test('counts a balance that a transfer before 3.0.1 left without an index as a movement', async () => {
+    const [token] = aave.markets.v3_0.reserves.map(({ aToken }) => aToken)
+    if (token === undefined) throw new Error('The market has no token')
+    const [old, never] = [toWalletAddress('receiver before 3.0.1'), toWalletAddress('nothing before 3.0.1')]
+    // Balances are in the slot 52: 128 bits of the balance below 128 bits of the index.
+    const slot = keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [old, 52n]))
+    await devnet.rpc.call('anvil_setStorageAt', token, slot, numberToHex(10n ** 18n, { size: 32 }))
+    await devnet.rpc.call('evm_mine')
+    const client = createClient(createChain(devnet))
+    const deployments = DEPLOYMENTS.filter(({ market }) => market === 'v3_0')
+    const reader = createLendingReader({
+      clients: new Map([[1, client]]),
+      deployments: new Map([[1, deployments]]),
+      clock: systemClock,
+    })
+    const { value } = await reader.readMovements([old, never], { client, deployments }, patient)
+    expect(value).toEqual([true, false])
+  })
 
   test('gives the account figures of every wallet as the pool returns them at that block', async () => {
     const read = await readWallets(createClient(createChain(devnet)), wallets)

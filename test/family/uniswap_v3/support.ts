@@ -68,7 +68,11 @@ export function createTestReader(
       ...reader,
       complete,
       priceByPools: async (positions) => positions,
-      past: { resolve: async (places) => [...places], filterDeployed: async ({ deployments }) => deployments },
+      past: {
+        resolve: async (places) => [...places],
+        filterDeployed: async ({ deployments }) => deployments,
+        readDeployed: (target, read) => read(target),
+      },
     })
   }
   const reader = createPositionReader({

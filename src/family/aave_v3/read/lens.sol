@@ -144,7 +144,8 @@ contract Lens is LensPage {
     }
 
     /// Whether each wallet ever had a movement of a supply token in one market: a supply token keeps the index of the
-    /// last one for ever, and a wallet cannot owe without having supplied. Header as above without markets, then u8 1 if
+    /// last one for ever, and a wallet cannot owe without having supplied. Before 3.0.1 a transfer stored no index for
+    /// its receiver, who has a balance until its next movement. Header as above without markets, then u8 1 if
     /// the market answered, then for each wallet u8 1 if it had one, 2 if a token does not answer.
     function touched(address provider, address[] calldata wallets) external view {
         Page memory page;
@@ -170,6 +171,8 @@ contract Lens is LensPage {
         for (uint256 i = 0; i < market.count; i++) {
             address token = address(uint160(word(market.reserves + i * RESERVE_WORDS * 32 + 320)));
             if (!ask1(page, token, IToken.getPreviousIndex.selector, uint160(wallet), 32)) failed = 2;
+            else if (word(page.answer) != 0) return 1;
+            if (!ask1(page, token, IToken.scaledBalanceOf.selector, uint160(wallet), 32)) failed = 2;
             else if (word(page.answer) != 0) return 1;
         }
         return failed;

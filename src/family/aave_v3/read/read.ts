@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Address } from 'viem'
+import { type Address, toFunctionSelector } from 'viem'
 import { createBlockCache, type WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readByQuorum } from '../../../chain/past/quorum.ts'
@@ -29,6 +29,9 @@ const ASSET_BYTES = 512
 /** Client, deployments and block for reading a chain's markets. */
 export type AaveV3Target = FamilyTarget<AaveV3Deployment>
 
+/** A provider exists before its pool and its oracle. */
+const GETTERS = ['getPool()', 'getPriceOracle()'].map((each) => toFunctionSelector(each))
+
 /** Reads lending positions, each chain at one block. */
 export type LendingReader = ReturnType<typeof createLendingReader>
 
@@ -42,6 +45,7 @@ export function createLendingReader(options: {
   const targets = createTargets(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, getSize: getReadBytes }
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
+  const past = createHistoricalTargets({ name: 'Aave V3', clock, getContract: getProvider, getters: GETTERS })
 
   /** Creates the read of a target from one endpoint. */
   function createAttempt<T>({ client, block: at }: AaveV3Target, read: (lens: LensAccess) => Promise<T>) {
@@ -51,14 +55,19 @@ export function createLendingReader(options: {
   }
 
   /** Creates the read of wallets from one endpoint. */
-  function createPositionsAttempt(target: AaveV3Target, wallets: readonly Address[]) {
-    const { deployments, isBundled = false } = target
-    const providers = deployments.map(getProvider)
-    return createAttempt(target, async (lens): Promise<ChainRead> => {
-      const raw = await readWallets(lens, { providers, wallets, isLight: isBundled })
-      checkMarkets(raw, target)
-      return interpret(raw, { deployments, wallets })
-    })
+  function createPositionsAttempt(requested: AaveV3Target, wallets: readonly Address[]) {
+    const readFrom = (endpoint: Endpoint, target: AaveV3Target, signal: AbortSignal): Promise<ChainRead> => {
+      const { deployments, isBundled = false } = target
+      const providers = deployments.map(getProvider)
+      const attempt = createAttempt(target, async (lens): Promise<ChainRead> => {
+        const raw = await readWallets(lens, { providers, wallets, isLight: isBundled })
+        checkMarkets(raw, target)
+        return interpret(raw, { deployments, wallets })
+      })
+      return attempt(endpoint, signal)
+    }
+    return (endpoint: Endpoint, signal: AbortSignal) =>
+      past.readDeployed(requested, (target) => readFrom(endpoint, target, signal), signal)
   }
 
   function readTarget(
@@ -74,7 +83,7 @@ export function createLendingReader(options: {
   return {
     /** Targets on the chains that have this family, by chain id. */
     targets,
-    past: createHistoricalTargets({ name: 'Aave V3', clock, getContract: getProvider }),
+    past,
     /**
      * The wallets' positions in the markets of these targets, which are read concurrently. If one target fails, throws
      * `UnavailableError` naming the chain.

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { WithExpiry } from '../../../chain/block_cache.ts'
-import type { LensReading } from '../../../chain/call/lens.ts'
+import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { UnreadablePosition } from '../../../finance/liquidity/list/classify.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
@@ -12,7 +12,7 @@ import {
   addPoolPrices,
   createReadingCaches,
   forEachChain,
-  readTargetByLens,
+  getReadLimits,
   type TargetReads,
 } from '../../managed_targets.ts'
 import { createTargets } from '../../target.ts'
@@ -85,24 +85,42 @@ export function createPositionReader(options: {
   const { classify: classifyToken } = createSpamFilter()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
-  const readTarget = <Answer>(target: UniswapV3Target, read: LensReading<Answer>['read'], signal: AbortSignal) =>
-    readTargetByLens(target, { ...LENS, clock, read }, signal)
+  const past = createHistoricalTargets<UniswapV3Deployment>({
+    name: 'Uniswap V3',
+    clock,
+    getContract: ({ manager }) => manager,
+  })
+
+  const readTarget = <Answer>(
+    context: LensQueryContext,
+    read: (lens: LensAccess, context: LensQueryContext) => Promise<Answer>,
+    signal: AbortSignal,
+  ) =>
+    context.target.client.read(
+      (endpoint, within) =>
+        past.readDeployed(
+          context.target,
+          (target) => {
+            const { client, block: at } = target
+            const readHere = (lens: LensAccess) => read(lens, { ...context, target })
+            return readByLens(endpoint, { ...LENS, clock, chainId: client.chain.id, at, read: readHere }, within)
+          },
+          within,
+        ),
+      getReadLimits(context.target, signal),
+    )
 
   function readListOnce(wallet: Address, context: LensQueryContext, signal: AbortSignal) {
     const { target, isPriced } = context
     const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
-      (await readTarget(target, (lens) => readList(lens, { wallet, wholeMax }, context), shared)) ??
-      (await readTarget(target, (lens) => readScan(lens, wallet, context), shared))
+      (await readTarget(context, (lens, deployed) => readList(lens, { wallet, wholeMax }, deployed), shared)) ??
+      (await readTarget(context, (lens, deployed) => readScan(lens, wallet, deployed), shared))
     return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${isPriced}`, target), read }, signal)
   }
 
   return {
     targets,
-    past: createHistoricalTargets<UniswapV3Deployment>({
-      name: 'Uniswap V3',
-      clock,
-      getContract: ({ manager }) => manager,
-    }),
+    past,
     readWallet(wallet, { targets, isPriced = true, signal }) {
       const tasks = targets.map(
         (target) => (shared: AbortSignal) => readListOnce(wallet, { target, classifyToken, isPriced }, shared),
@@ -112,7 +130,8 @@ export function createPositionReader(options: {
     readOne(tokenId, { targets, isPriced = true, signal }) {
       const tasks = targets.map((target) => (shared: AbortSignal) => {
         const context = { target, classifyToken, isPriced }
-        const read = (all: AbortSignal) => readTarget(target, (lens) => readOne(lens, tokenId, context), all)
+        const read = (all: AbortSignal) =>
+          readTarget(context, (lens, deployed) => readOne(lens, tokenId, deployed), all)
         return singles.reuse({ ...toCacheKey(`one:${tokenId}:${isPriced}`, target), read }, shared)
       })
       return allOrAbort(tasks, signal)
@@ -139,7 +158,7 @@ export function createPositionReader(options: {
           const names = refs.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
           const key = `some:${hash}:${wallet.toLowerCase()}:${names.join()}:${isPriced}`
           const read = (all: AbortSignal) =>
-            readTarget(context.target, (lens) => readSome(lens, selected, context), all)
+            readTarget(context, (lens, deployed) => readSome(lens, selected, deployed), all)
           return await singles.reuse({ ...toCacheKey(key, context.target), read }, shared)
         },
       )
