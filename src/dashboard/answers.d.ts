@@ -284,6 +284,7 @@ export interface Answers {
       price_usd: string | null
       price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | 'market_oracle' | 'scope' | null
       price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
+      price_chain_id: number | null
       price_marks: ('thin' | 'young' | 'moved' | 'disputed' | 'one_sided' | 'gone')[]
       value_usd: string | null
       counted: boolean

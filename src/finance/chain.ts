@@ -13,6 +13,8 @@ import { createTokenList, type TokenList } from './token/list/list.ts'
 export interface FinanceChain extends Chain {
   readonly prices: ChainPrices
   readonly tokens: TokenList
+  /** A feed of Ethereum for the native token; absent if the chain prices it itself, or if Ethereum has none. */
+  readonly borrowedFeed?: BorrowedFeed
   /** Contracts whose `balanceOf` returns the native balance, checksummed, besides the built-in ones. */
   readonly nativeDoubles?: readonly Address[]
   /** Tokens that the operator calls spam, checksummed. */
@@ -51,26 +53,66 @@ export interface UsdFeed {
   readonly heartbeatSec: number
 }
 
+/** A feed of another chain that prices a chain's native token. */
+export interface BorrowedFeed {
+  /** The chain of the feed. */
+  readonly chainId: number
+  /** The token of that chain that has the feed. */
+  readonly token: Address
+  /** Tokens taken as one dollar where the feed answers. */
+  readonly stablecoins: readonly Address[]
+}
+
+/** The chain whose feeds others borrow. */
+const LENDER_ID = 1
+/** Ethereum's tokens by the symbol of the native tokens that stand for them, on built-in chains. */
+const LENT_TOKENS: Readonly<Record<string, Address>> = {
+  ETH: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', // WETH
+  USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', // USDC
+  USDT0: '0xdAC17F958D2ee523a2206206994597C13D831ec7', // USDT
+}
+
 /** The built-in chains, by id. */
 export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => {
   const prices = createChainPrices(chain)
-  return { ...chain, prices, tokens: createTokenList({ ...chain, prices }), spamTokens: [] }
+  return {
+    ...chain,
+    ...settleStablecoins({ ...chain, prices }, { isBuiltIn: true }),
+    tokens: createTokenList({ ...chain, prices }),
+    spamTokens: [],
+  }
 })
 
 /**
- * Creates the prices of a built-in chain from its tables. A chain that cannot price its native token takes no dollar for
- * granted either: of an ordinary loan, one side without the other would be a large net worth or a large debt.
+ * Returns the prices of a chain, and the feed that it borrows. A chain that cannot price its native token takes no dollar
+ * for granted either: of an ordinary loan, one side without the other would be a large net worth or a large debt.
  */
-function createChainPrices({ id, nativeCurrency }: Chain): ChainPrices {
+export function settleStablecoins(
+  { id, nativeCurrency, prices }: Pick<FinanceChain, 'id' | 'nativeCurrency' | 'prices'>,
+  { isBuiltIn }: { readonly isBuiltIn: boolean },
+): Pick<FinanceChain, 'prices' | 'borrowedFeed'> {
+  const { usdFeeds, aaveOracle, stablecoins } = prices
+  const { wrapped, symbol = '' } = nativeCurrency ?? {}
+  const hasOwnPrice = wrapped !== undefined && (usdFeeds[wrapped] !== undefined || stablecoins.includes(wrapped))
+  if (aaveOracle !== undefined || hasOwnPrice) return { prices }
+  // Any chain may call its native token ETH; that of a built-in one is ether.
+  const token = isBuiltIn && id !== LENDER_ID ? LENT_TOKENS[symbol] : undefined
+  return {
+    prices: { ...prices, stablecoins: [] },
+    ...(token === undefined ? {} : { borrowedFeed: { chainId: LENDER_ID, token, stablecoins } }),
+  }
+}
+
+/** Creates the prices of a built-in chain from its tables. */
+function createChainPrices({ id }: Chain): ChainPrices {
   const aaveOracle = AAVE_ORACLE_ROWS[id]
   const feeds = FEED_ROWS[id] ?? []
-  const isNativePriced = aaveOracle !== undefined || feeds.some(([, token]) => token === nativeCurrency?.wrapped)
   const wrappers = WRAPPER_ROWS[id] ?? []
   const pools = POOL_ROWS[id]
   const quotes = pools?.quotes.flatMap((quote) => feeds.flatMap(([symbol, token]) => (symbol === quote ? token : [])))
   return {
     usdFeeds: Object.fromEntries(feeds.map(([, token, feed, heartbeatSec]) => [token, { feed, heartbeatSec }])),
-    stablecoins: isNativePriced ? (STABLECOIN_ROWS[id] ?? []) : [],
+    stablecoins: STABLECOIN_ROWS[id] ?? [],
     ...(aaveOracle === undefined ? {} : { aaveOracle }),
     wrappers: Object.fromEntries(wrappers.map(([, token, of, kind = 'erc4626']) => [token, { kind, of }])),
     ...(pools && quotes ? { uniswapV3Factory: pools.factory, quotes } : {}),

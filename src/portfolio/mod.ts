@@ -1,8 +1,10 @@
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { BackgroundWork, ConfiguredFamily, FamilyServices } from '../family/family.ts'
+import { createPriceReader } from '../finance/price/past/price_reader.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
+import { createBorrowedPriceReader } from './read/borrowed_price.ts'
 import { createAssetReader } from './read/read_chain.ts'
 import { createWalletReader } from './read/read_wallet.ts'
 import { assetsRoute } from './routes/assets.ts'
@@ -51,8 +53,9 @@ function getReaders(setup: PortfolioSetup): Readers {
 
 function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers {
   const families = collectReaders(setup, (family) => family.holdings(setup))
-  const { clients, clock } = services
-  const reader = createAssetReader({ families: families.map((family) => family.reader), clock })
+  const { clients, db, clock } = services
+  const borrowedPrices = createBorrowedPriceReader({ clients, prices: createPriceReader({ db, clock }), clock })
+  const reader = createAssetReader({ families: families.map((family) => family.reader), borrowedPrices, clock })
   const accountReader = createAccountReader(setup, services)
   const listFamilies = (chainId: number) =>
     families.filter((family) => family.reader.chainIds.has(chainId)).map(({ name }) => name)
@@ -70,7 +73,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       listTokenLists,
       listOmitted: (chainId) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
     },
-    snapshots: createSnapshotReader({ clients, reader, listDeployments, snapshots }),
+    snapshots: createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots }),
   }
 }
 

@@ -75,6 +75,7 @@ export function presentRow(row: Row) {
     price_usd: price === undefined ? null : formatExact(price.units, price.scale),
     price_source: price?.source ?? null,
     price_confidence: price === undefined ? null : getConfidence(price),
+    price_chain_id: price?.chainId ?? null,
     price_marks: [...marks],
     value_usd: verdict.counted ? formatE6(verdict.value) : null,
     counted: verdict.counted,

@@ -131,6 +131,10 @@ const row = v.strictObject({
   price_usd: v.pipe(v.nullable(text(DECIMAL)), v.description('US dollars per whole token, all digits that are known')),
   price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'market_oracle', 'scope'])),
   price_confidence: v.nullable(v.picklist(PRICE_CONFIDENCES)),
+  price_chain_id: v.pipe(
+    v.nullable(chainId),
+    v.description("The chain whose feed tells the price, if it is another than the row's: ether has Ethereum's"),
+  ),
   price_marks: v.pipe(
     v.array(v.picklist(PRICE_MARKS)),
     v.description('What is to be known about a price by pools; empty for every other price'),

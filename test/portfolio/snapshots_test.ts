@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, type Hex, isAddressEqual } from 'viem'
 import type { FinanceChain } from '../../src/finance/chain.ts'
+import { createPriceReader } from '../../src/finance/price/past/price_reader.ts'
 import { createPortfolioSnapshots } from '../../src/finance/series/portfolio.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
+import { createBorrowedPriceReader } from '../../src/portfolio/read/borrowed_price.ts'
 import { type AssetReader, createAssetReader } from '../../src/portfolio/read/read_chain.ts'
 import { createSnapshotReader } from '../../src/portfolio/snapshot/snapshots.ts'
 import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
@@ -331,7 +333,10 @@ test('a wallet with too much to sum fails alone, and none of its midnights is re
   const fresh = await testDatabase()
   try {
     const { client } = countedClient(createDevnetChain(devnet))
-    const assets = createAssetReader({ families: [], clock })
+    const services = createTestServices({ clients: [client], db: fresh.db, clock })
+    const prices = createPriceReader({ db: fresh.db, clock })
+    const borrowedPrices = createBorrowedPriceReader({ clients: services.clients, prices, clock })
+    const assets = createAssetReader({ families: [], borrowedPrices, clock })
     const huge = toWalletAddress('huge')
     let tries = 0
     const reader: AssetReader = {
@@ -342,9 +347,10 @@ test('a wallet with too much to sum fails alone, and none of its midnights is re
         throw new CodedError('INVALID_PARAMETER', 'Cannot sum 2001 positions')
       },
     }
-    const services = createTestServices({ clients: [client], db: fresh.db, clock })
     const snapshots = createPortfolioSnapshots(services)
-    const series = createSnapshotReader({ clients: services.clients, reader, listDeployments: () => [], snapshots })
+    const listDeployments = () => []
+    const { clients } = services
+    const series = createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots })
     const askFor = (wallet: Address) =>
       series.readSnapshots({ wallet, chainId: CHAIN_ID, tokens: [], includeUnlisted: false, days: 3 }, never)
     const [refused, told] = await Promise.allSettled([askFor(huge), askFor(WALLET)])

@@ -133,6 +133,7 @@ export interface WireRow {
   readonly counted: boolean
   readonly reason: string | null
   readonly detail: string | null
+  readonly price_chain_id: number | null
   readonly price_marks: readonly string[]
   readonly not_counted: { readonly raw: string; readonly usd: string | null; readonly reason: string } | null
   readonly position: Readonly<Record<string, string>> | null

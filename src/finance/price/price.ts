@@ -8,6 +8,8 @@ import { divideSignificant } from '../math/liquidity.ts'
 /** US dollars per whole token, exact, and the source of the price. */
 export interface UsdPrice extends Decimal {
   readonly source: UsdPriceSource
+  /** The chain of the feed, if it is another than the token's. */
+  readonly chainId?: number
 }
 
 /** A price whose source prices the token itself. */

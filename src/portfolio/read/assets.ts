@@ -6,6 +6,7 @@ import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
 import type { UsdPrice, UsdPriceOutcome } from '../../finance/price/price.ts'
 import type { Balance, Balances } from '../../finance/token/balance/read_balances.ts'
 import { toTokenSet } from '../../finance/token/list/list.ts'
+import { isNativeToken } from '../../finance/token/list/native.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import type { HeldAsset, Pricing } from '../sum/row.ts'
 
@@ -25,6 +26,8 @@ interface AssetQuery {
   readonly chain: FinanceChain
   /** Tokens that the caller names. */
   readonly tokens: readonly Address[]
+  /** The price of the native token by the feed that the chain borrows; absent if it borrows none that is served. */
+  readonly borrowed?: UsdPriceOutcome | undefined
 }
 
 /** Finds the tokens of positions whose wallet balances were not read yet. */
@@ -37,6 +40,40 @@ export function findUnaskedTokens(
   const isAsked = (token: Address) => listed.has(token) || tokens.includes(token) || token === zeroAddress
   const inPositions = collectHeldTokens(holdings)
   return new Set([...inPositions].filter((token) => !isAsked(token) && !positionTokens.has(token)))
+}
+
+/** True if a wallet has or owes anything that a feed of another chain prices. */
+export function isBorrowedPriceNeeded(
+  { balances, holdings }: Pick<EndpointAnswers, 'balances' | 'holdings'>,
+  chain: FinanceChain,
+): boolean {
+  const rows = [...balances.rows, ...holdings.flatMap((each) => each.rows)]
+  const isBorrower = ({ token: { address } }: Pick<Holding, 'token'>) =>
+    isNative(chain, address) || chain.borrowedFeed?.stablecoins.includes(address)
+  return chain.borrowedFeed !== undefined && rows.some(isBorrower)
+}
+
+/** True for the native token, its doubles and its wrapper. */
+function isNative(chain: FinanceChain, token: Address): boolean {
+  return isNativeToken(chain, token) || token === chain.nativeCurrency?.wrapped
+}
+
+/**
+ * Returns the price of a token without a price of its own by the feed that its chain borrows: that of the native token,
+ * and the dollar of a list where the feed answers, because a chain that prices one of the two alone makes false sums.
+ */
+function borrowPrice(
+  { price, token: { address } }: Pick<Holding, 'token' | 'price'>,
+  { chain, borrowed }: Pick<AssetQuery, 'chain' | 'borrowed'>,
+): UsdPriceOutcome {
+  const { borrowedFeed } = chain
+  if (price.kind !== 'missing' || borrowed === undefined || borrowedFeed === undefined) return price
+  if (isNative(chain, address)) {
+    if (borrowed.kind === 'missing') return borrowed
+    return { kind: 'price', price: { ...borrowed.price, chainId: borrowedFeed.chainId } }
+  }
+  const isDollar = borrowed.kind === 'price' && borrowedFeed.stablecoins.includes(address)
+  return isDollar ? { kind: 'price', price: { units: 1n, scale: 0, source: 'stablecoin' } } : price
 }
 
 /** Finds the tokens without a configured price source, which pools may price; excludes spam. */
@@ -59,12 +96,14 @@ function isUnsourced(price: UsdPriceOutcome): boolean {
 /** Converts answers to assets, and lists the holdings that were not read. */
 export function toHeldAssets(
   answers: EndpointAnswers,
-  { chain, tokens }: AssetQuery,
+  { chain, tokens, borrowed }: AssetQuery,
 ): { assets: HeldAsset[]; notRead: string[] } {
   const { balances, holdings, prices } = answers
   const positionTokens = collectOwnTokens(holdings)
   const rows = holdings.flatMap((each) => each.rows)
-  const getPrice = ({ token, price, marketPrice }: Pick<Holding, 'token' | 'price' | 'marketPrice'>): Pricing => {
+  const getPrice = (row: Pick<Holding, 'token' | 'price' | 'marketPrice'>): Pricing => {
+    const { token, marketPrice } = row
+    const price = borrowPrice(row, { chain, borrowed })
     if (!isUnsourced(price)) return price
     return raiseDebtPrice(toPricing(prices.get(token.address) ?? price), marketPrice)
   }

@@ -14,7 +14,14 @@ import { UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
 import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead } from '../sum/row.ts'
-import { type EndpointAnswers, findUnaskedTokens, findUnpricedTokens, toHeldAssets } from './assets.ts'
+import {
+  type EndpointAnswers,
+  findUnaskedTokens,
+  findUnpricedTokens,
+  isBorrowedPriceNeeded,
+  toHeldAssets,
+} from './assets.ts'
+import type { BorrowedPrice, BorrowedPriceReader } from './borrowed_price.ts'
 
 /** Time limit for one chain over all calls and attempts, milliseconds. */
 const BUDGET_MS = 4_500
@@ -40,7 +47,8 @@ export interface ChainAssets extends AssetsRead {
 export interface AssetReader {
   /**
    * Reads the assets on one chain: in one `eth_call` if that holds them, in two if prices by pools are needed that the
-   * wallet's last read did not need. Throws `PendingError` while a family's history is incomplete, `UnavailableError`
+   * wallet's last read did not need, and in one more of another chain if that has the feed of what the wallet holds.
+   * Throws `PendingError` while a family's history is incomplete, `UnavailableError`
    * if the chain cannot be read.
    */
   read(query: ChainQuery, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
@@ -57,9 +65,10 @@ export interface AssetReader {
 /** Creates a reader over the holdings of families. */
 export function createAssetReader(options: {
   readonly families: readonly HoldingsReader[]
+  readonly borrowedPrices: BorrowedPriceReader
   readonly clock: Clock
 }): AssetReader {
-  const { families, clock } = options
+  const { families, borrowedPrices, clock } = options
   const { classify: classifyToken } = createSpamFilter()
   const cache = createBlockCache<ChainAssets>({ clock, ...CACHE_LIMITS })
   /**
@@ -74,28 +83,13 @@ export function createAssetReader(options: {
   /** Creates the read of one endpoint, once families have resolved what to read. */
   async function createAttempt(query: ChainQuery, cachedTokens: ReadonlySet<Address>, signal: AbortSignal) {
     const { client, wallet, block } = query
-    const { chain } = client
-    const chainFamilies = families.filter(({ chainIds }) => chainIds.has(chain.id))
+    const chainFamilies = families.filter(({ chainIds }) => chainIds.has(client.chain.id))
     const opened = await Promise.all(
       chainFamilies.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
     )
     const holdingsReads = opened.filter((read) => read !== undefined)
-    return async (endpoint: Endpoint, within: AbortSignal) => {
-      const { answers, unlisted } = await readAtOneBlock(
-        endpoint,
-        { query, holdingsReads, classifyToken, clock, cachedTokens },
-        within,
-      )
-      const { balances, holdings } = answers
-      const result = {
-        block: balances.block,
-        tokensAsked: balances.tokensAsked - 1,
-        isUnsourced: !hasPriceSource(chain),
-        omitted: holdings.flatMap(({ omitted }) => (omitted === undefined ? [] : `${omitted} on chain ${chain.id}`)),
-        ...toHeldAssets(answers, { chain, tokens: query.tokens }),
-      }
-      return { read: result, further: unlisted }
-    }
+    return (endpoint: Endpoint, within: AbortSignal) =>
+      readAtOneBlock(endpoint, { query, holdingsReads, classifyToken, clock, cachedTokens }, within)
   }
 
   async function readUncached(query: ChainQuery, signal: AbortSignal): Promise<ChainAssets> {
@@ -103,14 +97,22 @@ export function createAssetReader(options: {
     const key = `${client.chain.id}:${wallet}`
     const cachedTokens = block === undefined ? unlistedByWallet.get(key) : undefined
     const attempt = await createAttempt(query, cachedTokens ?? NO_TOKENS, signal)
-    const { read: result, further: unlisted } = await client.read(attempt, {
+    const { answers, unlisted } = await client.read(attempt, {
       signal,
       budgetMs: BUDGET_MS,
       isBundled: true,
       ...(block && { past: block }),
     })
     if (block === undefined) unlistedByWallet.set(key, unlisted)
-    return result
+    const moment = { timeSec: answers.balances.block.timestampSec, isDated: block !== undefined }
+    const borrowed = isBorrowedPriceNeeded(answers, client.chain)
+      ? await borrowedPrices.read(client.chain, moment, signal)
+      : undefined
+    return toChainAssets(answers, query, { hasBorrowedFeed: hasBorrowedFeed(client), borrowed })
+  }
+
+  function hasBorrowedFeed({ chain }: ChainQuery['client']): boolean {
+    return borrowedPrices.describe(chain) !== ''
   }
 
   return {
@@ -121,8 +123,17 @@ export function createAssetReader(options: {
     },
     async readAgreed(query, { toText, signal }) {
       const { client, wallet, block } = query
-      const attempt = await createAttempt(query, NO_TOKENS, signal)
-      return await readByQuorum(client, async (endpoint, within) => (await attempt(endpoint, within)).read, {
+      // Endpoints compare figures, so that prices are read before.
+      const [attempt, borrowed] = await Promise.all([
+        createAttempt(query, NO_TOKENS, signal),
+        borrowedPrices.read(client.chain, { timeSec: block.timestampSec, isDated: true }, signal),
+      ])
+      const read = async (endpoint: Endpoint, within: AbortSignal) =>
+        toChainAssets((await attempt(endpoint, within)).answers, query, {
+          hasBorrowedFeed: hasBorrowedFeed(client),
+          borrowed,
+        })
+      const { value, endpoints } = await readByQuorum(client, read, {
         signal,
         budgetMs: BUDGET_MS,
         isBundled: true,
@@ -131,7 +142,24 @@ export function createAssetReader(options: {
         what: `what wallet ${wallet} had at block ${block.number}`,
         toText,
       })
+      // Figures are believed no more than the price that they rest on.
+      return { value, endpoints: endpoints.slice(0, borrowed?.witnesses) }
     },
+  }
+}
+
+function toChainAssets(
+  answers: EndpointAnswers,
+  { client: { chain }, tokens }: ChainQuery,
+  { hasBorrowedFeed, borrowed }: { readonly hasBorrowedFeed: boolean; readonly borrowed: BorrowedPrice | undefined },
+): ChainAssets {
+  const { balances, holdings } = answers
+  return {
+    block: balances.block,
+    tokensAsked: balances.tokensAsked - 1,
+    isUnsourced: !hasPriceSource(chain) && !hasBorrowedFeed,
+    omitted: holdings.flatMap(({ omitted }) => (omitted === undefined ? [] : `${omitted} on chain ${chain.id}`)),
+    ...toHeldAssets(answers, { chain, tokens, borrowed: borrowed?.outcome }),
   }
 }
 

@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { FinanceClient } from '../../finance/chain.ts'
 import type { PortfolioFigures, PortfolioSnapshots, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { CodedError } from '../../lib/error.ts'
+import type { BorrowedPriceReader } from '../read/borrowed_price.ts'
 import type { AssetReader } from '../read/read_chain.ts'
 import { createSnapshotTarget, type MidnightQuery } from './target.ts'
 
@@ -36,17 +37,20 @@ export type SnapshotReader = ReturnType<typeof createSnapshotReader>
 export function createSnapshotReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly reader: AssetReader
+  readonly borrowedPrices: Pick<BorrowedPriceReader, 'describe'>
   /** Lists what is read on a chain: the families by name, each with its deployments. */
   readonly listDeployments: (chainId: number) => readonly string[]
   readonly snapshots: PortfolioSnapshots
 }) {
-  const { clients, reader, listDeployments, snapshots } = options
+  const { clients, reader, borrowedPrices, listDeployments, snapshots } = options
 
   function createTarget(
     client: FinanceClient,
     query: Pick<MidnightQuery, 'tokens' | 'includeUnlisted'>,
   ): PortfolioTarget {
-    return createSnapshotTarget(reader, { ...query, client, families: listDeployments(client.chain.id) })
+    const { chain } = client
+    const borrowedFeed = borrowedPrices.describe(chain)
+    return createSnapshotTarget(reader, { ...query, client, borrowedFeed, families: listDeployments(chain.id) })
   }
 
   return {

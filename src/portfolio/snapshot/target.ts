@@ -23,6 +23,8 @@ const NAME_DIGITS = 40
 /** What to read on a chain at each midnight. */
 export interface MidnightQuery {
   readonly client: FinanceClient
+  /** The feed of another chain that prices the native token; empty if none does. */
+  readonly borrowedFeed: string
   /** Families whose holdings are read: names with their deployments. */
   readonly families: readonly string[]
   /** Tokens that the caller names, checksummed. */
@@ -84,7 +86,7 @@ function computeFigures(
  * Hashes the inputs of figures besides the chain: with other tokens or families, or another rule of prices by pools,
  * figures are read again.
  */
-function createName({ client, families, tokens, includeUnlisted }: MidnightQuery): Hex {
+function createName({ client, borrowedFeed, families, tokens, includeUnlisted }: MidnightQuery): Hex {
   const sortedTokens = [...new Set(tokens)].sort().join()
   const { chain } = client
   const text = [
@@ -93,6 +95,7 @@ function createName({ client, families, tokens, includeUnlisted }: MidnightQuery
     hashAddresses(chain.tokens.addresses),
     hashAddresses(chain.spamTokens),
     hashPrices(chain.prices),
+    ...(borrowedFeed === '' ? [] : [`borrowed ${borrowedFeed}`]),
     sortedTokens,
     includeUnlisted,
     families.join(),

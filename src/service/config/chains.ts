@@ -3,7 +3,14 @@ import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../../chain/table/chains.ts'
 import { type ConfiguredFamily, type Family, sortDebtsFirst } from '../../family/family.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
 import { createPriceMarket, type PriceMarket } from '../../finance/price/table/kamino.ts'
-import { invalidChainsFile, listOmittedPrices, parseChainsFile, type SolanaRow, toFinanceChain } from './chains_file.ts'
+import {
+  invalidChainsFile,
+  listOmittedPrices,
+  listStablecoinMistakes,
+  parseChainsFile,
+  type SolanaRow,
+  toServedChain,
+} from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { describeReadError } from './read_file.ts'
 import { type FileSources, withTokenLists } from './token_lists.ts'
@@ -74,7 +81,9 @@ export function readChains(sources: ChainSources): ServedChains {
   const chosenIds = new Set(DEFAULT_CHAIN_IDS)
   for (const row of rows) {
     chosenIds.add(row.id)
-    chains.set(row.id, toFinanceChain(row, chains.get(row.id)))
+    const served = toServedChain(row, chains.get(row.id))
+    chains.set(row.id, served)
+    mistakes.push(...listStablecoinMistakes(row, served))
   }
   const evmRows = new Map(rows.map((row) => [row.id, row]))
   const solanaRows = new Map([[SOLANA_CHAIN_ID, solanaRow]])

@@ -4,7 +4,13 @@ import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Family } from '../../family/family.ts'
 import { address as checksummed, findDuplicates, kaminoEntries } from '../../family/setting.ts'
-import { FINANCE_CHAINS, type FinanceChain, type UsdFeed, type Wrapper } from '../../finance/chain.ts'
+import {
+  FINANCE_CHAINS,
+  type FinanceChain,
+  settleStablecoins,
+  type UsdFeed,
+  type Wrapper,
+} from '../../finance/chain.ts'
 import { WRAPPER_KINDS } from '../../finance/price/table/wrappers.ts'
 import { createTokenList, type NamedTokens } from '../../finance/token/list/list.ts'
 
@@ -235,7 +241,8 @@ function listRowMistakes(row: ChainRow, index: number): string[] {
 /** The price sources of a row over the built-in ones. */
 function joinPrices({ prices, add: { prices: added = {} } = {} }: ChainRow, builtIn: FinanceChain | undefined) {
   const { wrappedNative: _, ...ownPrices } = prices ?? {}
-  const base: FinanceChain['prices'] = { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...ownPrices }
+  const { stablecoins = [] } = builtIn?.borrowedFeed ?? builtIn?.prices ?? {}
+  const base: FinanceChain['prices'] = { usdFeeds: {}, ...builtIn?.prices, stablecoins, ...ownPrices }
   return {
     ...base,
     ...(added.usdFeeds && { usdFeeds: { ...base.usdFeeds, ...added.usdFeeds } }),
@@ -249,7 +256,26 @@ function joinTokens(base: readonly Address[] = [], added: readonly Address[] = [
   return [...new Set([...base, ...added])]
 }
 
-/** Creates a chain from a row, over the built-in chain of the same id, if any. */
+/** Creates the chain that a row describes, as it is served: with the feed that it borrows, if it cannot price itself. */
+export function toServedChain(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
+  const chain = toFinanceChain(row, builtIn)
+  return { ...chain, ...settleStablecoins(chain, { isBuiltIn: builtIn !== undefined }) }
+}
+
+/**
+ * Lists the mistake of a row whose dollars could not count, because nothing prices the chain's native token: of a loan
+ * between the two, one side without the other would be a large net worth or a large debt.
+ */
+export function listStablecoinMistakes({ id, prices, add }: ChainRow, served: FinanceChain): string[] {
+  const named = [...(prices?.stablecoins ?? []), ...(add?.prices?.stablecoins ?? [])]
+  if (named.length === 0 || served.prices.stablecoins.length > 0 || served.borrowedFeed !== undefined) return []
+  return [
+    `CHAINS_FILE: chain ${id}: expected a price of the native token beside "stablecoins": name its wrapped token in ` +
+      '"wrappedNative" and a feed of that in "usdFeeds", or "aaveOracle"',
+  ]
+}
+
+/** Creates a chain with the sources exactly as a row over the built-in chain of the same id, if any, names them. */
 export function toFinanceChain(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
   const { id, name = builtIn?.name ?? '', rpcUrls = builtIn?.rpcUrls ?? [], quorum = 1, add } = row
   const prices = joinPrices(row, builtIn)

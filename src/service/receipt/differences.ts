@@ -1,7 +1,7 @@
 import { FAMILIES } from '../../family/mod.ts'
 import { FINANCE_CHAINS } from '../../finance/chain.ts'
 import { isJsonObject } from '../../lib/text/json.ts'
-import { parseChainsFile, toFinanceChain } from '../config/chains_file.ts'
+import { parseChainsFile, toServedChain } from '../config/chains_file.ts'
 import type { Payload } from './payload.ts'
 import { toReceiptSettings } from './settings.ts'
 
@@ -23,7 +23,7 @@ export function listDifferences(payload: Payload, chainsFile?: string): readonly
   const lines = settings.chains.flatMap((theirs) => {
     const builtIn = FINANCE_CHAINS.find(({ id }) => id === theirs['id'])
     const row = rows.find(({ id }) => id === theirs['id'])
-    const chain = row === undefined ? builtIn : toFinanceChain(row, builtIn)
+    const chain = row === undefined ? builtIn : toServedChain(row, builtIn)
     const name = `chain ${String(theirs['id'])}`
     if (chain === undefined) return [`${name}: none is built in`]
     // Without prices in the receipt, no price decided a figure.

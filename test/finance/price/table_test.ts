@@ -107,14 +107,38 @@ test('a chain that takes a token as a dollar prices its native token too', () =>
       stablecoins.length > 0 && aaveOracle === undefined && usdFeeds[nativeCurrency?.wrapped ?? '0x'] === undefined,
   )
   expect(dark.map(({ id }) => id)).toEqual([])
-  // Those that take none have no net worth, and say so.
-  const unsourced = FINANCE_CHAINS.filter((chain) => !hasPriceSource(chain)).map(({ id }) => id)
-  expect(unsourced).toContain(130)
-  expect(unsourced).not.toContain(1)
+  // Those without any price have no net worth, and say so.
+  const unsourced = FINANCE_CHAINS.filter((chain) => !hasPriceSource(chain) && chain.borrowedFeed === undefined)
+  expect(unsourced.map(({ id }) => id)).toContain(1_329)
+  expect(unsourced).toHaveLength(34)
   // Their dollars are asked for all the same.
   for (const { id, tokens } of FINANCE_CHAINS) {
     expect([id, (STABLECOIN_ROWS[id] ?? []).filter((token) => !tokens.addresses.includes(token))]).toEqual([id, []])
   }
+})
+
+test('a chain whose ether has no feed borrows Ethereum’s, with the dollars of its list', () => {
+  const borrowers = FINANCE_CHAINS.flatMap(({ id, nativeCurrency, borrowedFeed }) =>
+    borrowedFeed === undefined ? [] : [{ id, symbol: nativeCurrency?.symbol ?? '', ...borrowedFeed }],
+  )
+  expect(borrowers.map(({ id }) => id)).toEqual([
+    ...[130, 169, 288, 480, 988, 1_135, 1_750, 1_890, 2_818, 4_663, 5_042, 34_443, 42_170, 43_111, 60_808],
+    ...[81_457, 167_000, 685_689, 747_474, 7_777_777],
+  ])
+  const lent: Readonly<Record<string, string>> = { ETH: 'WETH', USDC: 'USDC', USDT0: 'USDT' }
+  for (const { id, symbol, chainId, token, stablecoins } of borrowers) {
+    expect([id, chainId, stablecoins]).toEqual([id, 1, STABLECOIN_ROWS[id] ?? []])
+    const row = FEED_ROWS[chainId]?.find(([name]) => name === lent[symbol])
+    expect([id, symbol, token]).toEqual([id, symbol, row?.[1] as Address])
+  }
+  expect(borrowers.filter(({ stablecoins }) => stablecoins.length > 0).map(({ id }) => id)).toEqual([
+    ...[130, 480, 1_135, 43_111],
+  ])
+  // Every other chain of ether has a price of its own.
+  const others = FINANCE_CHAINS.filter(
+    ({ nativeCurrency, borrowedFeed }) => nativeCurrency?.symbol === 'ETH' && borrowedFeed === undefined,
+  )
+  expect(others.filter((chain) => !hasPriceSource(chain))).toEqual([])
 })
 
 test('every default chain has a feed for its wrapped native token and for its stablecoins', () => {

@@ -6,6 +6,8 @@ import type { PoolPriceOutcome } from '../../../src/finance/price/pool/pool_pric
 import { noPriceBecause, type UsdPrice, type UsdPriceOutcome } from '../../../src/finance/price/price.ts'
 import type { Token } from '../../../src/finance/token/token.ts'
 import { findUnaskedTokens, toHeldAssets } from '../../../src/portfolio/read/assets.ts'
+import { classifyAssets } from '../../../src/portfolio/sum/classify.ts'
+import { computeTotal } from '../../../src/portfolio/sum/total.ts'
 
 const BLOCK = { chainId: 1, number: 1n, hash: '0x01', parentHash: '0x00', timestampSec: 1_700_000_000n } as const
 const TOKEN: Token = {
@@ -103,4 +105,38 @@ test('a token that memory asked for has a row only if a position of the block ha
   expect(count([], [TOKEN.address])).toBe(1)
   const holdings = [{ block: BLOCK, rows: [], ownTokens: [], emptied: [TOKEN.address], notRead: [] }]
   expect([...findUnaskedTokens({ holdings }, { chain, tokens: [] })]).toEqual([TOKEN.address])
+})
+
+test('an ordinary loan on a chain that borrows ether’s feed is the difference of both sides', () => {
+  const chain = FINANCE_CHAINS.find(({ id }) => id === 130)
+  const [usdc] = chain?.borrowedFeed?.stablecoins ?? []
+  const weth = chain?.nativeCurrency?.wrapped
+  if (chain === undefined || usdc === undefined || weth === undefined) throw new Error('Cannot find chain 130')
+  const unsourced: UsdPriceOutcome = { ...noPriceBecause('no source of its price is configured'), hasSource: false }
+  const hold = (kind: Holding['kind'], address: Address, [amount, decimals]: [bigint, number]): Holding => ({
+    kind,
+    token: { ...TOKEN, address, decimals },
+    amount: amount * 10n ** BigInt(decimals),
+    price: unsourced,
+    position: { family: 'morpho-blue' },
+  })
+  const sum = (rows: readonly Holding[], borrowed: UsdPriceOutcome | undefined) => {
+    const balances = { block: BLOCK, rows: [], silent: [], tokensAsked: 1 }
+    const holdings = [{ block: BLOCK, rows, ownTokens: [], notRead: [] }]
+    const { assets } = toHeldAssets({ balances, holdings, prices: new Map() }, { chain, tokens: [], borrowed })
+    const { netE6, debtE6, gaps } = computeTotal(classifyAssets(assets, { includeUnlisted: false }), {
+      unsourced: new Set(),
+    })
+    return { netE6, debtE6, gaps: gaps.length }
+  }
+  const ether: UsdPriceOutcome = { kind: 'price', price: { units: 3_000n, scale: 0, source: 'feed' } }
+  const owesDollars = [hold('supplied', weth, [10n, 18]), hold('borrowed', usdc, [12_000n, 6])]
+  const owesEther = [hold('supplied', usdc, [100_000n, 6]), hold('borrowed', weth, [28n, 18])]
+  expect(sum(owesDollars, ether)).toEqual({ netE6: 18_000_000_000n, debtE6: 12_000_000_000n, gaps: 0 })
+  expect(sum(owesEther, ether)).toEqual({ netE6: 16_000_000_000n, debtE6: 84_000_000_000n, gaps: 0 })
+  // One side without the other is no sum.
+  for (const missing of [undefined, noPriceBecause('its price feed is stale', 'stale')]) {
+    expect(sum(owesDollars, missing)).toEqual({ netE6: undefined, debtE6: 0n, gaps: 2 })
+    expect(sum(owesEther, missing)).toEqual({ netE6: undefined, debtE6: 0n, gaps: 2 })
+  }
 })
