@@ -7,13 +7,19 @@ import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { type Endpoint, type RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { parseQuantity } from '../../../src/chain/rpc/value.ts'
 import { withRequesters } from '../../../src/lib/async/requesters.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { createFixedClock, createTestClock } from '../../support/test_clock.ts'
-import { settlesBefore, waitFor } from '../../support/wait_for.ts'
+import {
+  createFixedClock,
+  createSkippingClock,
+  createTestClock,
+  settle,
+  type TestClock,
+} from '../../support/test_clock.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 const never = new AbortController().signal
 
@@ -24,10 +30,15 @@ function asking(asker: string) {
 
 const SECRET = 'hunter2secret'
 
+/** Near the time of the devnet's blocks. */
+const START_MS = Date.now()
+
 let anvil: Anvil
 let rpcs: readonly FaultyRpc[] = []
 let clients: EvmClient[] = []
 let lines: string[] = []
+/** The default of `createClient`: no deadline passes, and pauses end at once. */
+let skipping: ReturnType<typeof createSkippingClock>
 
 beforeAll(async () => {
   anvil = await startAnvil()
@@ -35,6 +46,8 @@ beforeAll(async () => {
 }, 60_000)
 beforeEach(() => {
   lines = []
+  skipping = createSkippingClock()
+  skipping.time.nowMs = START_MS
   for (const rpc of rpcs) {
     rpc.rule(() => undefined)
     rpc.reset()
@@ -49,7 +62,7 @@ afterAll(async () => {
   await anvil?.stop()
 }, 60_000)
 
-function createClient(endpoints: number, overrides: Partial<Chain> = {}, clock: Clock = systemClock): EvmClient {
+function createClient(endpoints: number, overrides: Partial<Chain> = {}, clock: Clock = skipping): EvmClient {
   const chain: Chain = {
     id: 1,
     name: 'Ethereum',
@@ -77,6 +90,23 @@ function seen(index: number, method = 'eth_blockNumber'): number {
   return rpcs[index]?.seen.filter((request) => request.method === method).length ?? 0
 }
 
+/** A clock whose time the test moves, with pauses that end at once if `skipsPauses`. */
+function startClock({ skipsPauses = false } = {}): TestClock {
+  const clock = createTestClock({ nowMs: START_MS })
+  return skipsPauses ? Object.assign(clock, { sleep: () => settle(1) }) : clock
+}
+
+/** Waits until an endpoint was asked so often, which then keeps the client waiting. */
+function waitForRequests(index: number, count: number, method?: string): Promise<void> {
+  return waitFor(`request ${count} to endpoint ${index + 1}`, () => seen(index, method) === count)
+}
+
+/** A fault that answers rightly once `open` is called. */
+function createHold() {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { fault: { kind: 'meanwhile', done: () => promise } satisfies Fault, open: resolve }
+}
+
 async function failure(promise: Promise<unknown>): Promise<Error> {
   return promise.then(
     (value) => new Error(`It answered ${String(value)}`),
@@ -86,9 +116,13 @@ async function failure(promise: Promise<unknown>): Promise<Error> {
 
 test('read() asks the first endpoint, and about its chain only once, at the same time', async () => {
   const client = createClient(3)
-  // Long enough for all to arrive before the first is answered.
-  rule(0, { kind: 'delay', ms: 100 })
-  expect(await Promise.all([1, 2, 3].map(() => client.read(blockNumber, { signal: never })))).toEqual([0n, 0n, 0n])
+  // No request is answered before all have arrived.
+  const hold = createHold()
+  rule(0, hold.fault)
+  const reading = Promise.all([1, 2, 3].map(() => client.read(blockNumber, { signal: never })))
+  await waitFor('all requests', () => rpcs[0]?.waiting() === 4)
+  hold.open()
+  expect(await reading).toEqual([0n, 0n, 0n])
   expect(rpcs[0]?.depth()).toBe(1)
   expect([seen(0), seen(0, 'eth_chainId'), seen(1), seen(2)]).toEqual([3, 1, 0, 0])
   const alone = createClient(1)
@@ -116,38 +150,65 @@ test.each([
   expect([seen(0), seen(1)]).toEqual([1, 1])
 })
 
-test('read() gets its answer within the budget if the first endpoint hangs, drips or floods', async () => {
-  const faults: Fault[] = [{ kind: 'hang' }, { kind: 'drip', ms: 100 }, { kind: 'flood', bytes: 50 * 1024 * 1024 }]
-  for (const fault of faults) {
-    const client = createClient(2)
+test('read() gets its answer from the second endpoint if the first hangs, drips or floods', async () => {
+  // Two fifths of the budget.
+  for (const fault of [{ kind: 'hang' }, { kind: 'drip', ms: 100 }] as const) {
+    const clock = startClock()
+    const client = createClient(2, {}, clock)
+    const asked = seen(0)
     rule(0, fault)
-    expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+    const reading = client.read(blockNumber, { signal: never })
+    await waitForRequests(0, asked + 1)
+    await clock.advance(1_000)
+    expect(await reading).toBe(0n)
   }
+  rule(0, { kind: 'flood', bytes: 50 * 1024 * 1024 })
+  expect(await createClient(2).read(blockNumber, { signal: never })).toBe(0n)
 })
 
 test('read() gives one call two fifths of its budget, so that a slow but working endpoint is not given up', async () => {
-  const client = createClient(1)
-  await client.read(blockNumber, { signal: never })
-  rule(0, { kind: 'delay', ms: 150 })
-  expect(await failure(client.read(blockNumber, { signal: never, budgetMs: 250 }))).toBeInstanceOf(UnavailableError)
-  expect(await client.read(blockNumber, { signal: never, budgetMs: 500 })).toBe(0n)
+  for (const [passedMs, isAnswered] of [
+    [199, true],
+    [200, false],
+  ] as const) {
+    const clock = startClock()
+    const client = createClient(1, {}, clock)
+    rule(0, undefined)
+    await client.read(blockNumber, { signal: never })
+    const hold = createHold()
+    const asked = seen(0)
+    rule(0, hold.fault)
+    const reading = failure(client.read(blockNumber, { signal: never, budgetMs: 500 }))
+    await waitForRequests(0, asked + 1)
+    await clock.advance(passedMs)
+    if (isAnswered) hold.open()
+    // A call that was given up is tried once more, after a pause, for as long as the budget allows.
+    else await clock.advance(300)
+    expect((await reading).message).toStartWith(isAnswered ? 'It answered 0' : 'Cannot read chain 1')
+    hold.open()
+  }
 })
 
 test('read() no longer waits for a dead first endpoint, and returns to it once it works again', async () => {
-  const client = createClient(2)
+  const clock = startClock()
+  const client = createClient(2, {}, clock)
   rule(0, { kind: 'hang' })
-  await client.read(blockNumber, { signal: never })
+  const first = client.read(blockNumber, { signal: never })
+  await waitForRequests(0, 1, 'eth_chainId')
+  await clock.advance(1_000)
+  await first
   for (let call = 0; call < 20; call++) await client.read(blockNumber, { signal: never })
   expect(seen(1)).toBe(21)
   // Waited for once, and then probed at most.
   expect(seen(0)).toBeLessThan(5)
   rule(0, undefined)
   // The probe is started by a read, once the endpoint has been left alone for a while.
-  const regained = async () => {
-    await client.read(blockNumber, { signal: never })
-    return seen(1)
-  }
-  for (let before = seen(1); (await regained()) > before; before = seen(1)) await Bun.sleep(50)
+  await clock.advance(30_000)
+  await client.read(blockNumber, { signal: never })
+  await waitFor('the probe', () => client.report()[0]?.state === 'ready')
+  const asked = seen(1)
+  await client.read(blockNumber, { signal: never })
+  expect(seen(1)).toBe(asked)
 })
 
 test('read() tries each endpoint twice at most, and fails with the chain and a cause without addresses', async () => {
@@ -163,12 +224,19 @@ test('read() tries each endpoint twice at most, and fails with the chain and a c
 })
 
 test('read() ends with its budget if everything hangs', async () => {
-  const client = createClient(3)
+  const clock = startClock()
+  const client = createClient(3, {}, clock)
   for (const index of [0, 1, 2]) rule(index, { kind: 'hang' })
-  const reading = client.read(blockNumber, { signal: never, budgetMs: 400 })
-  // One call alone would take a second.
-  expect(await settlesBefore(900, reading)).toBe(true)
-  expect(await failure(reading)).toBeInstanceOf(UnavailableError)
+  let isOver = false
+  const reading = failure(client.read(blockNumber, { signal: never, budgetMs: 400 })).finally(() => {
+    isOver = true
+  })
+  // A new endpoint is asked about its chain first, for which one call has a second.
+  await waitForRequests(0, 1, 'eth_chainId')
+  await clock.advance(399)
+  expect(isOver).toBe(false)
+  await clock.advance(1)
+  expect(await reading).toBeInstanceOf(UnavailableError)
 })
 
 test('read() lets one caller at a time try an endpoint that failed repeatedly, and the others follow its success', async () => {
@@ -178,10 +246,15 @@ test('read() lets one caller at a time try an endpoint that failed repeatedly, a
   await failure(client.read(blockNumber, { signal: never }))
   expect(lines.filter((line) => line.includes('An RPC endpoint failed')).length).toBe(1)
   rpcs[0]?.reset()
-  rule(0, { kind: 'delay', ms: 50 })
-  const answers = await Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { signal: never })))
-  expect(answers).toEqual(Array(10).fill(0n))
-  expect(rpcs[0]?.depth()).toBe(2)
+  const trial = createHold()
+  rule(0, trial.fault)
+  const reading = Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { signal: never })))
+  await waitForRequests(0, 1, 'eth_getBlockByNumber')
+  await settle()
+  // The check of its chain and one probe.
+  expect(rpcs[0]?.seen.length).toBe(2)
+  trial.open()
+  expect(await reading).toEqual(Array(10).fill(0n))
   expect(lines.filter((line) => line.includes('An RPC endpoint recovered')).length).toBe(1)
 })
 
@@ -209,10 +282,9 @@ test('read() waits out a Retry-After that fits into its budget, and says how lon
   })
   let calls = 0
   rpcs[0]?.rule(() => (calls++ === 0 ? limited('1') : undefined))
-  const startedMs = performance.now()
   // The first request to a new endpoint is eth_chainId, so the rate limit meets that one.
   expect(await client.read(blockNumber, { signal: never })).toBe(0n)
-  expect(performance.now() - startedMs).toBeGreaterThan(950)
+  expect(skipping.time.nowMs - START_MS).toBeWithin(1_000, 1_100)
   rule(0, limited('30'))
   const error = await failure(client.read(blockNumber, { signal: never }))
   expect(error).toBeInstanceOf(UnavailableError)
@@ -221,7 +293,7 @@ test('read() waits out a Retry-After that fits into its budget, and says how lon
 
 test('read() throws AbortedError as soon as the caller leaves, and counts no failure', async () => {
   // Its time does not pass, so that only the caller ends the call.
-  const clock = createTestClock({ nowMs: systemClock.now() })
+  const clock = startClock()
   const client = createClient(1, {}, clock)
   rule(0, { kind: 'hang' })
   const caller = new AbortController()
@@ -282,7 +354,7 @@ test('read() uses no endpoint of another chain, not even a revert of it, and log
 function header(number: number, ageSec = 0) {
   const digits = (value: number): string => `0x${value.toString(16)}`
   const [hash, parentHash] = [number, number - 1].map((each) => `0x${each.toString(16).padStart(64, '0')}`)
-  return { number: digits(number), timestamp: digits(Math.floor(Date.now() / 1_000) - ageSec), hash, parentHash }
+  return { number: digits(number), timestamp: digits(Math.floor(START_MS / 1_000) - ageSec), hash, parentHash }
 }
 
 /** Makes an endpoint answer this header for its newest block. */
@@ -310,6 +382,7 @@ test('read() returns to an endpoint that was behind another only if no other ans
   expect(await readHead(client)).toBe(95n)
   newest(0, 101)
   // The first one is asked again as soon as a probe succeeds.
+  skipping.time.nowMs += 1_000
   await waitFor('the return', async () => (await readHead(client)) === 101n)
 })
 
@@ -324,22 +397,21 @@ test('read() leaves a stalled endpoint once another is seen ahead, even within t
 })
 
 test('read() probes the other endpoints in turn, every ten seconds at most, and none after close()', async () => {
-  let monotonicMs = 0
-  const clock = { ...systemClock, monotonicMs: () => monotonicMs }
-  const client = createClient(3, {}, clock)
+  const client = createClient(3)
   for (const index of [0, 1, 2]) newest(index, 100)
   const asked = () => [seenHeads(1), seenHeads(2)]
   for (let read = 0; read < 5; read++) await readHead(client)
   await waitFor('the first comparison', () => asked().join() === '1,0')
-  monotonicMs += 9_999
+  skipping.time.nowMs += 9_999
   await readHead(client)
-  monotonicMs += 1
+  skipping.time.nowMs += 1
   await readHead(client)
   await waitFor('the second comparison', () => asked().join() === '1,1')
   client.close()
-  monotonicMs += 10_000
+  skipping.time.nowMs += 10_000
+  // The next one would have been asked before this read, if any were.
   await readHead(client)
-  await Bun.sleep(50)
+  await readHead(client)
   expect(asked()).toEqual([1, 1])
 })
 
@@ -358,11 +430,14 @@ test('read() uses the other endpoint if one of two shows an absurd head', async 
 })
 
 test('read() serves from the one endpoint left if the other showed an absurd head before it failed', async () => {
-  const client = createClient(2)
+  const clock = startClock({ skipsPauses: true })
+  const client = createClient(2, {}, clock)
   newest(0, 1_000_100)
   // Too late to contradict it.
   rule(1, { kind: 'hang' })
   expect(await readHead(client)).toBe(1_000_100n)
+  await waitForRequests(1, 1, 'eth_chainId')
+  await clock.advance(1_000)
   rule(0, { kind: 'http', status: 500, body: '' })
   newest(1, 100)
   for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(100n)
@@ -370,7 +445,7 @@ test('read() serves from the one endpoint left if the other showed an absurd hea
 
 test('read() accepts no block further from the clock than the chain allows, and ready() is false', async () => {
   for (const offSec of [-86_400, 86_400]) {
-    const off = await startAnvil({ timestampSec: Math.floor(Date.now() / 1_000) + offSec })
+    const off = await startAnvil({ timestampSec: Math.floor(START_MS / 1_000) + offSec })
     try {
       const alone = createClient(0, { rpcUrls: [off.rpcUrl] })
       expect(await failure(readHead(alone))).toBeInstanceOf(UnavailableError)
@@ -431,11 +506,19 @@ test('read() runs 128 concurrent calls of one requester against one endpoint and
   const client = createClient(1)
   await client.read(blockNumber, { signal: never })
   rpcs[0]?.reset()
-  rule(0, { kind: 'delay', ms: 20 })
   const { signal } = asking('a')
-  const answers = await Promise.all(Array.from({ length: 500 }, () => client.read(blockNumber, { signal })))
-  expect(answers.length).toBe(500)
-  expect(rpcs[0]?.depth()).toBeWithin(4, 7)
+  let hold = createHold()
+  rpcs[0]?.rule(() => hold.fault)
+  const reading = Array.from({ length: 500 }, () => client.read(blockNumber, { signal }))
+  for (const count of [128, 256, 384, 500]) {
+    await waitForRequests(0, count)
+    await settle()
+    expect(seen(0)).toBe(count)
+    const { open } = hold
+    hold = createHold()
+    open()
+  }
+  expect((await Promise.all(reading)).length).toBe(500)
 })
 
 /** Calls of a requester that are never answered. */
@@ -457,7 +540,8 @@ function hangCalls(index: number): void {
 }
 
 test('read() keeps an endpoint healthy that answers one requester while all calls of another hang', async () => {
-  const client = createClient(2)
+  const clock = startClock()
+  const client = createClient(2, {}, clock)
   for (const index of [0, 1]) hangCalls(index)
   await client.read(blockNumber, { signal: never })
   const { signal } = asking('quick')
@@ -470,19 +554,27 @@ test('read() keeps an endpoint healthy that answers one requester while all call
     expect(await client.read(blockNumber, { signal })).toBeGreaterThanOrEqual(0n)
     // Each call is sent once.
     expect(seen(0) + seen(1)).toBe(1 + calls)
-    await Bun.sleep(20)
+    await clock.advance(20)
   }
   expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
   expect(client.report().map(({ state }) => state)).toEqual(['ready', 'ready'])
 })
 
 test("read() probes an endpoint that failed repeatedly with a header, never with a caller's request", async () => {
-  const client = createClient(1)
+  const clock = startClock()
+  const client = createClient(1, {}, clock)
   hangCalls(0)
   await client.read(blockNumber, { signal: never })
   rpcs[0]?.reset()
   // Nothing else is answered meanwhile, so slow calls cannot be told from a slow endpoint.
-  await Promise.all(hangingCalls(client, 3, 400))
+  const hanging = Promise.all(hangingCalls(client, 3, 400))
+  await waitForRequests(0, 3, 'eth_call')
+  await clock.advance(160)
+  await waitFor('the probe', () => client.report()[0]?.state === 'ready' && seenHeads(0) === 1)
+  await clock.advance(100)
+  await waitFor('a call again', () => seen(0, 'eth_call') > 3)
+  await clock.advance(140)
+  await hanging
   const methods = rpcs[0]?.seen.map(({ method }) => method) ?? []
   expect(methods.slice(0, 5)).toEqual([...Array(3).fill('eth_call'), 'eth_getBlockByNumber', 'eth_call'])
   // The header arrived, so the calls were slow.
