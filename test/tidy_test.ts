@@ -113,3 +113,17 @@ test('pages say what they are given, which is never just anything', () => {
   )
   expect(untyped).toEqual([])
 })
+
+test("the guide's list of work in the background has every job, and no other", () => {
+  const guide = readFileSync(join(ROOT, 'src/dashboard/guide/operating.md'), 'utf8')
+  const [, section = ''] = guide.split('## What runs in the background\n')
+  const rows = section.split('\n## ')[0]?.match(/^\| [^|]*/gm) ?? []
+  const listed = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name))
+  const job = /\bname: (['`])(\w.*?)\1,\s+(?:everyMs|gatherMs|retryMs|round)\b/g
+  const family = /^ {2}work: \{\n {4}feature: '([^']+)'/gm
+  const jobs = SOURCE.flatMap(({ path, text }) => [
+    ...[...text.matchAll(job)].map(([, , name = '']) => name.replace(/ \$\{.*/, ' 1 latest')),
+    ...[...text.matchAll(family)].map(([, feature]) => `${path.split('/')[2]} ${feature}`),
+  ])
+  expect([...new Set(jobs)].sort()).toEqual(listed.sort())
+})
