@@ -296,6 +296,12 @@ export interface Answers {
         usd: string | null
         reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity'
       } | null
+      withdrawable: {
+        raw: string
+        amount: string | null
+        usd: string | null
+      } | null
+      limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
       incomplete: ({
         what: string
         amount: string | null

@@ -9,6 +9,7 @@ import { type PricedToken, toPriceOutcome } from '../finance/liquidity/priced_to
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import type { UsdPrice, UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
+import type { Withdrawable } from '../finance/withdrawable.ts'
 import type { FamilyTarget } from './target.ts'
 
 /** An amount of one token that a wallet holds or owes in a position of a family. */
@@ -25,8 +26,10 @@ export interface Holding {
   readonly marketPrice?: UsdPrice | undefined
   /** Why it must not be counted, as far as the family alone can tell. */
   readonly refused?: HoldingExclusion | undefined
-  /** What can be paid out of it at the block; absent: all of it. */
+  /** What counts of it, if that is less than all: what can be paid out of it at the block. */
   readonly payable?: Payable | undefined
+  /** What a withdrawal of it alone pays at the block, if that is less than all; never of a debt. */
+  readonly withdrawable?: Withdrawable | undefined
 }
 
 /** The part of an amount that its market can pay out. */
@@ -41,13 +44,19 @@ export interface Payable {
 export function addLiquidityRows(
   rows: Holding[],
   { token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken },
-  { amounts, position, refused }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
+  {
+    amounts,
+    position,
+    refused,
+    withdrawable,
+  }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused' | 'withdrawable'>,
 ): void {
   const add = (token: PricedToken, amount: bigint) => {
     if (amount === 0n) return
     const { spam } = token
     const exclusion = spam === undefined ? refused : ({ reason: 'spam', detail: spam } as const)
-    rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), position, refused: exclusion })
+    const price = toPriceOutcome(token)
+    rows.push({ kind: 'liquidity', token, amount, price, position, refused: exclusion, withdrawable })
   }
   add(token0, amounts.amount0)
   add(token1, amounts.amount1)

@@ -64,7 +64,7 @@ export function presentSnapshot(snapshot: DaySnapshot) {
  * @proof test/portfolio/random_test.ts, test/portfolio/solana/random_test.ts
  */
 export function presentRow(row: Row) {
-  const { chainId, kind, token, amount, price, marks, verdict, rest, position, frozenAmount, slot } = row
+  const { chainId, kind, token, amount, price, marks, verdict, rest, withdrawal, position, frozenAmount, slot } = row
   const gap = findRowGap(row)
   const { address, symbol, name, decimals } = token
   return {
@@ -89,12 +89,20 @@ export function presentRow(row: Row) {
             usd: rest.value === undefined ? null : formatE6(rest.value),
             reason: rest.reason,
           },
+    withdrawable: presentWithdrawal(withdrawal, decimals),
+    limited_by: withdrawal?.limitedBy ?? null,
     incomplete: gap === undefined ? [] : [gap],
     position,
     ...(frozenAmount === amount ? { frozen: true } : {}),
     ...(frozenAmount === undefined ? {} : { frozen_amount: presentAmount(frozenAmount, decimals) }),
     ...(slot === undefined ? {} : { slot: slot.toString() }),
   }
+}
+
+function presentWithdrawal(withdrawal: Row['withdrawal'], decimals: number | undefined) {
+  const { raw, value } = withdrawal ?? {}
+  if (raw === undefined) return null
+  return { ...presentAmount(raw, decimals), usd: value === undefined ? null : formatE6(value) }
 }
 
 function formatTokenId(address: string): string {

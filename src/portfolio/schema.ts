@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import { base58Address, chainId, evmAddress } from '../finance/schema.ts'
+import { WITHDRAWAL_LIMITS } from '../finance/withdrawable.ts'
 import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
@@ -156,6 +157,23 @@ const row = v.strictObject({
       }),
     ),
     v.description('The part of the amount that is not counted; null if all of it is'),
+  ),
+  withdrawable: v.pipe(
+    v.nullable(
+      v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)), usd: v.nullable(usdFigure) }),
+    ),
+    v.description(
+      'What a withdrawal of this row alone would pay at this block, at price_usd: the pools’ money and the health of its ' +
+        'account included. Rows taken together may bring less. Null for what is in the wallet itself, for debts, and ' +
+        'where no endpoint tells',
+    ),
+  ),
+  limited_by: v.pipe(
+    v.nullable(v.picklist(WITHDRAWAL_LIMITS)),
+    v.description(
+      'The first reason why withdrawable is less than amount: paused, halted, inactive, liquidity (nothing more is there), ' +
+        'health (its account’s debt holds it), price (of an oracle, missing), hook (of the pool), and others; else null',
+    ),
   ),
   incomplete,
   position: v.pipe(

@@ -125,7 +125,7 @@ export function toHeldAssets(
     }),
   )
   const positionAssets = rows.map((row): HeldAsset => {
-    const { kind, token, amount, refused, payable, position } = row
+    const { kind, token, amount, refused, payable, withdrawable, position } = row
     return {
       chainId: chain.id,
       kind,
@@ -135,6 +135,7 @@ export function toHeldAssets(
       isUnlisted: false,
       refused,
       payable,
+      withdrawable,
       position,
     }
   })

@@ -2,7 +2,14 @@ import { createBoundShare, type SharedAmount } from '../../finance/price/bound.t
 import { exactSum, type UsdPrice, usdValue } from '../../finance/price/price.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { type Decimal, formatFixed } from '../../lib/number/decimal.ts'
-import { type HeldAsset, type Priced, type Row, UNCOUNTED_REASONS, type UncountedReason } from './row.ts'
+import {
+  type HeldAsset,
+  type Priced,
+  type Row,
+  type RowWithdrawal,
+  UNCOUNTED_REASONS,
+  type UncountedReason,
+} from './row.ts'
 
 /** A reason and its sentence. */
 type Rejection = readonly [UncountedReason, string]
@@ -38,9 +45,25 @@ export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOp
       slot,
       price: getPrice(asset),
       marks: price.marks ?? [],
+      withdrawal: toWithdrawal(asset),
       ...count,
     }
   })
+}
+
+/**
+ * Computes what a withdrawal of a row alone pays: all of it, or what its family says. Prices do not limit it, so that it may
+ * be more than what counts.
+ *
+ * @figure withdrawable
+ * @source the families' `Withdrawable`
+ * @proof test/portfolio/withdrawable_test.ts
+ */
+function toWithdrawal(asset: HeldAsset): RowWithdrawal | undefined {
+  const { kind, amount, withdrawable } = asset
+  if (kind === 'wallet' || kind === 'borrowed') return undefined
+  const raw = withdrawable === undefined ? amount : withdrawable.amount
+  return { raw, value: raw === undefined ? undefined : computeValue(asset, raw), limitedBy: withdrawable?.limitedBy }
 }
 
 /** Parts of a token's amounts that count, and the sentence that says why not all. */

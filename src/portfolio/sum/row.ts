@@ -8,6 +8,7 @@ import type {
   Payable,
 } from '../../family/holding.ts'
 import type { NoPrice, PriceMark, UsdPrice } from '../../finance/price/price.ts'
+import type { Withdrawable, WithdrawalLimit } from '../../finance/withdrawable.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
 /** Kinds of rows, in the order in which rows of equal value are sorted. */
@@ -39,6 +40,8 @@ export interface HeldAsset {
   readonly price: Pricing
   /** What can be paid out of it at the block; absent: all of it. The rest is not counted, for the reason. */
   readonly payable?: Payable | undefined
+  /** What a withdrawal of it alone pays at the block; absent: all of it. */
+  readonly withdrawable?: Withdrawable | undefined
   /** True if the token is on no list. */
   readonly isUnlisted: boolean
   /** Any other reason against counting it. */
@@ -94,6 +97,18 @@ export interface Row extends Pick<HeldAsset, 'chainId' | 'kind' | 'token' | 'amo
   readonly verdict: Verdict
   /** What of its amount is not counted. */
   readonly rest: UncountedRest | undefined
+  /** What a withdrawal of it alone pays; undefined if there is nothing to withdraw: of the wallet itself, and of a debt. */
+  readonly withdrawal: RowWithdrawal | undefined
+}
+
+/** What a withdrawal of a row alone pays. */
+export interface RowWithdrawal {
+  /** Smallest units; undefined if no endpoint tells. */
+  readonly raw: bigint | undefined
+  /** US dollars at the row's price; undefined without one. */
+  readonly value: Decimal | undefined
+  /** The first reason why it is less than the amount. */
+  readonly limitedBy: WithdrawalLimit | undefined
 }
 
 /** Whether anything of a row is counted. */

@@ -47,6 +47,7 @@ const RESERVE: Reserve = {
   liquidationThresholdBps: 8_000n,
   decimals: 6,
   isOpen: true,
+  isPaused: false,
   legacyCategory: 0,
   debtCeiling: 0n,
   isolationDebt: 0n,
@@ -164,6 +165,7 @@ describe('decodeLimits()', () => {
       liquidationThresholdBps: 8_002n,
       decimals: 18,
       isOpen: true,
+      isPaused: false,
       legacyCategory: 201,
       debtCeiling: 250_000_00n,
     })
@@ -173,6 +175,7 @@ describe('decodeLimits()', () => {
       liquidationThresholdBps: 65_535n,
       decimals: 255,
       isOpen: false,
+      isPaused: true,
       legacyCategory: 255,
       debtCeiling: 2n ** 40n - 1n,
     })

@@ -24,6 +24,7 @@ function reserve(change: Partial<NamedReserve>): NamedReserve {
     liquidationThresholdBps: 8_000n,
     decimals: 6,
     isOpen: true,
+    isPaused: false,
     legacyCategory: 0,
     debtCeiling: 0n,
     isolationDebt: 0n,

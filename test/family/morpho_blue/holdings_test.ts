@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { toHoldings } from '../../../src/family/morpho_blue/present/holdings.ts'
 import type { HeldMarket, MarketToken } from '../../../src/family/morpho_blue/read/position.ts'
@@ -23,7 +23,7 @@ function token(digit: string, decimals: number, price?: UsdPrice, name = 'Token'
 function market(overrides: Partial<HeldMarket>): HeldMarket {
   return {
     marketId: `0x${'0'.repeat(64)}`,
-    params: {} as HeldMarket['params'],
+    params: { lltv: 8n * 10n ** 17n } as HeldMarket['params'],
     market: { totalSupplyAssets: 400_000n, totalBorrowAssets: 300_000n } as HeldMarket['market'],
     isAccrued: true,
     supplied: 300_000n,
@@ -68,4 +68,35 @@ test('spam refuses its own row only', () => {
     ['collateral', 'spam'],
     ['borrowed', undefined],
   ])
+})
+
+describe('a withdrawal alone', () => {
+  const find = (held: HeldMarket, part: string) =>
+    toHoldings(held, KNOWN).find(({ position }) => position['part'] === part)?.withdrawable
+
+  test('of what is lent pays what the market holds idle', () => {
+    expect(find(market({}), 'lent')).toEqual({ amount: 100_000n, limitedBy: 'liquidity' })
+    expect(find(market({ supplied: 100_000n }), 'lent')).toBeUndefined()
+  })
+
+  test('of collateral pays what the debt does not need, to the unit', () => {
+    // 250,000 owed at 80 % need a worth of 312,500, which is 312,500 × 10^12 of collateral units at a millionth of one.
+    const oraclePrice = 10n ** (36n - 12n)
+    const needed = 312_500n * 10n ** 12n
+    expect(find(market({ oraclePrice }), 'collateral')).toEqual({
+      amount: 12n * 10n ** 18n - needed,
+      limitedBy: 'health',
+    })
+    expect(find(market({ oraclePrice, collateral: needed }), 'collateral')).toEqual({ amount: 0n, limitedBy: 'health' })
+    expect(find(market({ oraclePrice, collateral: needed - 1n }), 'collateral')?.amount).toBe(0n)
+    expect(find(market({ oraclePrice, owed: 0n }), 'collateral')).toBeUndefined()
+    expect(find(market({ oraclePrice: 0n }), 'collateral')).toEqual({ amount: 0n, limitedBy: 'health' })
+    expect(find(market({}), 'collateral')).toEqual({ amount: 0n, limitedBy: 'price' })
+  })
+
+  test('pays nothing where interest cannot be accrued, and a debt has none', () => {
+    for (const part of ['lent', 'collateral'])
+      expect(find(market({ isAccrued: false, owed: 0n }), part)).toEqual({ amount: 0n, limitedBy: 'halted' })
+    expect(findDebt(market({}))?.withdrawable).toBeUndefined()
+  })
 })

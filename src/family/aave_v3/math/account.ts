@@ -14,25 +14,29 @@ const BPS = 10_000n
 /** Debt ceilings and debts of isolation mode are in hundredths of a US dollar. */
 const ISOLATION_UNITS_PER_USD = 100n
 
-/** A reserve's state that figures depend on. */
-export interface Reserve extends ReserveLimits {
+/** A reserve's state that decides what can be taken out of it. */
+export interface PayingReserve extends ReserveLimits {
   readonly id: number
-  readonly supplyApyRay: bigint
-  readonly borrowApyRay: bigint
-  readonly isolationDebt: bigint
   /** Amount the pool can pay out, token units. */
   readonly withdrawable: bigint
 }
 
+/** A reserve's state that figures depend on. */
+export interface Reserve extends PayingReserve {
+  readonly supplyApyRay: bigint
+  readonly borrowApyRay: bigint
+  readonly isolationDebt: bigint
+}
+
 /** A wallet's holding of one reserve, with the reserve's price for this wallet. */
-export interface Asset<R extends Reserve = Reserve> extends Omit<RawHolding, 'reserve'> {
+export interface Asset<R extends PayingReserve = Reserve> extends Omit<RawHolding, 'reserve'> {
   readonly reserve: R
   /** Market units for a whole token. */
   readonly price: bigint
 }
 
 /** A wallet's account in one market. */
-export interface Account<R extends Reserve = Reserve> {
+export interface Account<R extends PayingReserve = Reserve> {
   /** Market units of one US dollar. */
   readonly unit: bigint
   readonly features: Features
@@ -92,7 +96,7 @@ export function computeSupplies<R extends Reserve>({ assets }: Account<R>): Leg<
     .map((asset) => ({
       asset,
       amount: asset.supplied,
-      value: suppliedValue(asset),
+      value: computeSuppliedValue(asset),
       apyRay: asset.reserve.supplyApyRay,
     }))
 }
@@ -243,7 +247,7 @@ function listCollaterals(account: Account): Collateral[] {
       const { reserve, supplied, price } = asset
       const payable = minBigint(supplied, reserve.withdrawable)
       return {
-        value: suppliedValue(asset),
+        value: computeSuppliedValue(asset),
         payable: reserve.isOpen ? mulDivDown(payable, price, pow10(reserve.decimals)) : 0n,
         thresholdBps: getLiquidationThreshold(reserve, account),
         hasLtv: hasLtv(reserve, account),
@@ -260,7 +264,10 @@ function listCollaterals(account: Account): Collateral[] {
  * @source Aave V3 `GenericLogic.calculateUserAccountData`
  * @proof test/family/aave_v3/parts_test.ts
  */
-export function getLiquidationThreshold(reserve: Reserve, account: Pick<Account, 'category' | 'features'>): bigint {
+export function getLiquidationThreshold(
+  reserve: PayingReserve,
+  account: Pick<Account, 'category' | 'features'>,
+): bigint {
   const own = reserve.liquidationThresholdBps
   // Before 3.6 an asset without a threshold of its own cannot be collateral, even if its eMode gives it one.
   if (own === 0n && !account.features.zeroLtvEModes) return 0n
@@ -268,7 +275,7 @@ export function getLiquidationThreshold(reserve: Reserve, account: Pick<Account,
 }
 
 /** Source: `ValidationLogic.getUserReserveLtv`; before 3.6 the reserve's own LTV decides. */
-function hasLtv(reserve: Reserve, account: Account): boolean {
+export function hasLtv(reserve: PayingReserve, account: Pick<Account, 'category' | 'features'>): boolean {
   const { category, features } = account
   if (category === undefined || !features.zeroLtvEModes) return reserve.ltvBps > 0n
   if (isInCategory(reserve, account)) return !hasBit(category.zeroLtvBitmap, reserve.id) && category.ltvBps > 0n
@@ -285,7 +292,8 @@ function isolationRoom({ assets, features }: Account): Rational | undefined {
   return debtCeiling <= isolationDebt ? ZERO : rational(debtCeiling - isolationDebt, ISOLATION_UNITS_PER_USD)
 }
 
-function suppliedValue({ supplied, price, reserve }: Asset): bigint {
+/** What is supplied of an asset, market units, rounded down as `GenericLogic` does. */
+export function computeSuppliedValue({ supplied, price, reserve }: Asset<PayingReserve>): bigint {
   return mulDivDown(supplied, price, pow10(reserve.decimals))
 }
 

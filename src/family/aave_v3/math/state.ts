@@ -15,6 +15,7 @@ export interface ReserveLimits {
   readonly decimals: number
   /** Active and not paused: supplies can be taken out. */
   readonly isOpen: boolean
+  readonly isPaused: boolean
   /** The one eMode category of the reserve before 3.2. */
   readonly legacyCategory: number
   /** Hundredths of a US dollar, 0 if the reserve may back any debt. Only before 3.7. */
@@ -29,6 +30,7 @@ export function decodeLimits(configuration: bigint): ReserveLimits {
     liquidationThresholdBps: bits(16n, 16n),
     decimals: Number(bits(48n, 8n)),
     isOpen: bits(56n, 1n) === 1n && bits(60n, 1n) === 0n,
+    isPaused: bits(60n, 1n) === 1n,
     legacyCategory: Number(bits(168n, 8n)),
     debtCeiling: bits(212n, 40n),
   }

@@ -3,8 +3,9 @@ import { noPriceBecause, type UsdPriceOutcome } from '../../../finance/price/pri
 import { decodeTokenText, toTokenDisplayText } from '../../../finance/token/text.ts'
 import type { Holding } from '../../holding.ts'
 import { getAccountPrice } from '../math/account.ts'
-import { decodeLimits, type RawCategory } from '../math/state.ts'
-import type { RawMarket, RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
+import { decodeLimits } from '../math/state.ts'
+import { computeWithdrawable } from '../math/withdrawal.ts'
+import type { RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 
 /** Maximum number of digits of a market's unit, which must be a power of ten. */
@@ -15,22 +16,35 @@ type WalletRead = RawRead & { readonly tokens: readonly RawReserveTokens[] }
 
 /** A wallet's supplies and debts in each market, as rows of a portfolio. Stable and variable debt are one row. */
 export function toHoldings(read: WalletRead, deployments: readonly AaveV3Deployment[]): Holding[] {
-  return read.accounts.flatMap((account) => {
-    const market = read.markets[account.market]
-    const deployment = deployments[account.market]
+  return read.accounts.flatMap((raw) => {
+    const market = read.markets[raw.market]
+    const deployment = deployments[raw.market]
     if (market === undefined || deployment === undefined) return []
-    const category = read.categories.find(({ market, id }) => market === account.market && id === account.category)
-    return account.holdings.flatMap((holding) => {
+    const category = read.categories.find(({ market: its, id }) => its === raw.market && id === raw.category)
+    const { unit, features } = market
+    const held = raw.holdings.flatMap((holding) => {
       const isSameReserve = (each: { readonly market: number; readonly id: number }) =>
-        each.market === account.market && each.id === holding.reserve
+        each.market === raw.market && each.id === holding.reserve
       const reserve = read.reserves.find(isSameReserve)
       if (reserve === undefined) return []
-      const price = getPrice(reserve, { market, category })
-      const token = toHeldToken(reserve, read.tokens.find(isSameReserve))
-      const position = { family: 'aave-v3', market_id: deployment.market }
-      const toRows = (kind: Holding['kind'], amount: bigint): Holding[] =>
-        amount === 0n ? [] : [{ kind, token, amount, price, position }]
-      return [...toRows('supplied', holding.supplied), ...toRows('borrowed', holding.variableDebt + holding.stableDebt)]
+      const limits = { ...decodeLimits(reserve.configuration), id: reserve.id, withdrawable: reserve.withdrawable }
+      const price = getAccountPrice(limits, { category, features }, reserve.price ?? 0n)
+      return [{ reserve, tokens: read.tokens.find(isSameReserve), asset: { ...holding, reserve: limits, price } }]
+    })
+    const account = { features, category, data: raw.data, assets: held.map(({ asset }) => asset) }
+    return held.flatMap(({ reserve, tokens, asset }) => {
+      const { supplied, variableDebt, stableDebt } = asset
+      const row = {
+        token: toHeldToken(reserve, tokens),
+        price: toPrice(asset.price, unit),
+        position: { family: 'aave-v3', market_id: deployment.market },
+      }
+      const debt = variableDebt + stableDebt
+      const withdrawable = supplied === 0n ? undefined : computeWithdrawable(account, asset)
+      return [
+        ...(supplied === 0n ? [] : [{ kind: 'supplied' as const, ...row, amount: supplied, withdrawable }]),
+        ...(debt === 0n ? [] : [{ kind: 'borrowed' as const, ...row, amount: debt }]),
+      ]
     })
   })
 }
@@ -55,12 +69,7 @@ function toHeldToken(
 }
 
 /** The price of the market's oracle. */
-function getPrice(
-  { id, configuration, price = 0n }: RawReserve,
-  { market: { unit, features }, category }: { readonly market: RawMarket; readonly category: RawCategory | undefined },
-): UsdPriceOutcome {
-  const { legacyCategory } = decodeLimits(configuration)
-  const units = getAccountPrice({ id, legacyCategory }, { category, features }, price)
+function toPrice(units: bigint, unit: bigint): UsdPriceOutcome {
   if (units === 0n) return noPriceBecause("the market's oracle has no price for it")
   const scale = String(unit).length - 1
   if (unit !== 10n ** BigInt(Math.min(scale, UNIT_DIGITS_MAX)))

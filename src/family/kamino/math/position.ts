@@ -56,6 +56,8 @@ export interface Supply extends AssetLeg {
   /** The liquidation threshold that applies is above 0. */
   readonly isCollateral: boolean
   readonly groupBorrowed: bigint
+  /** Its elevation group's, or its reserve's own. */
+  readonly maxLtvPct: bigint
 }
 
 /** A debt of an obligation. */

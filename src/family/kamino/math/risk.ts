@@ -113,7 +113,7 @@ function computeWithdrawalRoom(supply: Supply, input: RuleInput): bigint {
 }
 
 /** Least value of a deposit or a debt, rounded up. Source: klend `min_net_value_in_obligation_sf`. */
-function computeLeastValue({ snapshot, totals }: AssessedObligation): bigint {
+export function computeLeastValue({ snapshot, totals }: Pick<AssessedObligation, 'snapshot' | 'totals'>): bigint {
   return (snapshot.market.leastValueSf * totals.perUsd + SF - 1n) / SF
 }
 

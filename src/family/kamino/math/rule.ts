@@ -1,4 +1,5 @@
 import type { LiquidationReason } from '../../../finance/lending/due.ts'
+import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import type { ObligationOrder, OutflowCap } from '../read/accounts/layout.ts'
 import { SF, toLiquidity } from './accrual.ts'
@@ -24,6 +25,8 @@ interface Refusal {
   readonly rule: string
   readonly source: string
   readonly refuses: readonly Action[]
+  /** What a row says of it; of rules that refuse withdrawals. */
+  readonly limitedBy?: WithdrawalLimit
   readonly holds: (input: RuleInput) => boolean
 }
 
@@ -53,18 +56,21 @@ export const REFUSALS: readonly Refusal[] = [
     rule: 'emergency_mode',
     source: 'lib.rs, emergency_mode_disabled',
     refuses: ['loan', 'withdrawal', 'liquidation'],
+    limitedBy: 'halted',
     holds: ({ snapshot }) => snapshot.market.isEmergency,
   },
   {
     rule: 'permissioned',
     source: 'IDL, LendingMarket.permissioned_ops: operations that need a signature of the market’s authority',
     refuses: ['loan', 'withdrawal'],
+    limitedBy: 'gate',
     holds: ({ snapshot }) => snapshot.market.isPermissioned,
   },
   {
     rule: 'not_in_group',
     source: 'refresh_obligation_deposits and refresh_obligation_borrows: InconsistentElevationGroup',
     refuses: ['loan', 'withdrawal', 'liquidation'],
+    limitedBy: 'halted',
     holds: ({ position: { group, supplies, borrows } }) =>
       group !== undefined && [...supplies, ...borrows].some(({ reserve }) => !reserve.groups.includes(group.id)),
   },
@@ -93,6 +99,7 @@ export const REFUSALS: readonly Refusal[] = [
     rule: 'new_loans_disabled_with_debt',
     source: 'check_elevation_group_borrowing_enabled, in withdraw_obligation_collateral',
     refuses: ['withdrawal'],
+    limitedBy: 'health',
     holds: ({ position: { group, borrows } }) => group !== undefined && !group.allowsNewLoans && borrows.length > 0,
   },
   {
@@ -129,6 +136,7 @@ export const REFUSALS: readonly Refusal[] = [
     rule: 'price_not_steady_with_debt',
     source: 'withdraw_obligation_collateral: PriceStatusFlags::ALL_CHECKS',
     refuses: ['withdrawal'],
+    limitedBy: 'price',
     holds: ({ position }) => position.borrows.length > 0 && !isEveryPriceSteady(position),
   },
   {
@@ -200,19 +208,22 @@ export const LOAN_LIMITS: readonly Limit<Debt>[] = [
 ]
 
 /** What can be withdrawn of a deposit. */
-export const WITHDRAWAL_LIMITS: readonly Limit<Supply>[] = [
+export const WITHDRAWAL_LIMITS: readonly (Limit<Supply> & { readonly limitedBy: WithdrawalLimit })[] = [
   {
     rule: 'obsolete_reserve',
+    limitedBy: 'inactive',
     source: 'withdraw_obligation_collateral: ObligationInObsoleteReserve',
     room: ({ reserve }, { position }) => nothingIf(reserve.isActive && hasObsoleteReserve(position)),
   },
   {
     rule: 'liquidity',
+    limitedBy: 'liquidity',
     source: 'redeem_collateral: freely_available_liquidity_amount; tickets of the withdraw queue come first',
     room: computeFreeLiquidity,
   },
   {
     rule: 'outflow_cap',
+    limitedBy: 'cap',
     source: 'add_to_withdrawal_accum: deposit_withdrawal_cap',
     room: ({ reserve }, { snapshot }) => computeCapRoom(reserve.withdrawalCap, snapshot),
   },

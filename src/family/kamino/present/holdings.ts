@@ -1,5 +1,6 @@
 import type { ScopeOutcome } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
+import type { Withdrawable } from '../../../finance/withdrawable.ts'
 import type { AccountHolding, AccountHoldings, HoldingExclusion } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'
 import type { Asset } from '../math/position.ts'
@@ -12,6 +13,8 @@ export interface HeldLeg extends Pick<ObligationLeg, 'kind' | 'amount'>, Pick<As
   /** Undefined if its mint is missing or broken. */
   readonly token: SolanaToken | undefined
   readonly price: ScopeOutcome
+  /** What a withdrawal of it alone pays, if that is less than all. */
+  readonly withdrawable: Withdrawable | undefined
 }
 
 /** An obligation decoded from accounts of one slot. */
@@ -36,7 +39,7 @@ export function toHoldings(
     if (leg.kind === 'supplied') supplied.set(getKey(leg), (supplied.get(getKey(leg)) ?? 0n) + leg.amount)
   }
   const rows = legs.map(({ target, slot, leg }): AccountHolding => {
-    const { kind, amount, token, reserve } = leg
+    const { kind, amount, token, reserve, withdrawable } = leg
     const exclusion = kind === 'borrowed' ? undefined : findSpam(token)
     const all = supplied.get(getKey(leg)) ?? 0n
     const isUnbacked = kind === 'supplied' && !isTrusted(target.market) && all > reserve.availableAmount
@@ -47,6 +50,7 @@ export function toHoldings(
       amount,
       position: { family: 'kamino', market_id: target.market, obligation_address: target.address },
       price: leg.price,
+      withdrawable,
       ...(exclusion === undefined ? {} : { refused: exclusion }),
       // Several supplies share what the reserve has, in proportion.
       ...(isUnbacked ? { payable: { amount: (amount * reserve.availableAmount) / all, detail: UNBACKED } } : {}),

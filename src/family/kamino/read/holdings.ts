@@ -74,12 +74,14 @@ export function createHoldingsReader(options: {
     const state = snapshots.toState(group, market, obligation)
     if ('problem' in state) throw new UpstreamError(`Cannot read Kamino obligation ${address}: ${state.problem}`)
     const legs: HeldLeg[] = []
+    const withdrawables = snapshots.readWithdrawables(group, state)
     for (const leg of computeLegs(state)) {
       const reserve = state.reserves.get(leg.reserve)
       const token = reserve && tokens.getToken(group.accounts, reserve.mint)
       const isUnread = reserve && token === undefined && !group.accounts.has(reserve.mint)
       if (reserve === undefined || isUnread) return 'changed'
-      legs.push({ ...leg, token, reserve, price: findPrice(group, leg.reserve, { reserve, token }) })
+      const withdrawable = leg.kind === 'borrowed' ? undefined : withdrawables.get(leg.reserve)
+      legs.push({ ...leg, token, reserve, price: findPrice(group, leg.reserve, { reserve, token }), withdrawable })
     }
     return legs
   }

@@ -2,10 +2,13 @@ import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { findScopeFeed, readScopeEntries } from '../../../finance/price/scope/layout.ts'
 import { computeReservePrice, isSteadyPrice } from '../../../finance/price/scope/price.ts'
 import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
+import type { Withdrawable } from '../../../finance/withdrawable.ts'
 import type { Log } from '../../../lib/log.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import { ONE } from '../../../lib/number/rational.ts'
 import type { ObligationState } from '../math/holding.ts'
 import { type Asset, findElevationGroup, isSoundReserve, type Snapshot } from '../math/position.ts'
+import { computeWithdrawables } from '../math/withdrawal.ts'
 import { decodeAccount, listReserves } from './accounts/account_cache.ts'
 import { isExtended, LAYOUT_VERSION, type Obligation, type Reserve } from './accounts/layout.ts'
 
@@ -34,6 +37,21 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     if (findElevationGroup(obligation, state.market) === 'unknown') return { problem: 'its elevation group is unknown' }
     const assets = priceAssets(group, reserves)
     return typeof assets === 'string' ? { problem: assets } : { ...withoutReserves, assets }
+  }
+
+  /**
+   * Computes what a withdrawal of each deposit alone pays, by reserve. Prices that are missing are replaced by any: they
+   * decide nothing without a debt.
+   */
+  function readWithdrawables(
+    group: AccountGroup,
+    { reserves, ...state }: ObligationState,
+  ): ReadonlyMap<string, Withdrawable> {
+    if (findElevationGroup(state.obligation, state.market) === 'unknown')
+      return new Map([...reserves.keys()].map((address) => [address, UNTOLD]))
+    const assets = priceAssets(group, reserves)
+    const isPriced = typeof assets !== 'string'
+    return computeWithdrawables({ ...state, assets: isPriced ? assets : priceAtOne(reserves) }, { isPriced })
   }
 
   /** Finds why an account of the program cannot be interpreted; undefined if its layout is known. */
@@ -110,7 +128,14 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     return asset
   }
 
-  return { findObligation, findLayoutProblem, toSnapshot, toState, priceAsset }
+  return { findObligation, findLayoutProblem, toSnapshot, toState, priceAsset, readWithdrawables }
+}
+
+/** No rule of an unknown elevation group is known. */
+const UNTOLD: Withdrawable = { amount: undefined, limitedBy: 'gate' }
+
+function priceAtOne(reserves: ReadonlyMap<string, Reserve>): ReadonlyMap<string, Asset> {
+  return new Map([...reserves].map(([address, reserve]) => [address, { reserve, price: ONE, isSteady: true }]))
 }
 
 function describeLayout(address: string, what: string): string {

@@ -11,7 +11,7 @@ import { addRational, compareRational, type Rational, rational } from '../../../
 import type { MarketState, StoredPosition } from './state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
-const ORACLE_SCALE = pow10(36)
+export const ORACLE_SCALE = pow10(36)
 /** Highest accepted rate per second: a hundred times the capital in a year, twelve times Morpho's own limit. */
 export const RATE_WAD_MAX = (100n * WAD) / SECONDS_PER_YEAR
 

@@ -4,6 +4,7 @@ import { type KnownTokens, spamReason } from '../../../finance/token/spam/spam.t
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import type { Holding, HoldingExclusion, Payable } from '../../holding.ts'
 import { computeIdleLiquidity } from '../math/market.ts'
+import { computeWithdrawableCollateral, computeWithdrawableLoan } from '../math/withdrawal.ts'
 import type { HeldMarket, MarketToken } from '../read/position.ts'
 
 /**
@@ -19,21 +20,14 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
     if (spam !== undefined) return { reason: 'spam', detail: spam }
     return isAccrued ? undefined : FROZEN
   }
-  const toRows = (token: MarketToken, amount: bigint, part: string, payable?: Payable): Holding[] => {
+  const toRows = (
+    token: MarketToken,
+    amount: bigint,
+    { part, ...limits }: { readonly part: string } & Pick<Holding, 'payable' | 'withdrawable'>,
+  ): Holding[] => {
     const refused = findExclusion(token)
-    return amount === 0n
-      ? []
-      : [
-          {
-            kind: 'supplied',
-            token,
-            amount,
-            price: token.price,
-            position: { ...position, part },
-            ...(refused && { refused }),
-            ...(payable && { payable }),
-          },
-        ]
+    const row = { kind: 'supplied', token, amount, price: token.price, position: { ...position, part } } as const
+    return amount === 0n ? [] : [{ ...row, ...(refused && { refused }), ...limits }]
   }
   const idle = computeIdleLiquidity(market)
   const payable: Payable | undefined =
@@ -44,8 +38,13 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
         }
       : undefined
   return [
-    ...toRows(loan, supplied, 'lent', payable),
-    ...(collateralToken === undefined ? [] : toRows(collateralToken, collateral, 'collateral')),
+    ...toRows(loan, supplied, { part: 'lent', payable, withdrawable: computeWithdrawableLoan(held) }),
+    ...(collateralToken === undefined
+      ? []
+      : toRows(collateralToken, collateral, {
+          part: 'collateral',
+          withdrawable: computeWithdrawableCollateral(held),
+        })),
     ...(owed === 0n ? [] : [toDebt(held, position)]),
   ]
 }

@@ -1,0 +1,74 @@
+import type { Withdrawable, WithdrawalLimit } from '../../../finance/withdrawable.ts'
+import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
+import { SF } from './accrual.ts'
+import { type Snapshot, type Supply, valueObligation } from './position.ts'
+import { computeLeastValue } from './risk.ts'
+import { REFUSALS, type RuleInput, WITHDRAWAL_LIMITS } from './rule.ts'
+
+/** A bound of a withdrawal, Sf units of the reserve's token. */
+interface Bound {
+  readonly roomSf: bigint
+  readonly limitedBy: WithdrawalLimit
+}
+
+/** Yields take no part in what can be withdrawn, whatever a slot lasts. */
+const ANY_SLOT = { slotMs: 400 }
+
+/**
+ * Computes what a withdrawal of each deposit alone pays, by reserve, base units of its token; a deposit that can be
+ * withdrawn whole is absent. `isPriced`: false if prices of the snapshot only stand in for missing ones: they decide
+ * nothing without a debt, and nothing is known with one.
+ *
+ * @figure assets/withdrawable
+ * @source klend `withdraw_obligation_collateral`, `max_withdraw_value`, `post_withdraw_obligation_invariants`
+ * @proof test/family/kamino/withdrawal_test.ts
+ */
+export function computeWithdrawables(
+  snapshot: Snapshot,
+  { isPriced }: { readonly isPriced: boolean },
+): ReadonlyMap<string, Withdrawable> {
+  const position = valueObligation(snapshot, ANY_SLOT)
+  const input = { snapshot, position }
+  return new Map(
+    position.supplies.flatMap((supply) => {
+      const withdrawable = computeWithdrawable(supply, input, isPriced)
+      return withdrawable === undefined ? [] : [[supply.address, withdrawable] as const]
+    }),
+  )
+}
+
+function computeWithdrawable(supply: Supply, input: RuleInput, isPriced: boolean): Withdrawable | undefined {
+  const { position } = input
+  if (!isPriced && position.borrows.length > 0) return { amount: 0n, limitedBy: 'price' }
+  const refusal = REFUSALS.find(({ refuses, holds }) => refuses.includes('withdrawal') && holds(input))
+  if (refusal?.limitedBy !== undefined) return { amount: 0n, limitedBy: refusal.limitedBy }
+  const bounds = [
+    ...WITHDRAWAL_LIMITS.flatMap(({ room, limitedBy }): Bound[] => {
+      const roomSf = room(supply, input)
+      return roomSf === undefined ? [] : [{ roomSf: maxBigint(roomSf, 0n), limitedBy }]
+    }),
+    { roomSf: computeFree(supply, input), limitedBy: 'health' as const },
+  ]
+  const least = bounds.reduce((tightest, bound) => (bound.roomSf < tightest.roomSf ? bound : tightest))
+  const [whole, room] = [supply.amountSf / SF, least.roomSf / SF]
+  if (room >= whole) return undefined
+  return { amount: isPriced ? keepLeastValue(room, supply, input) : room, limitedBy: least.limitedBy }
+}
+
+/** Computes what the debt leaves free of one deposit, Sf: by maximum loan-to-value, nothing once that is reached. */
+function computeFree({ amountSf, value, maxLtvPct }: Supply, { snapshot, position }: RuleInput): bigint {
+  const { riskDebt, borrowLimit, collateral } = position.totals
+  if (riskDebt === 0n || value === 0n) return amountSf
+  if (borrowLimit <= riskDebt) return 0n
+  const byLtv = maxLtvPct === 0n ? value : ((borrowLimit - riskDebt) * 100n) / maxLtvPct
+  const { startedAtSec, targetLtvPct } = snapshot.obligation.deleveraging
+  const byMark = startedAtSec === 0n || targetLtvPct === 0n ? value : collateral - (riskDebt * 100n) / targetLtvPct
+  return (amountSf * maxBigint(minBigint(minBigint(byLtv, byMark), value), 0n)) / value
+}
+
+/** What stays behind is nothing or the least value of a deposit. */
+function keepLeastValue(room: bigint, { amountSf, value }: Supply, { snapshot, position }: RuleInput): bigint {
+  const least = computeLeastValue({ snapshot, totals: position.totals })
+  if (value <= least) return 0n
+  return minBigint(room, (amountSf * (value - least)) / value / SF)
+}
