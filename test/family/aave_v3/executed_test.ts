@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { isInCategory, safeBorrow, safeWithdraw } from '../../../src/family/aave_v3/math/account.ts'
+import { isInCategory } from '../../../src/family/aave_v3/math/account.ts'
+import { safeBorrow, safeWithdraw } from '../../../src/family/aave_v3/math/safe.ts'
 import type { Position } from '../../../src/family/aave_v3/read/position.ts'
 import { parseRational, type Rational, rational } from '../../../src/lib/number/rational.ts'
 import { ASSETS, type AssetName, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'

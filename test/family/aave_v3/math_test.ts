@@ -8,16 +8,17 @@ import {
   computeSupplies,
   computeTotals,
   isInCategory,
+  type MarketTerms,
   type Reserve,
-  safeBorrow,
-  safeWithdraw,
   yieldLegs,
 } from '../../../src/family/aave_v3/math/account.ts'
 import { findLiquidationReasons } from '../../../src/family/aave_v3/math/rule.ts'
+import { safeBorrow, safeWithdraw } from '../../../src/family/aave_v3/math/safe.ts'
 import {
   type AccountData,
   decodeLimits,
   type Features,
+  type Lender,
   type RawCategory,
 } from '../../../src/family/aave_v3/math/state.ts'
 import { safeWithdrawUsd } from '../../../src/finance/math/lending.ts'
@@ -54,6 +55,9 @@ const RESERVE: Reserve = {
   supplyApyRay: 0n,
   borrowApyRay: 0n,
   withdrawable: 10n ** 30n,
+  underBorrowCap: 2n ** 128n - 1n,
+  graceUntilSec: 0n,
+  isSiloed: false,
 }
 const CATEGORY: RawCategory = {
   market: 0,
@@ -63,9 +67,22 @@ const CATEGORY: RawCategory = {
   liquidationThresholdBps: 9_500n,
   collateralBitmap: 0n,
   zeroLtvBitmap: 0n,
+  borrowableBitmap: 2n ** 128n - 1n,
   isolated: false,
   price: 0n,
 }
+
+const NOW_SEC = 1_000_000n
+const NO_SENTINEL = { refusesLoans: false, delaysLiquidations: false }
+/** Reserves that lend: outside eModes and in isolation, in every eMode. */
+const LENDERS: readonly Lender[] = [0, 1, 2, 3].map((id) => ({
+  id,
+  isEnabled: true,
+  isEnabledInIsolation: true,
+  isSiloed: false,
+  legacyCategory: id,
+}))
+const TERMS: MarketTerms = { timestampSec: NOW_SEC, sentinel: NO_SENTINEL, lenders: LENDERS }
 
 /** An asset at one dollar a token; amounts in raw units. */
 function asset(change: Partial<Omit<Asset, 'reserve'>> & { readonly reserve?: Partial<Reserve> }): Asset {
@@ -95,6 +112,7 @@ function dollars(count: number): bigint {
 function account(change: Partial<Omit<Account, 'data'>> & { readonly data?: Partial<AccountData> } = {}): Account {
   const { data, ...rest } = change
   return {
+    terms: TERMS,
     unit: UNIT,
     features: V3_6,
     category: undefined,
@@ -167,6 +185,7 @@ describe('decodeLimits()', () => {
       isOpen: true,
       isPaused: false,
       legacyCategory: 201,
+      isSiloed: false,
       debtCeiling: 250_000_00n,
     })
     const full = (1n << 256n) - 1n
@@ -177,6 +196,7 @@ describe('decodeLimits()', () => {
       isOpen: false,
       isPaused: true,
       legacyCategory: 255,
+      isSiloed: true,
       debtCeiling: 2n ** 40n - 1n,
     })
     expect(decodeLimits(0n).isOpen).toBe(false)
@@ -184,7 +204,8 @@ describe('decodeLimits()', () => {
     expect(decodeLimits(open + bits(1n, 57)).isOpen).toBe(true)
     expect(decodeLimits(open + bits(1n, 60)).isOpen).toBe(false)
     // Borrowable in isolation is the next bit, and says nothing of being paused.
-    expect(decodeLimits(open + bits(1n, 61)).isOpen).toBe(true)
+    expect(decodeLimits(open + bits(1n, 61))).toMatchObject({ isOpen: true, isSiloed: false })
+    expect(decodeLimits(open + bits(1n, 62)).isSiloed).toBe(true)
   })
 })
 

@@ -32,6 +32,7 @@ const CATEGORY: RawCategory = {
   liquidationThresholdBps: 9_500n,
   collateralBitmap: 1n,
   zeroLtvBitmap: 0n,
+  borrowableBitmap: 0n,
   isolated: false,
   price: 0n,
 }
@@ -47,6 +48,8 @@ function reserve(change: Partial<RawReserve> = {}): RawReserve {
     isolationDebt: 0n,
     price: 7n,
     withdrawable: 0n,
+    underBorrowCap: 0n,
+    graceUntilSec: 0n,
     symbol: stringToHex('TKN', { size: 32 }),
     ...change,
   }
@@ -69,7 +72,8 @@ function account(change: Partial<RawAccount> = {}): RawAccount {
 }
 
 function interpreted(change: Partial<RawRead>, features = FEATURES) {
-  const market = { answered: true, unit: 10n ** 8n, features }
+  const sentinel = { refusesLoans: false, delaysLiquidations: false }
+  const market = { answered: true, unit: 10n ** 8n, features, sentinel, lenders: [] }
   const read: RawRead = {
     block: { chainId: 5, number: 9n, timestampSec: 8n, parentHash: '0x01' },
     taken: 3,

@@ -29,6 +29,9 @@ function reserve(change: Partial<NamedReserve>): NamedReserve {
     debtCeiling: 0n,
     isolationDebt: 0n,
     withdrawable: 10n ** 30n,
+    underBorrowCap: 2n ** 128n - 1n,
+    graceUntilSec: 0n,
+    isSiloed: false,
     supplyApyRay: 0n,
     borrowApyRay: 0n,
     ...change,
@@ -38,6 +41,11 @@ function reserve(change: Partial<NamedReserve>): NamedReserve {
 /** 1,000 USD at 3 % as collateral, 100 USD at 1 % that do not back debt, 400 USD of debt at 5 %. */
 const POSITION: Position = {
   market: 'main',
+  terms: {
+    timestampSec: 1_000_000n,
+    sentinel: { refusesLoans: false, delaysLiquidations: false },
+    lenders: [{ id: 0, isEnabled: true, isEnabledInIsolation: true, isSiloed: false, legacyCategory: 0 }],
+  },
   unit: USD,
   features: { liquidEModes: true, zeroLtvEModes: true, isolatedEModes: false },
   category: undefined,

@@ -1,12 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import {
-  computeBorrows,
-  computeSupplies,
-  computeTotals,
-  safeBorrow,
-  yieldLegs,
-} from '../../../src/family/aave_v3/math/account.ts'
+import { computeBorrows, computeSupplies, computeTotals, yieldLegs } from '../../../src/family/aave_v3/math/account.ts'
+import { safeBorrow } from '../../../src/family/aave_v3/math/safe.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
 import { netApy, weightedApy } from '../../../src/finance/math/lending.ts'
 import { formatRational, type Rational, rational } from '../../../src/lib/number/rational.ts'

@@ -56,6 +56,8 @@ function reserve(id: number, price: bigint | undefined): RawReserve {
     isolationDebt: 0n,
     price,
     withdrawable: 0n,
+    underBorrowCap: 0n,
+    graceUntilSec: 0n,
     symbol: stringToHex('TKN', { size: 32 }),
   }
 }
@@ -91,11 +93,12 @@ function account(wallet: number, reserveId: number, totalCollateral: bigint): Ra
 function readWith(price: bigint | undefined, broken: readonly BrokenPart[] = []): ChainRead {
   const wallets = [HOLDER, UNVALUED, STRANGER]
   const features = { liquidEModes: true, zeroLtvEModes: true, isolatedEModes: true }
+  const sentinel = { refusesLoans: false, delaysLiquidations: false }
   return interpret(
     {
       block: { chainId: CHAIN_ID, number: 900n, timestampSec: BigInt(DAY * DAY_SEC), parentHash: '0x00' },
       taken: wallets.length,
-      markets: [{ answered: true, unit: 10n ** 8n, features }],
+      markets: [{ answered: true, unit: 10n ** 8n, features, sentinel, lenders: [] }],
       categories: [],
       accounts: [account(0, 0, 7n * 10n ** 8n), ...(broken.length > 0 ? [] : [account(1, 1, price ?? 0n)])],
       broken: broken.map((part) => ({ wallet: 1, market: 0, part })),

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, concatHex, type Hex, numberToHex, pad, toFunctionSelector } from 'viem'
-import { computeSupplies, safeBorrow } from '../../../src/family/aave_v3/math/account.ts'
+import { computeSupplies } from '../../../src/family/aave_v3/math/account.ts'
+import { safeBorrow } from '../../../src/family/aave_v3/math/safe.ts'
 import type { ChainRead } from '../../../src/family/aave_v3/read/position.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/table/deployments.ts'
 import { formatRational, rational } from '../../../src/lib/number/rational.ts'

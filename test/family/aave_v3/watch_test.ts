@@ -88,14 +88,14 @@ describe('confirm()', () => {
     const block = await readNewestBlock(devnet.rpc, devnet.chainId)
     const subjects = toSubjects(wallets)
     const confirmed = await watcherOver().confirm(subjects, { client: client(), block }, patient)
-    let held = 0
+    let [held, called] = [0, 0]
     for (const [index, subject] of subjects.entries()) {
       const path = watched().answerPath(subject, devnet.chainId, block.number)
       const [, query = ''] = path.split('?')
       const { reply } = await callRoute(list, { query })
       const { data } = reply as unknown as {
         data: readonly {
-          positions: readonly Record<string, string>[]
+          positions: readonly (Record<string, string> & { readonly liquidatable_because: readonly string[] })[]
           calculations: readonly Record<string, string>[]
         }[]
       }
@@ -107,9 +107,13 @@ describe('confirm()', () => {
         total_collateral_usd: position?.['totalCollateralUSD'] ?? '0.000000',
         total_debt_usd: position?.['totalDebtUSD'] ?? '0.000000',
         current_ltv_percentage: calculations?.['currentLtvPercentage'] ?? '0.0000',
+        is_liquidatable: (position?.liquidatable_because.length ?? 0) > 0,
+        due_in_sec: 'MAX',
       })
+      if (position !== undefined && position.liquidatable_because.length > 0) called++
     }
     expect(held).toBeGreaterThan(60)
+    expect(called).toBeGreaterThan(0)
   }, 120_000)
 
   test("compares the pool's own health factor, all of its digits", async () => {
@@ -209,7 +213,8 @@ describe('forecaster', () => {
       if (found === undefined || found === 'gone') return []
       return FIGURES.flatMap((figure): WatchedClause[] => {
         const value = found.value(figure)
-        if (value === undefined || typeof value === 'boolean') return []
+        if (value === undefined) return []
+        if (typeof value === 'boolean') return [{ subject, figure }]
         const around = rational(BigInt(90 + random.below(20)), 100n)
         const below = value === 'MAX' || value.numerator === 0n ? rational(3n, 2n) : multiplyRational(value, around)
         return [{ subject, figure, below }]

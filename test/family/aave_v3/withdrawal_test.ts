@@ -29,6 +29,7 @@ function asset({ reserve, ...change }: Change): HeldAsset {
       decimals: 6,
       isOpen: true,
       isPaused: false,
+      isSiloed: false,
       legacyCategory: 0,
       debtCeiling: 0n,
       withdrawable: 10n ** 30n,

@@ -94,6 +94,8 @@ describe('confirm()', () => {
         total_collateral_usd: position['totalCollateralUSD'] ?? '',
         total_debt_usd: position['totalDebtUSD'] ?? '',
         current_ltv_percentage,
+        is_liquidatable: false,
+        due_in_sec: 'MAX',
       })
     }
     expect(compared).toBeGreaterThan(20)

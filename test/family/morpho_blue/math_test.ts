@@ -10,7 +10,7 @@ import {
   toAssets,
   valuePosition,
 } from '../../../src/family/morpho_blue/math/market.ts'
-import { findLiquidationReasons } from '../../../src/family/morpho_blue/math/rule.ts'
+import { findLiquidationReasons, type RuleInput } from '../../../src/family/morpho_blue/math/rule.ts'
 import type { MarketState } from '../../../src/family/morpho_blue/math/state.ts'
 import {
   currentLtv,
@@ -234,5 +234,11 @@ describe('valuePosition()', () => {
 
 test('findLiquidationReasons() is a health factor below 1, which the contract can compute', () => {
   const reasons = [undefined, 'max', rational(1n, 1n), rational(999n, 1_000n)] as const
-  expect(reasons.map(findLiquidationReasons)).toEqual([[], [], [], ['health_factor']])
+  const input = { isAccrued: true, oraclePrice: 1n, supplied: 0n, owed: 1n, market: MARKET }
+  const find = (change: Partial<RuleInput> = {}) =>
+    reasons.map((health) => findLiquidationReasons({ ...input, ...change }, health))
+  expect(find()).toEqual([[], [], [], ['health_factor']])
+  // The contract reverts: with a model that refuses to accrue, or an oracle that it asks of every debt.
+  expect(find({ isAccrued: false })).toEqual([[], [], [], []])
+  expect(find({ oraclePrice: undefined })).toEqual([[], [], [], []])
 })

@@ -66,7 +66,9 @@ function formatFigures(found: ConfirmedFigures | 'gone' | undefined) {
 }
 
 interface Shown {
-  readonly positions: readonly Readonly<Record<string, string | null>>[]
+  readonly positions: readonly Readonly<
+    Record<string, string | null> & { readonly liquidatable_because: readonly string[] }
+  >[]
   readonly calculations: readonly (Readonly<Record<string, string>> | null)[]
 }
 
@@ -93,14 +95,14 @@ describe('confirm()', () => {
     const block = await readNewestBlock(devnet.rpc, devnet.chainId)
     const subjects = toSubjects(listWallets())
     const confirmed = await watcherOver().confirm(subjects, { client: client(), block }, patient)
-    const counts = { held: 0, unknown: 0 }
+    const counts = { held: 0, unknown: 0, called: 0 }
     for (const [index, subject] of subjects.entries()) {
       const [, query = ''] = watched().answerPath(subject, devnet.chainId, block.number).split('?')
       const { reply } = await callRoute(list, { query })
       const [entry] = (reply as unknown as { readonly data: readonly Shown[] }).data
       const [position, calculations] = [entry?.positions[0], entry?.calculations[0]]
       if (position === undefined) {
-        const nothing = ['MAX', '0.000000', '0.000000', '0.000000', '0.0000']
+        const nothing = ['MAX', '0.000000', '0.000000', '0.000000', '0.0000', false, 'MAX']
         expect(Object.values(formatFigures(confirmed[index]))).toEqual(nothing)
         continue
       }
@@ -112,10 +114,14 @@ describe('confirm()', () => {
         total_collateral_usd: position['totalCollateralUSD'] ?? null,
         total_debt_usd: position['totalDebtUSD'] ?? null,
         current_ltv_percentage: calculations?.['currentLtvPercentage'] ?? null,
+        is_liquidatable: position.liquidatable_because.length > 0,
+        due_in_sec: 'MAX',
       })
+      if (position.liquidatable_because.length > 0) counts.called++
     }
     expect(counts.held).toBeGreaterThan(40)
     expect(counts.unknown).toBeGreaterThan(0)
+    expect(counts.called).toBeGreaterThan(0)
   }, 120_000)
 
   test('a market that does not exist is gone; calls of eight wallets share a request', async () => {
@@ -153,7 +159,8 @@ describe('forecaster', () => {
       if (found === undefined || found === 'gone') return []
       return FIGURES.flatMap((figure): WatchedClause[] => {
         const value = found.value(figure)
-        if (value === undefined || typeof value === 'boolean') return []
+        if (value === undefined) return []
+        if (typeof value === 'boolean') return [{ subject, figure }]
         const around = rational(BigInt(90 + drawn.below(20)), 100n)
         const below = value === 'MAX' || value.numerator === 0n ? rational(3n, 2n) : multiplyRational(value, around)
         return [{ subject, figure, below }]

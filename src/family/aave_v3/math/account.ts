@@ -1,18 +1,10 @@
-import {
-  type BoundlessRatio,
-  type LendingTotals,
-  safeBorrowUsd,
-  type YieldLeg,
-  type YieldLegs,
-} from '../../../finance/math/lending.ts'
+import type { BoundlessRatio, LendingTotals, YieldLeg, YieldLegs } from '../../../finance/math/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../../finance/math/rate.ts'
-import { minBigint, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
-import { compareRational, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
-import type { AccountData, Features, RawCategory, RawHolding, ReserveLimits } from './state.ts'
+import { mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
+import { rational } from '../../../lib/number/rational.ts'
+import type { AccountData, Features, Lender, RawCategory, RawHolding, ReserveLimits, Sentinel } from './state.ts'
 
 const BPS = 10_000n
-/** Debt ceilings and debts of isolation mode are in hundredths of a US dollar. */
-const ISOLATION_UNITS_PER_USD = 100n
 
 /** A reserve's state that decides what can be taken out of it. */
 export interface PayingReserve extends ReserveLimits {
@@ -23,6 +15,10 @@ export interface PayingReserve extends ReserveLimits {
 
 /** A reserve's state that figures depend on. */
 export interface Reserve extends PayingReserve {
+  /** Amount that the borrow cap of a siloed reserve leaves to lend, token units; 2^128 − 1 without a cap. */
+  readonly underBorrowCap: bigint
+  /** Until then, and at it, nothing that it backs or lent is liquidated; Unix seconds, 0 if never. */
+  readonly graceUntilSec: bigint
   readonly supplyApyRay: bigint
   readonly borrowApyRay: bigint
   readonly isolationDebt: bigint
@@ -35,8 +31,17 @@ export interface Asset<R extends PayingReserve = Reserve> extends Omit<RawHoldin
   readonly price: bigint
 }
 
+/** What a market allows at the block, whatever a wallet holds in it. */
+export interface MarketTerms {
+  /** Time of the block, Unix seconds. */
+  readonly timestampSec: bigint
+  readonly sentinel: Sentinel
+  readonly lenders: readonly Lender[]
+}
+
 /** A wallet's account in one market. */
 export interface Account<R extends PayingReserve = Reserve> {
+  readonly terms: MarketTerms
   /** Market units of one US dollar. */
   readonly unit: bigint
   readonly features: Features
@@ -159,64 +164,6 @@ export function yieldLegs(account: Account): YieldLegs {
 }
 
 /**
- * US dollars that can still be borrowed before the health factor falls to `target`, the account's maximum LTV is
- * reached or, in isolation mode, the collateral's debt ceiling. It ignores what the pool of one asset can lend and that
- * asset's borrow cap, because no asset is named.
- *
- * @figure safeBorrowAmountUSD
- * @source Aave V3 `ValidationLogic.validateBorrow`
- * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/executed_test.ts
- */
-export function safeBorrow(account: Account, target: Rational): Rational {
-  const safe = safeBorrowUsd(computeTotals(account), target)
-  const ceiling = isolationRoom(account)
-  return ceiling !== undefined && compareRational(ceiling, safe) < 0 ? ceiling : safe
-}
-
-/**
- * US dollars of collateral that can be taken out before the health factor falls to `target`. Collateral without LTV
- * goes first, because the pool lets nothing else go before it. The rest goes in proportion. An asset counts up to what
- * its pool can pay; a paused one counts 0. Without debt the result is all that the pools can pay.
- *
- * @figure safeWithdrawAmountUSD
- * @source Aave V3 `ValidationLogic.validateHFAndLtv`
- * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/executed_test.ts
- */
-export function safeWithdraw(account: Account, target: Rational): Rational {
-  const { data, unit } = account
-  const collaterals = listCollaterals(account)
-  const perUsd = unit * WAD
-  if (data.totalDebt === 0n) {
-    return rational(
-      collaterals.reduce((sum, { payable }) => sum + payable * WAD, 0n),
-      perUsd,
-    )
-  }
-  const limit = liquidationLimit(account)
-  const computeWeight = (group: readonly Collateral[]): bigint =>
-    group.reduce((sum, { value, thresholdBps }) => sum + value * thresholdBps, 0n)
-  const whole = computeWeight(collaterals)
-  if (limit === 0n || whole === 0n) return ZERO
-  // In units of limit × target's denominator.
-  let room = limit * target.denominator - target.numerator * data.totalDebt * WAD
-  let taken = 0n
-  for (const hasLtv of [false, true]) {
-    const group = collaterals.filter((each) => each.hasLtv === hasLtv)
-    if (room <= 0n) break
-    const groupLimit = (limit * target.denominator * computeWeight(group)) / whole
-    const isAll = room >= groupLimit
-    const computePart = ({ value, payable }: Collateral): bigint => {
-      const proportional = isAll ? value * WAD : (value * WAD * room) / groupLimit
-      return minBigint(proportional, payable * WAD)
-    }
-    taken += group.reduce((sum, each) => sum + computePart(each), 0n)
-    if (!isAll || group.some(({ value, payable }) => payable < value)) break
-    room -= groupLimit
-  }
-  return rational(taken, perUsd)
-}
-
-/**
  * Σ collateral × liquidation threshold, in 10^-18 of a market unit. With debt it follows from the pool's health factor.
  * Without debt it is summed here, if the sum gives the pool's average. If not, the average itself is used, as in
  * versions before 3.6: it is truncated, so it never overstates the limit.
@@ -226,34 +173,11 @@ function liquidationLimit(account: Account): bigint {
   const { totalCollateral, totalDebt, healthFactorWad, liquidationThresholdBps } = data
   if (totalDebt > 0n) return healthFactorWad * totalDebt
   if (totalCollateral === 0n) return 0n
-  const sum = listCollaterals(account).reduce((all, { value, thresholdBps }) => all + value * thresholdBps, 0n)
+  const sum = account.assets
+    .filter(({ isCollateral }) => isCollateral)
+    .reduce((all, asset) => all + computeSuppliedValue(asset) * getLiquidationThreshold(asset.reserve, account), 0n)
   const isExact = features.zeroLtvEModes && sum / totalCollateral === liquidationThresholdBps
   return ((isExact ? sum : totalCollateral * liquidationThresholdBps) * WAD) / BPS
-}
-
-interface Collateral {
-  /** Market units. */
-  readonly value: bigint
-  /** The part of `value` that the pool can pay out now. */
-  readonly payable: bigint
-  readonly thresholdBps: bigint
-  readonly hasLtv: boolean
-}
-
-function listCollaterals(account: Account): Collateral[] {
-  return account.assets
-    .filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
-    .map((asset) => {
-      const { reserve, supplied, price } = asset
-      const payable = minBigint(supplied, reserve.withdrawable)
-      return {
-        value: computeSuppliedValue(asset),
-        payable: reserve.isOpen ? mulDivDown(payable, price, pow10(reserve.decimals)) : 0n,
-        thresholdBps: getLiquidationThreshold(reserve, account),
-        hasLtv: hasLtv(reserve, account),
-      }
-    })
-    .filter(({ thresholdBps }) => thresholdBps > 0n || account.features.zeroLtvEModes)
 }
 
 /**
@@ -282,21 +206,12 @@ export function hasLtv(reserve: PayingReserve, account: Pick<Account, 'category'
   return !category.isolated && reserve.ltvBps > 0n
 }
 
-/** Remaining debt ceiling in isolation mode, US dollars; undefined outside it. Source: `IsolationModeLogic`. */
-function isolationRoom({ assets, features }: Account): Rational | undefined {
-  const collaterals = assets.filter(({ isCollateral }) => isCollateral)
-  const [only] = collaterals
-  if (features.isolatedEModes || only === undefined || collaterals.length > 1) return undefined
-  const { debtCeiling, isolationDebt } = only.reserve
-  if (debtCeiling === 0n) return undefined
-  return debtCeiling <= isolationDebt ? ZERO : rational(debtCeiling - isolationDebt, ISOLATION_UNITS_PER_USD)
-}
-
 /** What is supplied of an asset, market units, rounded down as `GenericLogic` does. */
 export function computeSuppliedValue({ supplied, price, reserve }: Asset<PayingReserve>): bigint {
   return mulDivDown(supplied, price, pow10(reserve.decimals))
 }
 
-function hasBit(bitmap: bigint, index: number): boolean {
+/** True if a bit of a bitmap is set. */
+export function hasBit(bitmap: bigint, index: number): boolean {
   return ((bitmap >> BigInt(index)) & 1n) === 1n
 }

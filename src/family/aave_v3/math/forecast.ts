@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { estimateLiquidatable } from '../../../finance/lending/watched.ts'
 import { healthFactor, type LendingTotals } from '../../../finance/math/lending.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Account, type Asset, getLiquidationThreshold, type Reserve } from './account.ts'
@@ -85,5 +86,6 @@ export function forecast({ unit, legs }: AccountMemo, prices: ReadonlyMap<Addres
     liquidationLimit,
     borrowLimit: liquidationLimit,
   }
-  return { totals, healthFactor: healthFactor(totals) }
+  const health = healthFactor(totals)
+  return { totals, healthFactor: health, isLiquidatable: estimateLiquidatable(health), dueInSec: 'max' as const }
 }

@@ -8,6 +8,26 @@ export interface Features {
   readonly isolatedEModes: boolean
 }
 
+/** A reserve that is active, neither paused nor frozen: only such a one lends. */
+export interface Lender {
+  /** Index of the reserve in the pool, which bitmaps use. */
+  readonly id: number
+  /** True if it lends outside eModes; before 3.6 it lends nowhere else either. */
+  readonly isEnabled: boolean
+  /** True if it lends against isolated collateral. Only before 3.7. */
+  readonly isEnabledInIsolation: boolean
+  /** True if a wallet that owes it may owe nothing else. */
+  readonly isSiloed: boolean
+  /** The one eMode category of the reserve before 3.2. */
+  readonly legacyCategory: number
+}
+
+/** What the sentinel of a chain's sequencer refuses; nothing on a chain without one. */
+export interface Sentinel {
+  readonly refusesLoans: boolean
+  readonly delaysLiquidations: boolean
+}
+
 /** Limits from a reserve's configuration bits. Source: `ReserveConfiguration`, the same bits in every version. */
 export interface ReserveLimits {
   readonly ltvBps: bigint
@@ -18,6 +38,8 @@ export interface ReserveLimits {
   readonly isPaused: boolean
   /** The one eMode category of the reserve before 3.2. */
   readonly legacyCategory: number
+  /** True if a wallet that owes it may owe nothing else. */
+  readonly isSiloed: boolean
   /** Hundredths of a US dollar, 0 if the reserve may back any debt. Only before 3.7. */
   readonly debtCeiling: bigint
 }
@@ -31,6 +53,7 @@ export function decodeLimits(configuration: bigint): ReserveLimits {
     decimals: Number(bits(48n, 8n)),
     isOpen: bits(56n, 1n) === 1n && bits(60n, 1n) === 0n,
     isPaused: bits(60n, 1n) === 1n,
+    isSiloed: bits(62n, 1n) === 1n,
     legacyCategory: Number(bits(168n, 8n)),
     debtCeiling: bits(212n, 40n),
   }
@@ -46,6 +69,8 @@ export interface RawCategory {
   readonly liquidationThresholdBps: bigint
   readonly collateralBitmap: bigint
   readonly zeroLtvBitmap: bigint
+  /** Reserves that it lends. Since 3.2. */
+  readonly borrowableBitmap: bigint
   readonly isolated: boolean
   /** Market units for a whole token of every asset of the category, 0 if each has its own price. Only before 3.2. */
   readonly price: bigint

@@ -19,7 +19,7 @@ const BURN_ROUNDING = 3n
 type HeldAsset = Asset<PayingReserve>
 
 /** An account that its pool may be unable to value. */
-type UnsureAccount = Omit<Account<PayingReserve>, 'data' | 'unit'> & { readonly data: Account['data'] | undefined }
+type UnsureAccount = Omit<Account<PayingReserve>, 'data' | 'unit' | 'terms'> & { readonly data: Account['data'] | undefined }
 
 /**
  * Computes what a withdrawal of one supply alone pays, token units; undefined if that is all of it. Exact but for an

@@ -8,16 +8,9 @@ import {
 import { presentDue } from '../../../finance/lending/due.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import {
-  computeBorrows,
-  computeSupplies,
-  computeTotals,
-  getHealthFactor,
-  safeBorrow,
-  safeWithdraw,
-  yieldLegs,
-} from '../math/account.ts'
+import { computeBorrows, computeSupplies, computeTotals, getHealthFactor, yieldLegs } from '../math/account.ts'
 import { findLiquidationReasons } from '../math/rule.ts'
+import { safeBorrow, safeWithdraw } from '../math/safe.ts'
 import type { Position, WalletPositions } from '../read/position.ts'
 import { withBreakdown } from './parts.ts'
 import type { PresentedPosition } from './schema.ts'

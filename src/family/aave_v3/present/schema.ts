@@ -29,7 +29,8 @@ export type PresentedPosition = v.InferOutput<typeof position>
 const calculations = calculationsSchema({
   safeBorrow:
     'What can still be borrowed before the health factor falls to the target, the maximum LTV is reached or, in ' +
-    "isolation mode, the debt ceiling; no asset is named, so no single asset's liquidity or cap counts",
+    "isolation mode, the debt ceiling; 0 if no reserve lends to this account or the sequencer's sentinel refuses loans; " +
+    "no asset is named, so one asset's liquidity or cap counts only where the account may borrow nothing else",
   safeWithdraw:
     'Collateral that can be taken out, in proportion, before the health factor falls to the target: at most what ' +
     'the pools can pay, nothing of paused reserves, collateral without LTV first; all of it without debt',

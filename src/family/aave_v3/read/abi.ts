@@ -4,7 +4,7 @@ import { decodeLensPage, type LensCursor } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { UINT256_MAX } from '../../../lib/number/fixed_point.ts'
-import type { AccountData, Features, RawCategory, RawHolding } from '../math/state.ts'
+import type { AccountData, Features, Lender, RawCategory, RawHolding, Sentinel } from '../math/state.ts'
 
 const READ = toFunctionSelector('read(address[] providers, address[] wallets, uint256 bytesMax)')
 const READ_NAMED = toFunctionSelector('readNamed(address[] providers, address[] wallets, uint256 bytesMax)')
@@ -118,7 +118,21 @@ function readMarket(from: LensCursor) {
     zeroLtvEModes: (flags & 2) !== 0,
     isolatedEModes: (flags & 4) !== 0,
   }
-  return { answered, unit, features }
+  const sentinel: Sentinel = { refusesLoans: (flags & 8) !== 0, delaysLiquidations: (flags & 16) !== 0 }
+  const lenders = Array.from({ length: from.number(1) }, () => readLender(from))
+  return { answered, unit, features, sentinel, lenders }
+}
+
+function readLender(from: LensCursor): Lender {
+  const id = from.number(2)
+  const flags = from.number(1)
+  return {
+    id,
+    isEnabled: (flags & 1) !== 0,
+    isEnabledInIsolation: (flags & 2) !== 0,
+    isSiloed: (flags & 4) !== 0,
+    legacyCategory: from.number(1),
+  }
 }
 
 function readReserve(from: LensCursor) {
@@ -142,6 +156,10 @@ function readReserve(from: LensCursor) {
     price: priced ? price : undefined,
     /** Amount the pool can pay out, token units. */
     withdrawable: from.uint(16),
+    /** Amount that the borrow cap of a siloed reserve leaves to lend, token units; 2^128 − 1 of another. */
+    underBorrowCap: from.uint(16),
+    /** End of the grace period before liquidations, Unix seconds. */
+    graceUntilSec: from.uint(5),
     /** First bytes of the result of `symbol`; undefined if it failed or returned far too much. */
     symbol: from.text(),
   }
@@ -156,6 +174,7 @@ function readCategory(from: LensCursor): RawCategory {
     liquidationThresholdBps: from.uint(2),
     collateralBitmap: from.uint(16),
     zeroLtvBitmap: from.uint(16),
+    borrowableBitmap: from.uint(16),
     isolated: from.number(1) === 1,
     price: from.uint(32),
   }

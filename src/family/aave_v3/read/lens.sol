@@ -6,6 +6,12 @@ import {LensPage} from '../../../chain/call/page.sol';
 interface IProvider {
     function getPool() external view returns (address);
     function getPriceOracle() external view returns (address);
+    function getPriceOracleSentinel() external view returns (address);
+}
+
+interface ISentinel {
+    function isBorrowAllowed() external view returns (bool);
+    function isLiquidationAllowed() external view returns (bool);
 }
 
 interface IOracle {
@@ -26,11 +32,14 @@ interface IPool {
     function getEModeCategoryCollateralBitmap(uint8) external view returns (uint128);
     function getEModeCategoryLtvzeroBitmap(uint8) external view returns (uint128);
     function getIsEModeCategoryIsolated(uint8) external view returns (bool);
+    function getEModeCategoryBorrowableBitmap(uint8) external view returns (uint128);
+    function getLiquidationGracePeriod(address) external view returns (uint40);
 }
 
 interface IToken {
     function balanceOf(address) external view returns (uint256);
     function scaledBalanceOf(address) external view returns (uint256);
+    function totalSupply() external view returns (uint256);
     function getPreviousIndex(address) external view returns (uint256);
     function getUserStableRate(address) external view returns (uint256);
     function symbol() external view;
@@ -45,11 +54,16 @@ interface IToken {
 ///   header     u8 version = 1, u64 chain id, u64 block number, u64 block timestamp, bytes32 hash of the parent block,
 ///              u32 wallets taken, u8 number of markets, then for each: u8 1 if it answered and counts in US dollars,
 ///              u128 units of one dollar, u8 features: 1 eModes by bitmap (3.2), 2 eModes that zero LTVs (3.6),
-///              4 isolated eModes in place of isolation mode (3.7)
+///              4 isolated eModes in place of isolation mode (3.7), 8 the sentinel of a sequencer refuses loans,
+///              16 it delays liquidations; u8 number of reserves that are active, neither paused nor frozen, then for
+///              each: u16 id, u8 flags: 1 lends outside eModes, 2 in isolation mode, 4 siloed, u8 eMode category
 ///   1 reserve  u8 market, u16 id, address, u256 configuration, u128 liquidity rate, u128 variable borrow rate,
-///              u128 debt in isolation mode, u8 1 if it has a price, u256 price, u128 what can be withdrawn, text symbol
+///              u128 debt in isolation mode, u8 1 if it has a price, u256 price, u128 what can be withdrawn, u128 what the
+///              borrow cap of a siloed reserve leaves to lend, 2^128 − 1 of another, u40 end of the grace period before
+///              liquidations, Unix seconds, text symbol
 ///   2 category u8 market, u8 id, u8 1 if it answered, u16 LTV, u16 liquidation threshold, u128 collateral bitmap,
-///              u128 zero-LTV bitmap, u8 1 if isolated, u256 price of all its assets, 0 where each has its own
+///              u128 zero-LTV bitmap, u128 bitmap of what it lends, u8 1 if isolated, u256 price of all its assets, 0
+///              where each has its own
 ///   3 account  u32 wallet, u8 market, u8 eMode category, u8 1 if `getUserAccountData` answered, then its six u256,
 ///              u8 number of holdings, then for each: u16 reserve id, u8 flags: 1 collateral, 2 supplied,
 ///              4 variable debt, 8 stable debt, then for each of the last three that is set u256 balance,
@@ -190,7 +204,17 @@ contract Lens is LensPage {
         if (ask1(page, market.pool, IPool.getEModeCategoryCollateralBitmap.selector, 0, 32)) market.features |= 1;
         if (ask1(page, market.pool, IPool.getEModeCategoryLtvzeroBitmap.selector, 0, 32)) market.features |= 2;
         if (ask1(page, market.pool, IPool.getIsEModeCategoryIsolated.selector, 0, 32)) market.features |= 4;
+        market.features |= refusedBySentinel(page, provider);
         market.answered = readReserves(page, market);
+    }
+
+    /// What the sentinel of a sequencer refuses now; nothing without one. One that does not answer refuses.
+    function refusedBySentinel(Page memory page, address provider) private view returns (uint256 refused) {
+        if (!ask(page, provider, IProvider.getPriceOracleSentinel.selector, 32)) return 0;
+        address sentinel = address(uint160(word(page.answer)));
+        if (sentinel == address(0)) return 0;
+        if (!ask(page, sentinel, ISentinel.isBorrowAllowed.selector, 32) || word(page.answer) == 0) refused = 8;
+        if (!ask(page, sentinel, ISentinel.isLiquidationAllowed.selector, 32) || word(page.answer) == 0) refused |= 16;
     }
 
     function readReserves(Page memory page, Market memory market) private view returns (bool) {
@@ -345,6 +369,9 @@ contract Lens is LensPage {
         put(page, ok ? 1 : 0, 1);
         put(page, price, 32);
         put(page, withdrawable(page, market, asset, place), 16);
+        put(page, underCap(page, place), 16);
+        bool graced = ask1(page, market.pool, IPool.getLiquidationGracePeriod.selector, uint160(asset), 32);
+        put(page, graced ? word(page.answer) : 0, 5);
         text(page, asset, IToken.symbol.selector);
         if (market.named) writeTokens(page, m, place);
     }
@@ -361,6 +388,25 @@ contract Lens is LensPage {
         }
         amount = word(page.answer);
         if (amount > type(uint128).max) amount = type(uint128).max;
+    }
+
+    /// What the borrow cap of a siloed reserve leaves to lend: its debtors may borrow nothing else.
+    function underCap(Page memory page, uint256 place) private view returns (uint256) {
+        uint256 configuration = word(place + 64);
+        uint256 cap = (configuration >> 80) & 0xfffffffff;
+        uint256 decimals = (configuration >> 48) & 0xff;
+        if ((configuration >> 62) & 1 == 0 || cap == 0 || decimals > 60) return type(uint128).max;
+        cap *= 10 ** decimals;
+        uint256 owed = supplyOf(page, word(place + 384)) + supplyOf(page, word(place + 352));
+        if (owed >= cap) return 0;
+        return cap - owed > type(uint128).max ? type(uint128).max : cap - owed;
+    }
+
+    /// Everything owed in a debt token; all that there may be if it does not answer.
+    function supplyOf(Page memory page, uint256 token) private view returns (uint256) {
+        if (token == 0) return 0;
+        if (!ask(page, address(uint160(token)), IToken.totalSupply.selector, 32)) return type(uint128).max;
+        return word(page.answer) > type(uint128).max ? type(uint128).max : word(page.answer);
     }
 
     function priceOf(Page memory page, Market memory market, address asset) private view returns (bool ok, uint256 price) {
@@ -387,6 +433,8 @@ contract Lens is LensPage {
         put(page, ok ? word(page.answer) : 0, 16);
         ok = ask1(page, market.pool, IPool.getEModeCategoryLtvzeroBitmap.selector, id, 32);
         put(page, ok ? word(page.answer) : 0, 16);
+        ok = ask1(page, market.pool, IPool.getEModeCategoryBorrowableBitmap.selector, id, 32);
+        put(page, ok ? word(page.answer) : 0, 16);
         ok = ask1(page, market.pool, IPool.getIsEModeCategoryIsolated.selector, id, 32);
         put(page, ok ? word(page.answer) : 0, 1);
         put(page, 0, 32);
@@ -398,6 +446,7 @@ contract Lens is LensPage {
         put(page, ok ? 1 : 0, 1);
         put(page, ok ? word(page.answer + 32) : 0, 2);
         put(page, ok ? word(page.answer + 64) : 0, 2);
+        put(page, 0, 16);
         put(page, 0, 16);
         put(page, 0, 16);
         put(page, 0, 1);
@@ -421,8 +470,30 @@ contract Lens is LensPage {
             put(page, markets[i].answered ? 1 : 0, 1);
             put(page, markets[i].unit, 16);
             put(page, markets[i].features, 1);
+            writeLenders(page, markets[i]);
         }
         page.checkpoint = page.cursor;
+    }
+
+    /// Reserves that may lend, by their configuration.
+    function writeLenders(Page memory page, Market memory market) private pure {
+        uint256 reserves = market.answered ? market.count : 0;
+        uint256 count = 0;
+        for (uint256 i = 0; i < reserves; i++) if (mayLend(market, i)) count++;
+        put(page, count, 1);
+        for (uint256 i = 0; i < reserves; i++) {
+            if (!mayLend(market, i)) continue;
+            uint256 place = market.reserves + i * RESERVE_WORDS * 32;
+            uint256 configuration = word(place + 64);
+            put(page, word(place + 288), 2);
+            put(page, ((configuration >> 58) & 1) | ((configuration >> 60) & 6), 1);
+            put(page, (configuration >> 168) & 0xff, 1);
+        }
+    }
+
+    /// Active, not frozen, not paused.
+    function mayLend(Market memory market, uint256 i) private pure returns (bool) {
+        return (word(market.reserves + i * RESERVE_WORDS * 32 + 64) >> 56) & 0x13 == 1;
     }
 
     /// Where there is less gas than the cap, what fails could have failed for want of gas: the page ends instead.

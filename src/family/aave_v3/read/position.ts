@@ -68,7 +68,8 @@ export function interpret(
   }))
   for (const account of read.accounts) {
     const { market } = requireSent(deployments[account.market])
-    const outcome = valueAccount(account, { ...facts, market: requireSent(read.markets[account.market]) })
+    const { timestampSec } = read.block
+    const outcome = valueAccount(account, { ...facts, timestampSec, market: requireSent(read.markets[account.market]) })
     if (typeof outcome === 'string') {
       unanswerable.push({ chainId, wallet: requireSent(wallets[account.wallet]), market, reason: outcome })
     } else positions.set(account.wallet, [...(positions.get(account.wallet) ?? []), { ...outcome, market }])
@@ -81,6 +82,7 @@ export function interpret(
 }
 
 interface AccountContext {
+  readonly timestampSec: bigint
   readonly market: RawMarket
   readonly reserves: ReadonlyMap<string, { readonly reserve: NamedReserve; readonly price: bigint }>
   readonly categories: ReadonlyMap<string, RawCategory>
@@ -89,12 +91,13 @@ interface AccountContext {
 /** The valued account, or the reason why it has no value, in words that follow "because". */
 function valueAccount(
   raw: RawAccount,
-  { market, reserves, categories }: AccountContext,
+  { market, reserves, categories, timestampSec }: AccountContext,
 ): Account<NamedReserve> | string {
   const category =
     raw.category === 0 ? undefined : requireSent(categories.get(getKey({ market: raw.market, id: raw.category })))
   if (category?.answered === false) return "the pool does not return the category of the wallet's eMode"
-  const account = { unit: market.unit, features: market.features, category }
+  const { unit, features, sentinel, lenders } = market
+  const account = { terms: { timestampSec, sentinel, lenders }, unit, features, category }
   const assets: Asset<NamedReserve>[] = []
   for (const { reserve: id, ...holding } of raw.holdings) {
     const { reserve, price: ownPrice } = requireSent(reserves.get(getKey({ market: raw.market, id })))
@@ -121,6 +124,8 @@ function toReserve(raw: RawReserve): NamedReserve {
     borrowApyRay: computeApy(raw.variableBorrowRateRay),
     isolationDebt: raw.isolationDebt,
     withdrawable: raw.withdrawable,
+    underBorrowCap: raw.underBorrowCap,
+    graceUntilSec: raw.graceUntilSec,
   }
 }
 

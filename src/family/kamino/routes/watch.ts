@@ -1,7 +1,7 @@
 import * as v from 'valibot'
+import { LENDING_FIGURES } from '../../../finance/lending/watched.ts'
 import { solanaAddress } from '../../../http/request/input.ts'
 import type { Watchable } from '../../watch.ts'
-import { OBLIGATION_FIGURES } from '../present/watched.ts'
 
 const subject = v.strictObject({
   obligation_address: solanaAddress,
@@ -13,7 +13,7 @@ const subject = v.strictObject({
 /** Subjects that triggers can watch: an obligation of a market. Its route answers about no past block. */
 export const WATCHABLE: Watchable = {
   subject: () => subject,
-  figures: OBLIGATION_FIGURES,
+  figures: LENDING_FIGURES,
   events: [],
   answerPath({ obligation_address, market_address, wallet }) {
     const path = `/v1/lending/kamino/position/${obligation_address}/risk?market_address=${market_address}`

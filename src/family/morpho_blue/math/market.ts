@@ -1,13 +1,9 @@
 import type { Hex } from 'viem'
-import {
-  type BoundlessRatio,
-  type LendingPosition,
-  safeBorrowUsd,
-  safeWithdrawUsd,
-} from '../../../finance/math/lending.ts'
+import { estimateLiquidatable } from '../../../finance/lending/watched.ts'
+import type { BoundlessRatio, LendingPosition } from '../../../finance/math/lending.ts'
 import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
-import { minBigint, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
-import { addRational, compareRational, type Rational, rational } from '../../../lib/number/rational.ts'
+import { mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
+import { type Rational, rational } from '../../../lib/number/rational.ts'
 import type { MarketState, StoredPosition } from './state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
@@ -193,51 +189,18 @@ export function forecast({ lltvWad, collateral, ...memo }: MarketMemo, now: Mark
   if (collateral > 0n && oraclePrice === 0n) return undefined
   const inputs = { supplied, owed, collateral, oraclePrice, lltvWad }
   const yields = { supplyApyRay: 0n, borrowApyRay: 0n }
+  const health = healthFactor(inputs)
   return {
-    healthFactor: healthFactor(inputs),
+    healthFactor: health,
+    isLiquidatable: estimateLiquidatable(health),
+    dueInSec: 'max' as const,
     totals: loanUsd === undefined ? undefined : valuePosition({ ...inputs, ...yields, loanUsd }).totals,
   }
-}
-
-/** Inputs of the safe amounts of a valued position. */
-interface Safety extends LendingPosition, Pick<Valuation, 'supplied' | 'loanUsd'> {
-  readonly market: MarketState
 }
 
 /** Amount the market can lend or pay out now, raw units of the loan token. */
 export function computeIdleLiquidity({ totalSupplyAssets, totalBorrowAssets }: MarketState): bigint {
   return totalSupplyAssets > totalBorrowAssets ? totalSupplyAssets - totalBorrowAssets : 0n
-}
-
-/**
- * US dollars that can still be borrowed before the health factor falls to `target`: collateral × liquidation
- * loan-to-value ÷ target − debt, at most the limit of borrowing, and at most what the market holds idle.
- *
- * @figure morpho-blue/safeBorrowAmountUSD
- * @source Morpho Blue SDK `AccrualPosition.getBorrowCapacityLimit`
- * @proof test/family/morpho_blue/list/list_test.ts
- */
-export function safeBorrow(position: Safety, target: Rational): Rational {
-  const safe = safeBorrowUsd(position.totals, target)
-  const idle = worth(computeIdleLiquidity(position.market), position.loanUsd)
-  return compareRational(idle, safe) < 0 ? idle : safe
-}
-
-/**
- * US dollars that can be taken out before the health factor falls to `target`: collateral × (1 − target ÷ health factor),
- * all of it without debt; and what was lent, which backs no debt, up to what the market holds idle.
- *
- * @figure morpho-blue/safeWithdrawAmountUSD
- * @source Morpho Blue SDK `AccrualPosition.withdrawableCollateral`, `withdrawCapacityLimit`
- * @proof test/family/morpho_blue/list/list_test.ts
- */
-export function safeWithdraw(position: Safety, target: Rational): Rational {
-  const { totals, market, supplied, loanUsd } = position
-  return addRational(safeWithdrawUsd(totals, target), worth(minBigint(supplied, computeIdleLiquidity(market)), loanUsd))
-}
-
-function worth(amount: bigint, { numerator, denominator }: Rational): Rational {
-  return rational(amount * numerator, denominator)
 }
 
 /** e^x − 1 by the first three terms of its series, 18 decimals, rounded down at each. */

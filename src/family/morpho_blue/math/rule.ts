@@ -1,24 +1,87 @@
 import type { LiquidationReason } from '../../../finance/lending/due.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
+import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { compareRational, ONE } from '../../../lib/number/rational.ts'
+import { computeIdleLiquidity } from './market.ts'
+import type { MarketState } from './state.ts'
 
 /*
- * Everything by which Morpho Blue refuses a loan or a withdrawal, or lets any wallet liquidate. Nothing can be paused, and no
- * debt has a term. Source: Morpho.sol.
+ * Everything by which Morpho Blue refuses a loan or a withdrawal, or lets any wallet liquidate: one row for each rule, with
+ * its place in `Morpho.sol`. Nothing can be paused and no debt has a term. A liquidation that leaves no collateral writes
+ * the rest of the debt off at the lenders' expense (`badDebtAssets`): it lowers what lenders hold, and calls nothing due.
  *
- * - withdraw: `InsufficientLiquidity`, more than the market has idle.
- * - withdrawCollateral: `InsufficientCollateral`, with debt and a loan-to-value above the market's limit.
- * - borrow: both of the above.
- * - all of them but withdraw: an oracle that reverts or is 0 (with collateral and debt); an interest-rate model that
- *   reverts, which stops all. The list then says the reason instead of figures.
- * - liquidate: `HealthyPosition`, unless the loan-to-value is above the limit.
+ * Rules that bound an amount by the health factor (`InsufficientCollateral`) are in `safe.ts`.
  */
 
+/** What a rule can refuse: `withdrawal` is of what was lent. */
+export type Action = 'loan' | 'withdrawal' | 'collateral_withdrawal' | 'liquidation'
+
+/** Everything that a rule may look at. */
+export interface RuleInput {
+  /** False if the contract cannot accrue interest. */
+  readonly isAccrued: boolean
+  /** Undefined if the oracle is silent. */
+  readonly oraclePrice: bigint | undefined
+  /** Raw units of the loan token. */
+  readonly supplied: bigint
+  readonly owed: bigint
+  readonly market: MarketState
+}
+
+/** A rule that refuses actions altogether. */
+interface Refusal {
+  readonly rule: string
+  readonly source: string
+  readonly refuses: readonly Action[]
+  readonly holds: (input: RuleInput) => boolean
+}
+
+/** What refuses an action altogether. */
+export const REFUSALS: readonly Refusal[] = [
+  {
+    rule: 'interest_not_accrued',
+    source: '_accrueInterest: the interest-rate model reverts, in every function',
+    refuses: ['loan', 'withdrawal', 'collateral_withdrawal', 'liquidation'],
+    holds: ({ isAccrued }) => !isAccrued,
+  },
+  {
+    rule: 'silent_oracle',
+    source: 'borrow, liquidate: IOracle.price reverts',
+    refuses: ['loan', 'liquidation'],
+    holds: ({ oraclePrice }) => oraclePrice === undefined,
+  },
+  {
+    rule: 'silent_oracle_with_debt',
+    source: 'withdrawCollateral, _isHealthy: IOracle.price reverts, asked of a position with debt alone',
+    refuses: ['collateral_withdrawal'],
+    holds: ({ oraclePrice, owed }) => owed > 0n && oraclePrice === undefined,
+  },
+  {
+    rule: 'idle_liquidity',
+    source: 'borrow, withdraw: InsufficientLiquidity, of a market that lent everything',
+    refuses: ['loan', 'withdrawal'],
+    holds: ({ market }) => computeIdleLiquidity(market) === 0n,
+  },
+]
+
+/** True if a rule refuses an action altogether. */
+export function isRefused(action: Action, input: RuleInput): boolean {
+  return REFUSALS.some(({ refuses, holds }) => refuses.includes(action) && holds(input))
+}
+
+/** Amount that the market would pay out of what was lent, raw units. Source: `withdraw`, InsufficientLiquidity. */
+export function computePayable(input: RuleInput): bigint {
+  return isRefused('withdrawal', input) ? 0n : minBigint(input.supplied, computeIdleLiquidity(input.market))
+}
+
 /**
- * Finds why any wallet may liquidate a position: `_isHealthy` is the only reason. A health factor that is undefined is one
- * that the contract cannot compute either: it then reverts. Source: Morpho.sol `liquidate`.
+ * Finds why any wallet may liquidate a position: a loan-to-value above the market's limit is the only reason. `health` is
+ * undefined where the contract cannot compute it either: it then reverts. Source: `liquidate`, HealthyPosition.
  */
-export function findLiquidationReasons(health: BoundlessRatio | undefined): readonly LiquidationReason[] {
+export function findLiquidationReasons(
+  input: RuleInput,
+  health: BoundlessRatio | undefined,
+): readonly LiquidationReason[] {
   const isHealthy = health === undefined || health === 'max' || compareRational(health, ONE) >= 0
-  return isHealthy ? [] : ['health_factor']
+  return isHealthy || isRefused('liquidation', input) ? [] : ['health_factor']
 }

@@ -9,8 +9,9 @@ import { memoize } from '../../../lib/memoize.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { healthFactor, safeBorrow, safeWithdraw } from '../math/market.ts'
+import { healthFactor } from '../math/market.ts'
 import { findLiquidationReasons } from '../math/rule.ts'
+import { safeBorrow, safeWithdraw } from '../math/safe.ts'
 import type { HeldMarket, HeldRead, Position } from '../read/position.ts'
 import type { listOutput } from './schema.ts'
 
@@ -49,7 +50,7 @@ const presentPosition = memoize((read: HeldRead): PresentedPosition => {
     lltv: formatRatio(rational(params.lltv, WAD)),
     oraclePrice: oraclePrice === undefined ? null : String(oraclePrice),
     healthFactor: health === undefined ? null : formatHealthFactor(health),
-    ...presentDue({ liquidatableBecause: findLiquidationReasons(health), dueAtSec: undefined }),
+    ...presentDue({ liquidatableBecause: findLiquidationReasons(held, health), dueAtSec: undefined }),
     ...values.totals,
     suppliedAssets: [
       ...(supplied === 0n ? [] : [{ ...formatAmount(supplied, loan), ...values.lent, isCollateral: false }]),

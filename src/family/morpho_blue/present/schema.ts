@@ -60,10 +60,10 @@ const position = v.strictObject({
 const calculations = calculationsSchema({
   safeBorrow:
     'What can still be borrowed before the health factor falls to the target or the liquidation loan-to-value is ' +
-    'reached; at most what the market holds idle',
+    'reached; at most what the market holds idle; 0 while the contract would revert',
   safeWithdraw:
     'Collateral that can be taken out before the health factor falls to the target, all of it without debt, and what ' +
-    'was lent, at most what the market holds idle',
+    'was lent, at most what the market holds idle; 0 while the contract would revert',
 })
 
 const held = walletPositions(walletPlace, {

@@ -1,6 +1,7 @@
 import { createWatchedLending, EMPTY_LENDING } from '../../../finance/lending/watched.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
 import type { MarketMemo } from '../math/market.ts'
+import { findLiquidationReasons } from '../math/rule.ts'
 import type { HeldRead } from '../read/position.ts'
 import { computePositionHealth } from './list.ts'
 
@@ -10,7 +11,9 @@ export function toConfirmedFigures(read: HeldRead): ConfirmedFigures {
   const { marketId, params, market, supplied, owed, collateral } = held
   const memo: MarketMemo = { marketId, lltvWad: params.lltv, market, supplied, owed, collateral }
   const totals = read.kind === 'position' ? read.position.totals : undefined
-  return createWatchedLending({ healthFactor: computePositionHealth(held), totals }, totals && memo)
+  const healthFactor = computePositionHealth(held)
+  const isLiquidatable = findLiquidationReasons(held, healthFactor).length > 0
+  return createWatchedLending({ healthFactor, totals, isLiquidatable, dueInSec: 'max' }, totals && memo)
 }
 
 /** Confirmed figures of a wallet without a position in a market. */

@@ -18,6 +18,10 @@ export function askReserve(
   const virtual = round.call(market.pool, encodeCall(SELECTOR.getVirtualUnderlyingBalance, asset))
   const real = round.call(asset, encodeCall(SELECTOR.balanceOf, supplyToken))
   const symbol = round.call(asset, SELECTOR.symbol)
+  const grace = round.call(market.pool, encodeCall(SELECTOR.getLiquidationGracePeriod, asset))
+  const owed = [reserve.variableDebtToken, reserve.stableDebtToken]
+    .filter((token) => token !== zeroAddress)
+    .map((token) => round.call(token, SELECTOR.totalSupply))
   return () => ({
     market: at,
     id,
@@ -28,6 +32,8 @@ export function askReserve(
     isolationDebt: decodeWord(data, 14) & UINT128_MAX,
     price: price(),
     withdrawable: withdrawable(virtual(), real()),
+    underBorrowCap: underBorrowCap(decodeWord(data, 0), owed),
+    graceUntilSec: hasAnswer(grace(), 1) ? decodeWord(grace().data, 0) : 0n,
     symbol: textAnswer(symbol()),
   })
 }
@@ -38,7 +44,8 @@ export function askCategory(
   { market, at, id }: { readonly market: StagedMarket; readonly at: number; readonly id: number },
 ): { readonly category: () => RawCategory; readonly priceOf: (round: Round) => () => bigint } {
   const ask = (selector: Hex): Answer => round.call(market.pool, encodeCall(selector, BigInt(id)))
-  const none = { market: at, id, collateralBitmap: 0n, zeroLtvBitmap: 0n, isolated: false, price: 0n }
+  const bitmaps = { collateralBitmap: 0n, zeroLtvBitmap: 0n, borrowableBitmap: 0n }
+  const none = { market: at, id, ...bitmaps, isolated: false, price: 0n }
   if (!market.features.liquidEModes) {
     const answer = ask(SELECTOR.getEModeCategoryData)
     return {
@@ -54,6 +61,7 @@ export function askCategory(
   const config = ask(SELECTOR.getEModeCategoryCollateralConfig)
   const bitmap = ask(SELECTOR.getEModeCategoryCollateralBitmap)
   const zeroLtv = ask(SELECTOR.getEModeCategoryLtvzeroBitmap)
+  const borrowable = ask(SELECTOR.getEModeCategoryBorrowableBitmap)
   const isolated = ask(SELECTOR.getIsEModeCategoryIsolated)
   return {
     category: () => {
@@ -66,6 +74,7 @@ export function askCategory(
         liquidationThresholdBps: answered ? limits.liquidationThresholdBps : 0n,
         collateralBitmap: answered ? decodeWord(bitmap().data, 0) & UINT128_MAX : 0n,
         zeroLtvBitmap: hasAnswer(zeroLtv(), 1) ? decodeWord(zeroLtv().data, 0) & UINT128_MAX : 0n,
+        borrowableBitmap: hasAnswer(borrowable(), 1) ? decodeWord(borrowable().data, 0) & UINT128_MAX : 0n,
         isolated: hasAnswer(isolated(), 1) && decodeWord(isolated().data, 0) === 1n,
       }
     },
@@ -82,6 +91,17 @@ function readLimits(answer: CallResult, { words, first }: { readonly words: numb
   const answered = hasAnswer(answer, words)
   const word = (index: number): bigint => (answered ? decodeWord(answer.data, index) & 0xffffn : 0n)
   return { answered, ltvBps: word(first), liquidationThresholdBps: word(first + 1) }
+}
+
+/** What the borrow cap of a siloed reserve leaves to lend. */
+function underBorrowCap(configuration: bigint, owed: readonly Answer[]): bigint {
+  const cap = ((configuration >> 80n) & 0xfffffffffn) * 10n ** ((configuration >> 48n) & 0xffn)
+  if (cap === 0n || ((configuration >> 62n) & 1n) === 0n) return UINT128_MAX
+  const total = owed.reduce(
+    (sum, answer) => sum + (hasAnswer(answer(), 1) ? decodeWord(answer().data, 0) : UINT128_MAX),
+    0n,
+  )
+  return total >= cap ? 0n : cap - total
 }
 
 /** What the pool can pay out of a reserve: its virtual balance since 3.1, before that all that it holds. */

@@ -1,5 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
+import type { Lender } from '../../../../src/family/aave_v3/math/state.ts'
 import type { RawMarket } from '../../../../src/family/aave_v3/read/abi.ts'
 import { type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import type { Answer, Round } from './round.ts'
@@ -21,23 +22,26 @@ export interface StagedReserve {
 }
 
 /** A market as it was asked for; without reserves if it does not answer. */
-export interface StagedMarket extends RawMarket {
-  readonly pool: Address
-  readonly oracle: Address
+export interface StagedMarket extends RawMarket, Contracts {
   readonly reserves: readonly StagedReserve[]
 }
 
 interface Contracts {
   readonly pool: Address
   readonly oracle: Address
+  /** The zero address without one. */
+  readonly sentinelAddress: Address
 }
 
 const SILENT: StagedMarket = {
   answered: false,
   unit: 0n,
   features: { liquidEModes: false, zeroLtvEModes: false, isolatedEModes: false },
+  sentinel: { refusesLoans: false, delaysLiquidations: false },
+  lenders: [],
   pool: zeroAddress,
   oracle: zeroAddress,
+  sentinelAddress: zeroAddress,
   reserves: [],
 }
 
@@ -57,7 +61,8 @@ export async function readMarkets(providers: readonly Address[], begin: () => Ro
     const reserves = each?.assets.map((asset, index) => toReserve(asset, data[at]?.[index]?.()))
     if (each === undefined || reserves === undefined || reserves.includes(undefined)) return SILENT
     const { assets: _, ...market } = each
-    return { ...market, reserves: reserves.filter((reserve) => reserve !== undefined) }
+    const listed = reserves.filter((reserve) => reserve !== undefined)
+    return { ...market, reserves: listed, lenders: listed.flatMap(toLenders) }
   })
 }
 
@@ -65,15 +70,19 @@ async function readContracts(providers: readonly Address[], round: Round): Promi
   const answers = providers.map((provider) => ({
     pool: round.call(provider, SELECTOR.getPool),
     oracle: round.call(provider, SELECTOR.getPriceOracle),
+    sentinel: round.call(provider, SELECTOR.getPriceOracleSentinel),
   }))
   await round.run()
-  return answers.map(({ pool, oracle }) => {
+  return answers.map(({ pool, oracle, sentinel }) => {
     if (!hasAnswer(pool(), 1) || !hasAnswer(oracle(), 1)) return undefined
-    return { pool: decodeAddress(pool().data, 0), oracle: decodeAddress(oracle().data, 0) }
+    const sentinelAddress = hasAnswer(sentinel(), 1) ? decodeAddress(sentinel().data, 0) : zeroAddress
+    return { pool: decodeAddress(pool().data, 0), oracle: decodeAddress(oracle().data, 0), sentinelAddress }
   })
 }
 
 interface MarketAnswers extends Contracts {
+  readonly borrows: Answer
+  readonly liquidates: Answer
   readonly currency: Answer
   readonly unit: Answer
   readonly list: Answer
@@ -82,10 +91,13 @@ interface MarketAnswers extends Contracts {
   readonly isolated: Answer
 }
 
-function askMarket({ pool, oracle }: Contracts, round: Round): MarketAnswers {
+function askMarket({ pool, oracle, sentinelAddress }: Contracts, round: Round): MarketAnswers {
   return {
     pool,
     oracle,
+    sentinelAddress,
+    borrows: round.call(sentinelAddress, SELECTOR.isBorrowAllowed),
+    liquidates: round.call(sentinelAddress, SELECTOR.isLiquidationAllowed),
     currency: round.call(oracle, SELECTOR.baseCurrency),
     unit: round.call(oracle, SELECTOR.baseCurrencyUnit),
     list: round.call(pool, SELECTOR.getReservesList),
@@ -95,7 +107,9 @@ function askMarket({ pool, oracle }: Contracts, round: Round): MarketAnswers {
   }
 }
 
-function toMarket(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { assets: Address[] }) | undefined {
+function toMarket(
+  answers: MarketAnswers,
+): (Omit<StagedMarket, 'reserves' | 'lenders'> & { assets: Address[] }) | undefined {
   const [currency, unit, list] = [answers.currency(), answers.unit(), answers.list()]
   if (!hasAnswer(currency, 1) || decodeWord(currency.data, 0) !== 0n || !hasAnswer(unit, 1)) return undefined
   const perUsd = decodeWord(unit.data, 0)
@@ -112,8 +126,26 @@ function toMarket(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { a
     },
     pool: answers.pool,
     oracle: answers.oracle,
+    sentinelAddress: answers.sentinelAddress,
+    sentinel: {
+      refusesLoans: answers.sentinelAddress !== zeroAddress && !isTrue(answers.borrows()),
+      delaysLiquidations: answers.sentinelAddress !== zeroAddress && !isTrue(answers.liquidates()),
+    },
     assets: Array.from({ length: Number(count) }, (_, index) => decodeAddress(list.data, 2 + index)),
   }
+}
+
+function isTrue(answer: CallResult): boolean {
+  return hasAnswer(answer, 1) && decodeWord(answer.data, 0) !== 0n
+}
+
+/** The reserve as one that may lend; nothing if it is inactive, paused or frozen. */
+function toLenders({ id, data }: StagedReserve): Lender[] {
+  const configuration = decodeWord(data, 0)
+  const bit = (at: bigint): boolean => ((configuration >> at) & 1n) === 1n
+  if (!bit(56n) || bit(57n) || bit(60n)) return []
+  const legacyCategory = Number((configuration >> 168n) & 0xffn)
+  return [{ id, isEnabled: bit(58n), isEnabledInIsolation: bit(61n), isSiloed: bit(62n), legacyCategory }]
 }
 
 function toReserve(asset: Address, answer: CallResult | undefined): StagedReserve | undefined {

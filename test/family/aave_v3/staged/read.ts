@@ -71,7 +71,13 @@ async function readStaged(source: StagedSource, wallets: readonly Address[], sig
   return {
     block,
     taken: wallets.length,
-    markets: markets.map(({ answered, unit, features }) => ({ answered, unit, features })),
+    markets: markets.map(({ answered, unit, features, sentinel, lenders }) => ({
+      answered,
+      unit,
+      features,
+      sentinel,
+      lenders,
+    })),
     ...inOrderOfUse(accounts, found),
     accounts,
     broken: outcomes.flatMap((outcome) => (outcome.kind === 'broken' ? [outcome.broken] : [])),
