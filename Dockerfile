@@ -1,5 +1,5 @@
 # The executable, and the C libraries and plain shell that the PostgreSQL inside it needs.
-#   docker build -t walletscope . && docker run -p 8080:8080 -p 127.0.0.1:8081:8081 -v walletscope:/data walletscope
+#   docker build -t walletscope . && docker run --init -p 8080:8080 -p 127.0.0.1:8081:8081 -v walletscope:/data walletscope
 
 # Any Debian-like image with Node and npm; its C libraries go into the final image.
 ARG BUILD_IMAGE=docker.io/library/node:22-bookworm-slim

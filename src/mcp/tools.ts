@@ -1,7 +1,7 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { Invocation } from '../http/exchange/exchange.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
-import { DOCUMENT_VERSION } from '../http/openapi/document.ts'
 import { toParameters } from '../http/request/parameters.ts'
 import { priceSentence } from '../http/route/charge.ts'
 import { enumKeyword, getFieldSchemas, type JsonSchema } from '../http/route/json_schema.ts'
@@ -9,7 +9,7 @@ import type { Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
 
 /** Name and version that `initialize` returns. */
-export const SERVER_INFO = { name: 'walletscope', version: DOCUMENT_VERSION }
+export const SERVER_INFO = { name: 'walletscope', version: packageJson.version }
 
 /** Instructions for agents, returned by `initialize`. */
 export const INSTRUCTIONS = [

@@ -158,7 +158,12 @@ export async function createServices(config: Config, options: ServicesOptions): 
     start: () =>
       [
         retentionJob({ db, log, days: config.logRetentionDays }),
-        databaseMetricsJob(metrics, { db, clock, log }),
+        databaseMetricsJob(metrics, {
+          db,
+          clock,
+          log,
+          midnightChainIds: new Set(config.featuresOff.includes('snapshots') ? [] : config.chains.map(({ id }) => id)),
+        }),
         ...listBackgroundWork(config, connect).map((work) => toJob(work, log)),
       ].map((job) => startJob(job, jobs)),
     stop(started) {

@@ -12,7 +12,7 @@ export const loginCommands: readonly Command[] = [
   {
     name: 'login',
     options: { org: 'an organization: its usage page; without it the operator page' },
-    summary: `Print a link that signs a browser in once, within ${LOGIN_LINK_SEC / 60} minutes`,
+    summary: `Print a link that signs a browser in once, within ${LOGIN_LINK_SEC / 60} minutes, at the address of its own environment (PORT, OPERATOR_PORT, PUBLIC_URL)`,
     run: async (args, io) => {
       const config = io.config()
       const { organizationId, ...link } = await withAccountDatabase(io, async (db) => {

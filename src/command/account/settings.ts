@@ -28,7 +28,7 @@ function switchCommand(
 ): Command {
   return {
     name: `settings ${verb}`,
-    positionals: ['snapshots, mcp, history or an endpoint such as "GET /v1/lending/aave-v3"'],
+    positionals: ['snapshots, mcp, history, triggers or an endpoint such as "GET /v1/lending/aave-v3"'],
     summary,
     run: async (args, io) => {
       const [name = ''] = args.positionals

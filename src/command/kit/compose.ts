@@ -2,9 +2,11 @@ import type { KitSettings } from './settings.ts'
 
 /** Creates a compose file that starts PostgreSQL, migrates it and serves; it exposes only the service. */
 export function composeFile(settings: KitSettings, password: () => string): string {
-  const { port, operatorPort, drainSec, stopSec, variables, endpoints } = settings
+  const { port, operatorPort, drainSec, stopSec, variables, hostsWithName, endpoints } = settings
   const secret = password()
-  const plainLines = Object.entries(variables).map(([name, value]) => `    ${name}: '${value}'`)
+  const plainLines = Object.entries({ ...variables, ALLOWED_HOSTS: hostsWithName }).map(
+    ([name, value]) => `    ${name}: '${value}'`,
+  )
   // A variable without a value takes it from .env or the shell, and stays unset if they have none.
   const passedLines = [...endpoints, 'ADMIN_TOKEN'].map((name) => `    ${name}:`)
   return `# Keep this file, and keep it private: it holds the password of the database that the first start creates.
@@ -32,6 +34,8 @@ services:
   walletscope:
     <<: *walletscope
     command: [serve]
+    # Reaps what the embedded server or an exec leaves behind.
+    init: true
     restart: unless-stopped
     stop_grace_period: ${stopSec}s
     ports: ['${port}:${port}', '127.0.0.1:${operatorPort}:${operatorPort}']

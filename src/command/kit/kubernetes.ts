@@ -1,11 +1,15 @@
 import type { KitSettings } from './settings.ts'
 
+/** Memory of each further worker process, MiB: what one takes, and some. */
+const WORKER_MI = 192
+
 /** Creates a secret, a deployment of two processes, each migrating first, a service and a disruption budget. */
-export function kubernetesManifests({ port, operatorPort, drainSec, stopSec, variables }: KitSettings): string {
-  const { ALLOWED_HOSTS = 'walletscope', ...otherVariables } = variables
-  const plainLines = Object.entries({ ...otherVariables, ALLOWED_HOSTS }).map(
+export function kubernetesManifests(settings: KitSettings): string {
+  const { port, operatorPort, drainSec, stopSec, variables, hostsWithName, workers } = settings
+  const plainLines = Object.entries({ ...variables, ALLOWED_HOSTS: hostsWithName }).map(
     ([name, value]) => `            - { name: ${name}, value: '${value}' }`,
   )
+  const moreWorkersMi = (workers - 1) * WORKER_MI
   return `# Fill in the secret and the image. An additional secret is a key here and a variable below: RPC_URL_1 and
 # { name: RPC_URL_1_FILE, value: /etc/walletscope/RPC_URL_1 }.
 apiVersion: v1
@@ -80,13 +84,14 @@ ${plainLines.join('\n')}
             periodSeconds: 5
             timeoutSeconds: 3
           resources:
-            requests: { cpu: 250m, memory: 256Mi }
-            limits: { memory: 1Gi }
+            requests: { cpu: 250m, memory: ${256 + moreWorkersMi}Mi }
+            limits: { memory: ${1024 + moreWorkersMi}Mi }
           securityContext: *contained
           volumeMounts: *mounts
       volumes:
         - name: secret
-          secret: { secretName: walletscope, defaultMode: 0440 }
+          # 0440: YAML 1.2 has no octal numbers without a letter.
+          secret: { secretName: walletscope, defaultMode: 288 }
         # The journal of charges to void: it survives a crash of the container.
         - name: data
           emptyDir: {}

@@ -3,6 +3,8 @@ import type { Config } from '../../service/config/config.ts'
 
 /** The part of a configuration that the files need, without values that may be secret. */
 export interface KitSettings {
+  /** Where a service outside a container listens. */
+  readonly host: string
   readonly port: number
   readonly operatorPort: number
   /** Seconds between unready and closing. */
@@ -11,6 +13,9 @@ export interface KitSettings {
   readonly stopSec: number
   /** Plain variables that are set and are not secrets, by name. */
   readonly variables: Readonly<Record<string, string>>
+  /** `ALLOWED_HOSTS` of a service that other containers call by its name, `walletscope`. */
+  readonly hostsWithName: string
+  readonly workers: number
   /** Variables that hold the endpoints of its chains. */
   readonly endpoints: readonly string[]
 }
@@ -21,6 +26,7 @@ const STOP_SEC = 15
 
 /** Derives the files' settings from a configuration. Defaults for absent ports and times suit a public service. */
 export function kitSettings({
+  host,
   port,
   operatorPort,
   drainMs,
@@ -35,6 +41,9 @@ export function kitSettings({
   // Ten seconds suffice for a balancer that probes every five seconds, as in Kubernetes and compose.
   const drainSec = Math.max(10, Math.ceil(drainMs / 1_000))
   return {
+    host,
+    workers,
+    hostsWithName: [...new Set([...allowedHosts, 'walletscope'])].join(','),
     port: port === 0 ? 8_080 : port,
     operatorPort: operatorPort === undefined || operatorPort === 0 ? OPERATOR_PORT : operatorPort,
     drainSec,

@@ -1,14 +1,17 @@
 import type { KitSettings } from './settings.ts'
 
 /** Creates a unit for `/usr/local/bin/walletscope`; its user `walletscope` can write only to its own directory. */
-export function systemdUnit({ port, operatorPort, drainSec, stopSec, variables }: KitSettings): string {
+export function systemdUnit({ port, operatorPort, drainSec, stopSec, host, variables }: KitSettings): string {
   const environment = Object.entries(variables).map(
     ([name, value]) => `Environment=${name}=${value.replaceAll('%', '%%')}`,
   )
+  const passed = `-E PORT=${port} -E OPERATOR_PORT=${operatorPort} -E DATA_DIR=/var/lib/walletscope`
   return `# /etc/systemd/system/walletscope.service
 #   useradd --system --home-dir /var/lib/walletscope --shell /usr/sbin/nologin walletscope
 #   install -m 0600 /dev/null /etc/walletscope.env   # DATABASE_URL=…, RPC_URL_1=…; without DATABASE_URL the embedded one
 #   systemctl daemon-reload && systemctl enable --now walletscope
+# Commands need the same environment, login for the address that it prints:
+#   systemd-run --pipe --wait --uid=walletscope -p EnvironmentFile=-/etc/walletscope.env ${passed} walletscope login
 [Unit]
 Description=walletscope
 After=network-online.target
@@ -18,6 +21,7 @@ Wants=network-online.target
 User=walletscope
 Group=walletscope
 EnvironmentFile=-/etc/walletscope.env
+Environment=HOST=${host}
 Environment=PORT=${port}
 Environment=OPERATOR_PORT=${operatorPort}
 Environment=DRAIN_SECONDS=${drainSec}

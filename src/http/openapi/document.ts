@@ -22,7 +22,7 @@ import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type FailureResponse, failureRef, responseComponents } from './responses.ts'
 
 /** Version of the description; the version of the interface is the path's `/v1`. */
-export const DOCUMENT_VERSION = '1.0.0'
+const DOCUMENT_VERSION = '1.0.0'
 /** Placeholder for the address of a service without a configured one; `withServerUrl` replaces it. */
 const UNKNOWN_URL = 'http://address.invalid'
 /** The first request of the introduction, if it has an example. */

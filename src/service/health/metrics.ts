@@ -129,7 +129,18 @@ function findNewestHead(id: number, endpoints: readonly EndpointReport[]) {
 /** Registers metrics from the database. A job reads them every minute, because rendering must not wait. */
 export function databaseMetricsJob(
   metrics: Metrics,
-  { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
+  {
+    db,
+    clock,
+    log,
+    midnightChainIds,
+  }: {
+    readonly db: Database
+    readonly clock: Clock
+    readonly log: Log
+    /** Chains whose midnights are found now; those of others that were served once stay in the database. */
+    readonly midnightChainIds: ReadonlySet<number>
+  },
 ): Job {
   let lowCount = 0
   let midnights: readonly (readonly [labels: readonly string[], value: number])[] = []
@@ -153,7 +164,9 @@ export function databaseMetricsJob(
     async round() {
       const [row] = await organizationCountLow(db, { fromDay: Math.floor(clock.now() / DAY_MS) - 1 })
       lowCount = row?.total ?? 0
-      midnights = (await midnightNewestList(db, {})).map(({ chain_id: id, day }) => [[id], day * DAY_SEC] as const)
+      midnights = (await midnightNewestList(db, {}))
+        .filter(({ chain_id: id }) => midnightChainIds.has(Number(id)))
+        .map(({ chain_id: id, day }) => [[id], day * DAY_SEC] as const)
       return undefined
     },
     onError: (error) => log.error({ msg: 'Failed to read database metrics', error }),

@@ -61,7 +61,7 @@ async function compileAll<U extends AnyUnitName>(
   onProgress: (message: string) => void,
 ): Promise<Record<U, Compiled>> {
   const processes = Math.min(PROCESSES_MAX, availableParallelism())
-  onProgress(`Compiling Aave V3.6, once on this machine: about ${Math.ceil(totalMs(units) / processes / 1000)} s`)
+  onProgress(`Compiling Aave V3.6, once in this checkout: about ${Math.ceil(totalMs(units) / processes / 1000)} s`)
   const artifacts = await compile(units, processes)
   await mkdir(CACHE, { recursive: true })
   // Renamed into place: who reads it while it is written must not get a part.

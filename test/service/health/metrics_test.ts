@@ -40,14 +40,18 @@ test('organizations are low on credits if they have less than they spent since y
   await spending(10, 10, today)
   await createOrganization(db, { by: CLI_ACTOR, name: 'Never spent' })
   await db.run(
-    "insert into midnight values (1, 20000, 5, '\\x01', '\\x02', 1, false), (1, 20001, 6, '\\x01', '\\x02', 1, false)",
+    "insert into midnight values (1, 20000, 5, '\\x01', '\\x02', 1, false), (1, 20001, 6, '\\x01', '\\x02', 1, false), " +
+      "(10, 20000, 5, '\\x01', '\\x02', 1, false)",
     [],
   )
 
   const metrics = createMetrics()
-  await databaseMetricsJob(metrics, { db, clock: systemClock, log: silentLog }).round(new AbortController().signal)
+  const parts = { db, clock: systemClock, log: silentLog, midnightChainIds: new Set([1]) }
+  await databaseMetricsJob(metrics, parts).round(new AbortController().signal)
   expect(metrics.render()).toContain('\nwalletscope_organizations_low_on_credits 2\n')
   expect(metrics.render()).toContain(`\nwalletscope_midnight_timestamp_seconds{chain_id="1"} ${20_001 * 86_400}\n`)
+  // A chain that is served no more gets no newer midnight, and alerts on a missing one for ever.
+  expect(metrics.render()).not.toContain('chain_id="10"')
 })
 
 test('the database is down from the first failure to the first success, and waits for a connection are counted', async () => {
