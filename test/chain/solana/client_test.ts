@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana/client.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { KLEND, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { CLOCK, type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
-import { createFixedClock, createTestClock } from '../../support/test_clock.ts'
-import { settlesBefore, waitFor } from '../../support/wait_for.ts'
+import { createFixedClock, createSkippingClock, createTestClock } from '../../support/test_clock.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 const HELD = toFakeAddress('held')
 const ABSENT = toFakeAddress('absent')
@@ -16,13 +16,20 @@ const PROGRAM = 'BPFLoaderUpgradeab1e11111111111111111111111'
 
 const first = startSolanaDouble()
 const second = startSolanaDouble()
+const START_SEC = 1_800_000_000
+const START_MS = START_SEC * 1_000
 let lines: string[] = []
+/** The default of `client`: no deadline passes, and pauses end at once. */
+let skipping: ReturnType<typeof createSkippingClock>
 
 beforeEach(() => {
   lines = []
+  skipping = createSkippingClock()
+  skipping.time.nowMs = START_MS
   for (const double of [first, second]) {
     double.accounts = { [HELD]: toServedAccount(DATA) }
     double.slot = 1000
+    double.clockSec = START_SEC
     double.always = undefined
     double.seen.length = 0
     double.faults.length = 0
@@ -39,7 +46,7 @@ afterAll(async () => {
 }, 60_000)
 
 function client(...doubles: readonly Pick<SolanaDouble, 'url'>[]): SolanaClient {
-  return openClient(doubles, systemClock)
+  return openClient(doubles, skipping)
 }
 
 function openClient(doubles: readonly Pick<SolanaDouble, 'url'>[], clock: Clock): SolanaClient {
@@ -106,10 +113,9 @@ describe('accounts()', () => {
 
   test('gives the time and the epoch of the slot by the clock of the cluster', async () => {
     first.slot = 432_000 * 925 + 1
-    first.clockSec = Math.floor(Date.now() / 1000) - 3
+    first.clockSec = START_SEC - 3
     const { timestampSec, epoch } = await readHeld(client(first))
     expect([timestampSec, epoch]).toEqual([BigInt(first.clockSec), 925n])
-    first.clockSec = undefined
   })
 
   test('requests a minimum slot, and refuses the answer of an endpoint that ignores it', async () => {
@@ -198,9 +204,7 @@ describe('a passing failure', () => {
   test('pauses longer before each further try', async () => {
     first.always = { kind: 'http', status: 503 }
     await captureFailure(readHeld(client(first)))
-    const [a = 0, b = 0, c = 0] = first.seen.map(({ atMs }) => atMs)
-    expect(b - a).toBeGreaterThan(70)
-    expect(c - b).toBeGreaterThan(140)
+    expect(skipping.sleeps).toEqual([75, 150])
   })
 
   test('of a refused connection moves on', async () => {
@@ -225,7 +229,13 @@ describe('a passing failure', () => {
 
   test('of an endpoint that does not answer ends after a second and moves on', async () => {
     first.always = { kind: 'hang' }
-    expect((await readHeld(client(first, second))).slot).toBe(1000n)
+    const clock = createTestClock({ nowMs: START_MS })
+    const reading = readHeld(openClient([first, second], clock))
+    await waitFor('the request', () => first.seen.length === 1)
+    await clock.advance(999)
+    expect(second.seen.length).toBe(0)
+    await clock.advance(1)
+    expect((await reading).slot).toBe(1000n)
     expect(second.seen.length).toBe(1)
   })
 
@@ -253,9 +263,14 @@ describe('a passing failure', () => {
   test('of all endpoints to answer ends within the budget of 2.5 seconds', async () => {
     first.always = { kind: 'hang' }
     second.always = { kind: 'hang' }
-    const failing = captureFailure(readHeld(client(first, second)))
-    expect(await settlesBefore(3_500, failing)).toBe(true)
+    const clock = createTestClock({ nowMs: START_MS })
+    const failing = captureFailure(readHeld(openClient([first, second], clock)))
+    await waitFor('the first request', () => first.seen.length === 1)
+    await clock.advance(1_000)
+    await waitFor('the second request', () => second.seen.length === 1)
+    await clock.advance(1_500)
     expect(await failing).toBeInstanceOf(UpstreamError)
+    expect(clock.monotonicMs()).toBe(2_500)
   })
 })
 
@@ -295,14 +310,13 @@ describe('a refusal', () => {
 
 describe('a rate limit', () => {
   test.each([
-    ['HTTP 429', { kind: 'http', status: 429, headers: { 'retry-after': '1' } }, 950],
-    ['429 in the body', { kind: 'rpc', code: 429 }, 95],
-    ['-32429', { kind: 'rpc', code: -32429 }, 95],
+    ['HTTP 429', { kind: 'http', status: 429, headers: { 'retry-after': '1' } }, 1_000],
+    ['429 in the body', { kind: 'rpc', code: 429 }, 100],
+    ['-32429', { kind: 'rpc', code: -32429 }, 100],
   ] as const)('%s of the only endpoint is waited for', async (_, fault, leastMs) => {
     first.faults.push(fault)
-    const startMs = performance.now()
     expect((await readHeld(client(first))).slot).toBe(1000n)
-    expect(performance.now() - startMs).toBeGreaterThan(leastMs)
+    expect(skipping.sleeps).toEqual([leastMs])
   })
 
   test('moves on to the next endpoint, and is kept until it is over', async () => {
@@ -315,10 +329,8 @@ describe('a rate limit', () => {
 
   test('that outlasts the budget is an error at once', async () => {
     first.faults.push({ kind: 'http', status: 429, headers: { 'retry-after': '60' } })
-    const failing = captureFailure(readHeld(client(first)))
-    // Waiting would end with the budget of 2.5 seconds.
-    expect(await settlesBefore(2_000, failing)).toBe(true)
-    expect(await failing).toBeInstanceOf(UpstreamError)
+    expect(await captureFailure(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(skipping.sleeps).toEqual([])
   })
 })
 
@@ -328,7 +340,7 @@ describe('read()', () => {
       first.faults.push(fault)
       const controller = new AbortController()
       // Its time does not pass, so that only the caller ends the call, or the pause of two seconds.
-      const clock = createTestClock({ nowMs: systemClock.now() })
+      const clock = createTestClock({ nowMs: START_MS })
       const before = first.seen.length
       const failing = captureFailure(readHeld(openClient([first], clock), { signal: controller.signal }))
       // A deadline of the whole, and one of the call or a pause.
@@ -345,7 +357,7 @@ describe('read()', () => {
   })
 
   test('has one budget for all its steps', async () => {
-    const clock = createTestClock({ nowMs: systemClock.now() })
+    const clock = createTestClock({ nowMs: START_MS })
     const failing = captureFailure(
       openClient([first], clock).read(
         async (session) => {
@@ -387,22 +399,17 @@ describe('ready()', () => {
 })
 
 test('close() ends the probes of endpoints that do not serve, and starts no others', async () => {
-  let monotonicMs = 0
-  const clock = { ...systemClock, monotonicMs: () => monotonicMs }
-  const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
-  const rpcUrls = [first.url, second.url]
-  const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock, log, random: () => 0 })
+  const solana = client(first, second)
   await readHeld(solana)
   expect(second.seen.length).toBe(0)
-  monotonicMs += 10_000
+  skipping.time.nowMs += 10_000
   await readHeld(solana)
   await waitFor('a probe', () => second.seen.length === 1)
   solana.close()
   // The first read may come while the last probe is still under way.
   for (let read = 0; read < 2; read++) {
-    monotonicMs += 10_000
+    skipping.time.nowMs += 10_000
     await readHeld(solana)
-    await Bun.sleep(50)
   }
   expect(second.seen.length).toBe(1)
 })

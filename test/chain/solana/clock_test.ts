@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana/client.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { CLOCK, clockBytes, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
-import { settlesBefore, waitFor } from '../../support/wait_for.ts'
+import { createFixedClock, createSkippingClock, createTestClock, settle } from '../../support/test_clock.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 const HELD = toFakeAddress('held')
 const NEVER = new AbortController().signal
@@ -17,16 +17,21 @@ const DAY = 86_400
 const first = startSolanaDouble()
 const second = startSolanaDouble()
 let lines: string[] = []
-/** Added to the time since the start, to make time pass. */
-let passedMs = 0
+const NOW_SEC = 1_800_000_000
+/** The default of `client`: no deadline passes, and pauses end at once. */
+let skipping: ReturnType<typeof createSkippingClock>
+/** Requests that the clients have finished. */
+let finished = 0
 
 beforeEach(() => {
   lines = []
-  passedMs = 0
+  skipping = createSkippingClock()
+  skipping.time.nowMs = NOW_SEC * 1_000
+  finished = 0
   for (const double of [first, second]) {
     double.accounts = { [HELD]: toServedAccount(Uint8Array.of(double === first ? 1 : 2)) }
     double.slot = 1_000_000
-    double.clockSec = undefined
+    double.clockSec = NOW_SEC
     double.clockSlot = undefined
     double.always = undefined
     double.seen.length = 0
@@ -38,11 +43,15 @@ afterAll(async () => {
   await Promise.all([first.stop(), second.stop()])
 }, 60_000)
 
-function client(doubles: readonly SolanaDouble[], options: { readonly maxSlotAgeSec?: number } = {}): SolanaClient {
-  const { maxSlotAgeSec = 60 } = options
+function client(
+  doubles: readonly SolanaDouble[],
+  options: { readonly maxSlotAgeSec?: number; readonly clock?: Clock } = {},
+): SolanaClient {
+  const { maxSlotAgeSec = 60, clock = skipping } = options
   return createSolanaClient({
     rpcUrls: doubles.map(({ url }) => url),
-    clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs },
+    clock,
+    record: () => void finished++,
     log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
     random: () => 0,
     maxSlotAgeSec,
@@ -64,20 +73,16 @@ async function outcome(solana: SolanaClient): Promise<number | 'none' | undefine
   })
 }
 
-function nowSec(): number {
-  return Math.floor(Date.now() / 1000)
-}
-
 describe('a slot that is too old by the wall clock', () => {
   test('makes the read ask another endpoint, and fail if there is only one', async () => {
-    first.clockSec = nowSec() - DAY
+    first.clockSec = NOW_SEC - DAY
     expect(await outcome(client([first, second]))).toBe(2)
     expect(await outcome(client([first]))).toBe('none')
     expect(lines.join()).toMatch(/86\d{3} s behind the wall clock/)
   })
 
   test('is not ready', async () => {
-    first.clockSec = nowSec() - DAY
+    first.clockSec = NOW_SEC - DAY
     expect(await client([first]).ready(NEVER)).toBe(false)
     expect(await client([first, second]).ready(NEVER)).toBe(true)
   })
@@ -89,14 +94,14 @@ describe('a slot that is too old by the wall clock', () => {
     ['one that is ahead by a little', -45, 60, 1],
     ['one from the future', -75, 60, 'none'],
   ] as const)('%s', async (_, lagSec, maxSlotAgeSec, expected) => {
-    first.clockSec = nowSec() - lagSec
+    first.clockSec = NOW_SEC - lagSec
     expect(await outcome(client([first], { maxSlotAgeSec }))).toBe(expected)
   })
 })
 
 describe('the clock', () => {
   test('is read and returned with the accounts, in the same request', async () => {
-    first.clockSec = nowSec() - 7
+    first.clockSec = NOW_SEC - 7
     const { slot, timestampSec, accounts } = await client([first]).read((session) => session.accounts([HELD]), {
       signal: NEVER,
     })
@@ -115,7 +120,7 @@ describe('the clock', () => {
     expect(await outcome(client([first]))).toBe(expected)
   })
 
-  const data = clockBytes({ slot: 1_000_000, unixSec: nowSec() })
+  const data = clockBytes({ slot: 1_000_000, unixSec: NOW_SEC })
   test.each([
     ['of another program', toServedAccount(data, toFakeAddress('another program'))],
     ['cut short', toServedAccount(data.subarray(1), SYSVAR)],
@@ -161,16 +166,16 @@ test("an answer that the caller's check refuses is read from the next endpoint",
 describe('with two endpoints', () => {
   /** Reads once when a probe is due, and waits until `double` was probed. */
   async function letLook(solana: SolanaClient, double: SolanaDouble): Promise<void> {
-    passedMs += 11_000
-    const before = double.seen.length
+    skipping.time.nowMs += 11_000
+    const [seenBefore, finishedBefore] = [double.seen.length, finished]
     await readAnsweringEndpoint(solana)
-    await waitFor('a look', () => double.seen.length > before)
-    // The answer arrives after the request was seen.
-    await Bun.sleep(50)
+    const isHanging = double.always?.kind === 'hang'
+    await waitFor('a look', () => double.seen.length > seenBefore && finished - finishedBefore >= (isHanging ? 1 : 2))
+    await settle()
   }
 
   test('an endpoint far behind the other is left for it, even within the tolerated age', async () => {
-    first.clockSec = nowSec() - HOUR
+    first.clockSec = NOW_SEC - HOUR
     second.slot = first.slot + 9_000
     const solana = client([first, second], { maxSlotAgeSec: DAY })
     expect(await readAnsweringEndpoint(solana)).toBe(1)
@@ -182,13 +187,13 @@ describe('with two endpoints', () => {
   })
 
   test('an endpoint that caught up is asked first again', async () => {
-    first.clockSec = nowSec() - HOUR
+    first.clockSec = NOW_SEC - HOUR
     second.slot = first.slot + 9_000
     const solana = client([first, second], { maxSlotAgeSec: DAY })
     await readAnsweringEndpoint(solana)
     await letLook(solana, second)
     expect(await readAnsweringEndpoint(solana)).toBe(2)
-    first.clockSec = undefined
+    first.clockSec = NOW_SEC
     first.slot = second.slot
     await letLook(solana, first)
     expect(await readAnsweringEndpoint(solana)).toBe(1)
@@ -206,14 +211,17 @@ describe('with two endpoints', () => {
   })
 
   test('the other endpoint is probed periodically, only while reads come in', async () => {
-    const solana = client([first, second])
+    const clock = createTestClock({ nowMs: NOW_SEC * 1_000 })
+    const solana = client([first, second], { clock })
     for (let reads = 0; reads < 5; reads++) await readAnsweringEndpoint(solana)
     expect(second.seen.length).toBe(0)
-    await letLook(solana, second)
+    await clock.advance(11_000)
+    expect(second.seen.length).toBe(0)
+    await readAnsweringEndpoint(solana)
+    await waitFor('a look', () => second.seen.length === 1)
     for (let reads = 0; reads < 5; reads++) await readAnsweringEndpoint(solana)
     expect(second.seen.map(({ addresses }) => addresses)).toEqual([[CLOCK]])
-    passedMs += 60_000
-    await Bun.sleep(100)
+    await clock.advance(60_000)
     expect(second.seen.length).toBe(1)
   })
 
@@ -221,8 +229,6 @@ describe('with two endpoints', () => {
     second.always = { kind: 'hang' }
     const solana = client([first, second])
     await letLook(solana, second)
-    const answering = readAnsweringEndpoint(solana)
-    expect(await settlesBefore(900, answering)).toBe(true)
-    expect(await answering).toBe(1)
+    expect(await readAnsweringEndpoint(solana)).toBe(1)
   })
 })
