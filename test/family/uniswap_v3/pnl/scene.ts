@@ -5,7 +5,7 @@ import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import type { History } from '../../../../src/history/stream.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
@@ -43,6 +43,8 @@ interface RouteOptions {
   readonly deployments?: readonly UniswapV3Deployment[]
   readonly database?: TestDatabase
   readonly log?: Log
+  /** The family's own; endpoints and histories keep the machine's. @default the machine's */
+  readonly clock?: Clock
   /** Stands between the routes and their history. */
   readonly around?: (history: History) => History
 }
@@ -65,7 +67,8 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
     lives,
     flows,
     database,
-    routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, log, around = same } = {}) => {
+    routes: (options = {}) => {
+      const { chain = {}, deployments = [DEPLOYMENT], database: { db } = database, log, around = same } = options
       const prices = { usdFeeds: toFeeds(lives.tokens), stablecoins: [] }
       const finality = { depth: FINALITY_DEPTH }
       const { client, requests } = countedClient(createDevnetChain(devnet, { prices, finality, ...chain }), log)
@@ -79,6 +82,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
         rows,
         db,
         history: around(history),
+        clock: options.clock ?? systemClock,
       })
       if (list === undefined || one === undefined || pnl === undefined || events === undefined) {
         throw new Error('Cannot find the routes')
