@@ -316,7 +316,7 @@ test('random answers are the same with a receipt and without, at the same block'
     () => `/v1/lending/aave-v3?wallet=${pick([...wallets, ...Object.values(aave.wallets)])}${page()}${moments()}`,
     () => formatYieldPath(pick(Object.values(morpho.wallets)), pick(Object.values(morpho.markets))),
   ]
-  const count = caseCount(1_000, 100)
+  const count = caseCount(1_000, 40)
   const statuses = new Map<number, number>()
   for (let index = 0; index < count; index++) {
     const path = pick<() => string>(kinds)()

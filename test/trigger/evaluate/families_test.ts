@@ -36,7 +36,7 @@ import { createTrigger } from '../scene.ts'
  * any screen, makes of it.
  */
 
-const BLOCKS = caseCount(2_000, 100)
+const BLOCKS = caseCount(2_000, 60)
 const QUIET_BLOCKS = 60n
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const MOVED = ['weth', 'wbtc', 'wsteth', 'weeth'] as const satisfies readonly AssetName[]
