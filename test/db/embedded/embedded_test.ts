@@ -23,7 +23,8 @@ import { IS_FULL } from '../../support/cases.ts'
 import { dataDirectory, fillDataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
 import { waitFor } from '../../support/wait_for.ts'
 
-setDefaultTimeout(30_000)
+// `initdb` takes a busy machine long.
+setDefaultTimeout(240_000)
 
 const programParent = temporaryDirectory()
 const closers: (() => Promise<unknown>)[] = []
@@ -130,9 +131,8 @@ test('startEmbedded() lets only the owner of the server reach its files and sock
 
 test('startEmbedded() refuses a directory that another process owns, and names it', async () => {
   const dataDir = await dataDirectory()
+  // It has collected its garbage by now.
   const owner = await startOwner(dataDir)
-  // Gives the owner time to collect garbage.
-  await Bun.sleep(200)
   await expect(start(dataDir)).rejects.toThrow(
     `Cannot use data directory "${dataDir}": another walletscope (pid ${owner.pid}) owns it`,
   )
@@ -179,10 +179,10 @@ test('a server that is killed is started again, and keeps what was committed', a
     await waitFor('the server to end', () => !isRunning(postmaster))
     let rows: unknown
     await withDatabase(server.url, async (db) => {
-      for (let tries = 0; rows === undefined && tries < 500; tries++) {
+      await waitFor('an answer', async () => {
         rows = await db.run('select value from kept', []).catch(() => undefined)
-        await Bun.sleep(10)
-      }
+        return rows !== undefined
+      })
     })
     expect(rows).toEqual([{ value: 7 }])
   }

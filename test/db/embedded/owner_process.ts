@@ -14,6 +14,10 @@ const server = await startEmbedded({
   ...(programParent === undefined ? {} : { programParent }),
 })
 process.once('SIGTERM', () => server.close().then(() => process.exit(0)))
-console.log(server.url)
 // It keeps no reference to the database: the server must hold all that it needs.
-setInterval(() => Bun.gc(true), 20)
+for (let turn = 0; turn < 5; turn++) {
+  await new Promise((resolve) => setImmediate(resolve))
+  Bun.gc(true)
+}
+console.log(server.url)
+setInterval(() => {}, 60_000)
