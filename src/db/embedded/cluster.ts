@@ -130,7 +130,7 @@ async function initdb(options: InitdbOptions & { readonly path: string; readonly
     stderr = `${stderr}${chunk}`.slice(-2_000)
   })
   const status = await new Promise<number | string | null>((resolve, reject) => {
-    child.once('error', reject)
+    child.once('error', (error) => reject(toStartError(error, options.program)))
     child.once('close', (code, signal) => resolve(code ?? signal))
   })
   if (status === 0) return
@@ -141,10 +141,27 @@ async function initdb(options: InitdbOptions & { readonly path: string; readonly
         'add one, run as another user, or set DATABASE_URL',
     )
   }
+  // In a small container it is this that is full, not the disk.
+  if (stderr.includes('shared memory segment')) {
+    throw new Error(
+      'Cannot create the embedded database: /dev/shm is full or too small; give this container more, as docker run ' +
+        '--shm-size=64m, or set DATABASE_URL',
+    )
+  }
   if (stderr.includes('No space left on device')) {
     throw new Error('Cannot create the embedded database: the disk is full (ENOSPC)')
   }
   throw new Error(`Cannot create the embedded database: initdb failed (${status}): ${stderr.trim()}`)
+}
+
+/** Names the file system: the system only says that access is denied. */
+function toStartError(error: Error, program: string): Error {
+  if (getErrnoCode(error) !== 'EACCES') return error
+  return new Error(
+    `Cannot create the embedded database: "${program}" is on a file system that runs no programs (noexec); ` +
+      'choose another DATA_DIR, or set DATABASE_URL',
+    { cause: error },
+  )
 }
 
 async function checkOwner(home: Home): Promise<void> {

@@ -23,6 +23,9 @@ const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid)/
 /** Loadable modules that `initdb` and our migrations need. */
 const NEEDED_MODULE = /^(plpgsql|dict_snowball)\.(so|dylib)$/
 
+/** Characters that the shell reads in double quotes: `initdb` starts `postgres` by a command line with its path in them. */
+const SHELL_CHARACTER = /["$`\\]/
+
 /**
  * Returns the directory with `bin`, `lib` and `share` of PostgreSQL, under `parent`. The first call unpacks it from the
  * archive inside the executable or, in a source checkout, from the npm package. Throws if the platform has no package.
@@ -31,6 +34,12 @@ export async function unpackProgram(
   parent: string,
   options: { readonly durable: boolean; readonly onUnpack: () => void },
 ): Promise<string> {
+  const [character] = SHELL_CHARACTER.exec(parent) ?? []
+  if (character !== undefined) {
+    throw new Error(
+      `Cannot unpack PostgreSQL under '${parent}': initdb cannot be in a path with ${character}; choose another DATA_DIR`,
+    )
+  }
   await mkdir(parent, { recursive: true, mode: 0o755 })
   await checkOnlyRootWrites(parent)
   const directory = join(parent, `program-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}`)

@@ -220,12 +220,22 @@ function readInstanceKey(
   if (path === undefined) return undefined
   try {
     const text = readFile(path)
-    if (!isSigningKey(text)) mistakes.push('INSTANCE_KEY_FILE: expected a private key of Ed25519 in PEM (PKCS #8)')
+    if (!isSigningKey(text)) mistakes.push(`INSTANCE_KEY_FILE: ${describeUnusableKey(text)}`)
     return text
   } catch (error) {
     mistakes.push(`INSTANCE_KEY_FILE: ${describeReadError(error)}`)
     return undefined
   }
+}
+
+/** The beginning of the DER of a private key in PKCS #8, and the version that RFC 5958 gives to one with a public key. */
+const PKCS8_VERSION_2 = /^30(?:[0-7].|8[12](?:..){1,2})020101/
+
+function describeUnusableKey(pem: string): string {
+  const expected = 'expected a private key of Ed25519 in PEM (PKCS #8)'
+  const [, base64 = ''] = /-----BEGIN PRIVATE KEY-----([^-]+)-/.exec(pem) ?? []
+  if (!PKCS8_VERSION_2.test(Buffer.from(base64, 'base64').toString('hex'))) return expected
+  return `${expected} version 1, got version 2, which holds the public key as well; write the private key alone`
 }
 
 function parseBaseUrl(text: string): string | undefined {

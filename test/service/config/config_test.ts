@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 import { type Config, ConfigError, readConfig } from '../../../src/service/config/config.ts'
@@ -548,6 +549,24 @@ describe('readConfig()', () => {
     ],
   ])('refuses a CHAINS_FILE with %s', (_name, file, expected) => {
     expect(listMistakes({ CHAINS_FILE: 'f' }, file).join()).toContain(expected)
+  })
+
+  test('an INSTANCE_KEY_FILE is a key of Ed25519, and one that holds the public key too is named', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    const der = privateKey.export({ format: 'der', type: 'pkcs8' })
+    const publicBytes = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32)
+    const toPem = (bytes: Uint8Array) =>
+      `-----BEGIN PRIVATE KEY-----\n${Buffer.from(bytes).toString('base64')}\n-----END PRIVATE KEY-----\n`
+    // As Java and Rust write it: version 1 in place of 0, and the public key as field 1.
+    const body = Buffer.concat([Buffer.from([2, 1, 1]), der.subarray(5), Buffer.from([0x81, 33, 0]), publicBytes])
+    const second = toPem(Buffer.concat([Buffer.from([0x30, body.length]), body]))
+    const mistakes = (file: string) => listMistakes({ INSTANCE_KEY_FILE: 'f' }, file)
+    expect(mistakes(toPem(der))).toEqual([])
+    const expected = 'INSTANCE_KEY_FILE: expected a private key of Ed25519 in PEM (PKCS #8)'
+    expect(mistakes('no key')).toEqual([expected])
+    expect(mistakes(second)).toEqual([
+      `${expected} version 1, got version 2, which holds the public key as well; write the private key alone`,
+    ])
   })
 
   test('refuses a CHAINS_FILE that cannot be read', () => {
