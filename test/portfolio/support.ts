@@ -136,5 +136,7 @@ export interface WireRow {
   readonly price_chain_id: number | null
   readonly price_marks: readonly string[]
   readonly not_counted: { readonly raw: string; readonly usd: string | null; readonly reason: string } | null
+  readonly withdrawable: { readonly raw: string; readonly usd: string | null } | null
+  readonly limited_by: string | null
   readonly position: Readonly<Record<string, string>> | null
 }
