@@ -71,7 +71,7 @@ export const historyForget = bindRows<
 export const idempotencyClaim = bindRows<
   { organization: string; key: string; hash: string; settlement: string; claimSec: number; bytesMax: string | number },
   { state: string; headers: string | null; body: string | null }
->('read', { name: 'idempotency_claim', params: ['organization', 'key', 'hash', 'settlement', 'claimSec', 'bytesMax'], columns: ['state', 'headers', 'body'] })
+>('gate', { name: 'idempotency_claim', params: ['organization', 'key', 'hash', 'settlement', 'claimSec', 'bytesMax'], columns: ['state', 'headers', 'body'] })
 
 /** Stores lending events and their coverage. */
 export const lendingEventStore = bindValue<

@@ -229,7 +229,7 @@ export const idempotencyForget = bindQuery<
 export const idempotencyRelease = bindQuery<
   { unanswered: readonly string[]; voided: readonly string[] },
   Record<never, never>
->('read', { text: idempotencyReleaseSql, params: ['unanswered', 'voided'] })
+>('gate', { text: idempotencyReleaseSql, params: ['unanswered', 'voided'] })
 
 /** Inserts the signing key, if there is none, or replaces it. */
 export const instanceKeyInsert = bindQuery<

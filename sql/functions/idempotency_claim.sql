@@ -5,7 +5,7 @@
 -- * other: another request has used this key;
 -- * full: the organization's records take up p_bytes_max.
 -- A key is free again a day after its first use, and p_claim_sec after a claim that has no answer by then.
--- lane read
+-- lane gate
 -- null headers, body
 create or replace function idempotency_claim(
   p_organization text, p_key text, p_hash text, p_settlement text, p_claim_sec integer, p_bytes_max bigint

@@ -14,6 +14,7 @@ import type { Change } from '../../http/route/change.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
+import { createFairLimiter } from '../../lib/async/fair_limiter.ts'
 import { withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AlreadyLoggedError, UnavailableError } from '../../lib/error.ts'
@@ -37,7 +38,6 @@ import {
   getChangeRefusal,
   isRefusedByDatabase,
   isSuperseded,
-  type SettledChange,
   sanitizeSettlement,
   settleBatch,
   settleChange,
@@ -76,6 +76,9 @@ interface GateOptions {
   readonly refusalRowsMax?: number
 }
 
+/** A change, and how long its statement may take. */
+type OwnChange = ChangeSettlement & { readonly deadlineMs: number }
+
 /** A request that gives up its idempotency key. */
 interface Release {
   readonly settlementId: string
@@ -87,6 +90,8 @@ const BATCH_MAX = 2_048
 const IDEMPOTENT_BATCH_MAX = 16
 const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
+/** Most statements at a time of those that cannot be batched: of changes, and of claims of idempotency keys. */
+const SINGLES_MAX = 3
 /** Number of times within a lease that the journal file's modification time is updated. */
 const BEATS_PER_LEASE = 5
 
@@ -152,18 +157,16 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ),
   })
 
-  const changes = createBatcher<ChangeSettlement & { readonly deadlineMs: number }, SettledChange>({
-    ...limits,
-    // Each in a statement of its own.
-    itemsMax: 1,
-    flush: withMetrics('settle', (batch) =>
-      settleOrVoid(
-        batch.map(({ settlement }) => settlement),
-        (limitedDb) => Promise.all(batch.map((each) => settleChange(limitedDb, each))),
-        Math.max(...batch.map((each) => each.deadlineMs)),
-      ),
-    ),
-  })
+  // Changes and claims have a statement each: few at a time, so that they leave connections to the batches.
+  const createSingles = () =>
+    createFairLimiter({ clock, runsMax: SINGLES_MAX, queueMax: QUEUE_MAX, waitMs: deadlineMs })
+  const changes = createSingles()
+  const claims = createSingles()
+  const settleAlone = withMetrics('settle', ([each]: readonly OwnChange[]) =>
+    each === undefined
+      ? Promise.resolve([])
+      : settleOrVoid([each.settlement], async (limitedDb) => [await settleChange(limitedDb, each)], each.deadlineMs),
+  )
   const releases = createBatcher<Release, undefined>({ ...limits, flush: release })
 
   // The service starts even if its database is unreachable: the journal opens once the ledger's id is read.
@@ -277,19 +280,14 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     if (voider.isFull) throw unsettledError(new Error('journal full'))
     const safe = sanitizeSettlement(settlement)
     const { deadlineMs: ownDeadlineMs = deadlineMs } = change
-    try {
-      return await changes.submit({
-        settlement: { ...safe, isChange: true },
-        change,
-        isKept,
-        deadlineMs: ownDeadlineMs,
-      })
-    } catch (error) {
-      const refusal = getChangeRefusal(error)
-      if (refusal !== undefined) return { refusal }
-      if (!isSuperseded(error)) throw error
-      return { ...(await logSuperseded(safe)), result: undefined }
-    }
+    const own = { settlement: { ...safe, isChange: true as const }, change, isKept, deadlineMs: ownDeadlineMs }
+    const [outcome] = await changes.run(safe.caller.organizationId, () => settleAlone([own]))
+    if (outcome === undefined) throw new Error('Cannot settle a change: it has no outcome')
+    if (!(outcome instanceof Error)) return outcome
+    const refusal = getChangeRefusal(outcome)
+    if (refusal !== undefined) return { refusal }
+    if (!isSuperseded(outcome)) throw outcome
+    return { ...(await logSuperseded(safe)), result: undefined }
   }
 
   async function release(batch: readonly Release[]): Promise<readonly undefined[]> {
@@ -327,7 +325,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     },
     settle,
     settleChange: settleOneChange,
-    claim: (claim) => claimKey(db, claim),
+    claim: (claim) => claims.run(claim.organizationId, () => claimKey(withDeadline(db, { deadlineMs, clock }), claim)),
     async release(settlementId, { isVoided } = { isVoided: false }) {
       try {
         await releases.submit({ settlementId, isVoided })

@@ -10,15 +10,19 @@ import { settlement } from '../scene.ts'
  * A process with a gate. Each line names a caller and keys: it claims all of them at once, answers those that it gets
  * with a text of its own, and says for each key what it has been told.
  */
+const CLAIM_MS = 10_000
+const GATE_MS = 1_500
 const [url = '', journalDir = '', name = ''] = process.argv.slice(2)
 const pool = openDatabase({ url, clock: systemClock, log: silentLog })
 // Claims are held up until the other process has asked too, on a busy machine for longer than a caller would wait.
 const db: Database = {
   run: (text, params, options = {}) =>
-    pool.run(text, params, options.lane === 'read' ? { ...options, deadlineMs: 10_000 } : options),
+    text.includes('idempotency_claim(')
+      ? pool.run(text, params, { lane: 'read', deadlineMs: CLAIM_MS })
+      : pool.run(text, params, { ...options, deadlineMs: Math.min(options.deadlineMs ?? GATE_MS, GATE_MS) }),
   close: () => pool.close(),
 }
-const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir })
+const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir, deadlineMs: CLAIM_MS })
 process.stdout.write('ready\n')
 for await (const line of createInterface({ input: process.stdin })) {
   const { keys, ...rest } = JSON.parse(line)

@@ -11,7 +11,7 @@ import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { eachLine } from '../../devnet/supervised.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { waitFor } from '../../support/wait_for.ts'
+import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 import { type Account, createAccount, readBooks, settlement } from '../scene.ts'
 
 let database: TestDatabase
@@ -63,6 +63,15 @@ test('the first request has the key, others are busy until its answer is stored 
   const stranger = await createAccount(db)
   expect(await gate.claim(claim(stranger, 'k', 'sixth'))).toEqual({ kind: 'claimed' })
   expect(await readBooks(db, account.organizationId)).toMatchObject({ balance: 995, logged: 1 })
+})
+
+test('a claim is answered while all connections of usage logs and planes are taken', async () => {
+  const account = await createAccount(db)
+  const slow = Array.from({ length: 8 }, () => db.run('select pg_sleep(1)', [], { lane: 'read', deadlineMs: 9_000 }))
+  const first = settlement(account.caller)
+  expect(await settlesBefore(900, gate.claim(claim(account, 'k', first.settlementId)))).toBe(true)
+  expect(await settlesBefore(900, gate.release(first.settlementId))).toBe(true)
+  await Promise.all(slow)
 })
 
 test('a key is free again a day after its first use, and not before', async () => {
