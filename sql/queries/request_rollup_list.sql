@@ -4,7 +4,7 @@
 -- $1 organization_id text | null, null for all
 -- $2 from_hour bigint, whole hours since the epoch
 -- $3 to_hour bigint, exclusive
--- $4 step_hours integer, 1 or 24
+-- $4 step_hours integer, 1 or 24; with 24 the range is whole days
 -- $5 by_path boolean
 -- $6 by_key boolean
 -- $7 by_status boolean
@@ -22,11 +22,12 @@ from request_rollup r
 join request_caller c on c.no = r.caller_no
 join request_path p on p.no = r.path_no
 cross join lateral (
-  select case when $4::integer = 24 then r.day::bigint * 24 else r.day::bigint * 24 + x.slot - 1 end as hour,
-    sum(x.requests) as requests
-  from unnest(r.by_hour) with ordinality x (requests, slot)
+  -- Of a whole day its sum, and no hours.
+  select r.day::bigint * 24 as hour, r.requests where $4::integer = 24 and r.requests <> 0
+  union all
+  select r.day::bigint * 24 + x.slot - 1, x.requests
+  from unnest(case when $4::integer <> 24 then r.by_hour end) with ordinality x (requests, slot)
   where x.requests <> 0 and r.day::bigint * 24 + x.slot - 1 >= $2 and r.day::bigint * 24 + x.slot - 1 < $3
-  group by 1
 ) h
 where ($1::text is null
     or r.organization_no = (select x.organization_no from request_caller x where x.organization_id = $1 limit 1)) and r.day >= $2 / 24 and r.day <= ($3 - 1) / 24
