@@ -1,7 +1,7 @@
 -- Adds messages, each the next of its organization. Arrays have an element per message: its trigger, '' if it is about
 -- none, and its change, 0 for none; the webhook, '' for the feed only, null if the message is not to be added. Returns
 -- the ids of the added messages, in order.
--- A body of JSON.stringify begins with type and timestamp; the timestamp becomes that of the database's clock.
+-- Bodies begin with type and timestamp. The database dates messages: a process leaves the timestamp of its bodies empty.
 -- A calling function must lock nothing afterwards: the counts are locked until the commit, in one order.
 create or replace function message_add(
   p_organizations text[], p_watches text[], p_changes bigint[], p_types text[], p_bodies text[], p_webhooks text[]
@@ -29,15 +29,18 @@ begin
       (
         lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'
         || substr(replace(gen_random_uuid()::text, '-', ''), 14)
-      )::uuid as id
+      )::uuid as id,
+      '{"type":"' || p_types[w.no] || '","timestamp":"' as undated,
+      to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as timestamp
     from wanted w
   ),
   added as (
     insert into message (organization_id, id, no, watch_id, change, type, body, webhook_id, due_at)
     select n.organization_id, n.id, c.count - n.before_last + 1, nullif(p_watches[n.no], ''), nullif(p_changes[n.no], 0),
       p_types[n.no],
-      regexp_replace(p_bodies[n.no], '^(\{"type":"[^"]*","timestamp":")[^"]*', '\1' || to_char(
-        now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+      case when starts_with(p_bodies[n.no], n.undated || '"')
+        then n.undated || n.timestamp || substr(p_bodies[n.no], length(n.undated) + 1) else p_bodies[n.no]
+      end,
       nullif(p_webhooks[n.no], ''), case when p_webhooks[n.no] <> '' then now() end
     from numbered n
     join counted c on c.organization_id = n.organization_id

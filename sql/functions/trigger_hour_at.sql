@@ -2,7 +2,9 @@
 -- for each begun hour of the time that they were active, deleted ones included. The first hour was paid at their
 -- creation, and of more than one that is due, as after hours without a process, one is charged. Triggers that cannot be
 -- paid pause. Those paused when out of credits resume if an hour of each can be paid beside. Returns the number of
--- organizations.
+-- organizations: one at a time, whatever p_limit allows, because requests wait for its balance meanwhile.
+--
+-- Locks: the balance, then the triggers, as the commit of a block and the settlement of a change lock them.
 create or replace function trigger_hour_at(p_at timestamptz, p_limit integer) returns integer language plpgsql as $$
 declare
   v_hour bigint := floor(extract(epoch from p_at) / 3600);
@@ -31,7 +33,7 @@ begin
     where not exists (
         select from watch_hour h where h.organization_id = w.organization_id and h.hour in (v_hour, v_hour + 1))
       and not exists (select from feature_disabled d where d.feature = 'triggers')
-    limit p_limit
+    limit least(p_limit, 1)
   ) o;
   if v_asked is null then
     return 0;
@@ -39,7 +41,8 @@ begin
   insert into watch_hour as h (organization_id, hour) select o.id, v_hour from unnest(v_asked) o (id)
   on conflict (organization_id) do update set hour = excluded.hour;
 
-  -- Moved on before the balances are locked, which requests wait for.
+  perform from spending_limit s where s.organization_id = any (v_asked) and s.scope = '' and s.period = 0
+  for no key update;
   with moved as (
     update watch w
     set paid_until = greatest(

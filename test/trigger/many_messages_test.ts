@@ -69,7 +69,7 @@ async function readBy(work: () => Promise<unknown>): Promise<number> {
 }
 
 test('a test message reads those of the last hour alone', async () => {
-  const test = prepareTest({ triggerId: null, webhookId, atMs: nowMs, text: 'Test.', data: {} })
+  const test = prepareTest({ triggerId: null, webhookId, text: 'Test.', data: {} })
   expect(await readBy(() => applyChange(db, organizationId, test))).toBeLessThan(100)
 })
 

@@ -88,9 +88,14 @@ export async function editTrigger(db: Database, { organizationId, id }: Trigger,
 
 /** Charges for triggers as at a full hour since the Unix epoch, and returns the number of organizations. */
 export async function chargeHourAt(db: Database, hour: number, organizationsMax: number): Promise<number> {
-  const [row] = await db.run<{ count: number }>(
-    'select trigger_hour_at(to_timestamp($1::double precision), $2::integer) as count',
-    [hour * 3_600, organizationsMax],
-  )
-  return row?.count ?? 0
+  let organizations = 0
+  while (organizations < organizationsMax) {
+    const [row] = await db.run<{ count: number }>(
+      'select trigger_hour_at(to_timestamp($1::double precision), $2::integer) as count',
+      [hour * 3_600, organizationsMax],
+    )
+    if (row === undefined || row.count === 0) break
+    organizations += row.count
+  }
+  return organizations
 }

@@ -1,5 +1,4 @@
 import { readOrganization } from '../../account/organization.ts'
-import { systemClock } from '../../lib/clock.ts'
 import { applyChange } from '../../trigger/apply_change.ts'
 import { presentTrigger } from '../../trigger/routes/present.ts'
 import { prepareTriggerTest } from '../../trigger/routes/test_message.ts'
@@ -35,7 +34,7 @@ export const triggerCommands: readonly Command[] = [
     run: async (args, io) => {
       const [organization = '', id = ''] = args.positionals
       const sent = await withOrganization(io, organization, async (db, organizationId) => {
-        const change = await prepareTriggerTest(db, { organizationId, id }, systemClock.now())
+        const change = await prepareTriggerTest(db, { organizationId, id })
         return (await applyChange(db, organizationId, change)) as { readonly id: string }
       })
       print(sent, { args, io, text: `Added message ${sent.id}, which a running service posts` })

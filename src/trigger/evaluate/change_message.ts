@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type Citation, presentCitation } from '../../chain/receipt/citing.ts'
-import type { MessageBody, MessageType } from '../message.ts'
+import { type MessageBody, type MessageType, UNDATED } from '../message.ts'
 import type { TriggerTransition } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
 import type { TriggerPartition } from './partition.ts'
@@ -44,8 +44,7 @@ export function createChangeMessage(
   const formatValue = (value: string | null) => ('is' in clause && value !== null ? value === 'true' : value)
   const body: MessageBody = {
     type: `trigger.${transition.kind}`,
-    // The commit writes the database's time here.
-    timestamp: '',
+    timestamp: UNDATED,
     text: formatSentence(partition, { trigger, transition, block }),
     data: {
       trigger_id: trigger.id,

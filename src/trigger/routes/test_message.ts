@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import type { Change } from '../../http/route/change.ts'
 import { CodedError } from '../../lib/error.ts'
-import type { MessageBody } from '../message.ts'
+import { type MessageBody, UNDATED } from '../message.ts'
 import { findTrigger } from '../stored.ts'
 import { presentTrigger } from './present.ts'
 
@@ -12,12 +12,11 @@ export function prepareTest(test: {
   readonly triggerId: string | null
   /** Null: the feed only. */
   readonly webhookId: string | null
-  readonly atMs: number
   readonly text: string
   readonly data: MessageBody['data']
 }): Change {
-  const { triggerId, webhookId, atMs, text, data } = test
-  const body: MessageBody = { type: 'webhook.test', timestamp: new Date(atMs).toISOString(), text, data }
+  const { triggerId, webhookId, text, data } = test
+  const body: MessageBody = { type: 'webhook.test', timestamp: UNDATED, text, data }
   return {
     kind: 'message_test',
     details: { trigger_id: triggerId, webhook_id: webhookId, body: JSON.stringify(body), most: TESTS_PER_HOUR },
@@ -30,14 +29,12 @@ export function prepareTest(test: {
 export async function prepareTriggerTest(
   db: Database,
   { organizationId, id }: { readonly organizationId: string; readonly id: string },
-  atMs: number,
 ): Promise<Change> {
   const trigger = await findTrigger(db, { organizationId, id })
   const { chain_id, family, subject, when, name } = presentTrigger(trigger)
   return prepareTest({
     triggerId: trigger.id,
     webhookId: trigger.webhook_id,
-    atMs,
     text: `This is a test message about the trigger ${name ?? trigger.id}: nothing has happened.`,
     data: { trigger_id: trigger.id, name, chain_id, family, subject, when },
   })

@@ -237,8 +237,7 @@ export function triggerRoutes(
       path: `${base}/:id/test`,
       summary: 'Sends a test message about a trigger to its webhook and the feed, ten an hour at most.',
       output: idOutput,
-      prepare: (request, { organizationId, requestedAtMs }) =>
-        prepareTriggerTest(services().db, { organizationId, id: request.id }, requestedAtMs),
+      prepare: (request, { organizationId }) => prepareTriggerTest(services().db, { organizationId, id: request.id }),
     }),
     defineRoute({
       ...FEATURE,

@@ -189,11 +189,11 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id/test`,
       summary: 'Posts a test message to a webhook, ten an hour at most.',
       output: idOutput,
-      async prepare(request, { organizationId, requestedAtMs }) {
+      async prepare(request, { organizationId }) {
         const webhook = await findWebhook(services().db, { organizationId, id: request.id })
         const data = { webhook_id: webhook.id }
         const text = 'This is a test message of walletscope: this webhook works.'
-        return prepareTest({ webhookId: webhook.id, triggerId: null, atMs: requestedAtMs, text, data })
+        return prepareTest({ webhookId: webhook.id, triggerId: null, text, data })
       },
     }),
     defineRoute({

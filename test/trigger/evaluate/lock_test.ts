@@ -13,7 +13,7 @@ import type { Trigger } from '../../../src/trigger/trigger.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { waitForLockWaits } from '../../support/lock_waits.ts'
-import { ARMED, createTrigger, deleteTrigger, updateTrigger } from '../scene.ts'
+import { ARMED, chargeHourAt, createTrigger, deleteTrigger, updateTrigger } from '../scene.ts'
 
 let database: TestDatabase
 // Sessions: a pool would send the victim of a deadlock again.
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 function fired(trigger: Trigger): TriggerChange {
   const type = 'trigger.fired' as const
-  const body = JSON.stringify({ type, timestamp: 'now', text: 'It fired.', data: {} })
+  const body = JSON.stringify({ type, timestamp: '', text: 'It fired.', data: {} })
   return {
     trigger,
     before: ARMED,
@@ -89,6 +89,16 @@ test('a trigger that cannot be paid for is paused, and then changed as its owner
   const { trigger, failed } = await meet(2, 1, (each) => updateTrigger(owner, each, change))
   expect(failed).toHaveLength(1)
   expect(await findTrigger(database.db, trigger)).toMatchObject({ ...change, paused_for: 'credits', changes: '0' })
+})
+
+test('a trigger that cannot be paid for is paused while its hours are charged, without a deadlock', async () => {
+  const hour = Math.floor(Date.now() / 3_600_000) + 2
+  const { trigger, failed } = await meet(5, 1, async () => {
+    await chargeHourAt(owner, hour, 100)
+  })
+  expect(failed).toHaveLength(1)
+  // An hour of it can be paid, its message could not.
+  expect(await findTrigger(database.db, trigger)).toMatchObject({ paused_for: null, changes: '0' })
 })
 
 test('a trigger that fires while it is changed is told, and then armed anew', async () => {

@@ -300,7 +300,9 @@ test('chargeHour takes the hour of the database, and an hour to come of a wrong 
     return row?.ahead ?? Number.NaN
   }
   // As an earlier release does whose clock is a month ahead.
-  await db.run('select trigger_hour($1::bigint, 500)', [fullHour() + 720])
+  const chargeAhead = () =>
+    db.run<{ count: number }>('select trigger_hour($1::bigint, 500) as count', [fullHour() + 720])
+  while (((await chargeAhead())[0]?.count ?? 0) > 0) {}
   expect(await readHoursAhead()).toBeLessThanOrEqual(0)
   expect(await books(made)).toMatchObject({ charged: 1, logged: 1 })
 
