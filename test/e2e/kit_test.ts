@@ -96,7 +96,7 @@ test('the compose file migrates and serves from a PostgreSQL that only it reache
   expect(text).not.toBe(again)
   const { services, networks, volumes } = yaml(text)
   const { environment } = services.walletscope
-  const config = readConfig(environment, () => '')
+  const config = readConfig(environment, () => '{}')
   expect(config).toMatchObject({ databaseTls: 'off', publicUrl: PLAIN_PUBLIC, operatorPort: 8_081, drainMs: 10_000 })
   const { POSTGRES_USER: user, POSTGRES_DB: name, POSTGRES_PASSWORD: password } = services.postgres.environment
   expect(config.databaseUrl).toBe(`postgres://${user}:${password}@postgres/${name}`)
@@ -108,7 +108,10 @@ test('the compose file migrates and serves from a PostgreSQL that only it reache
   // Passed on from .env or the shell, and not set if neither has them.
   expect(environment).toMatchObject({ RPC_URL_1: null, ADMIN_TOKEN: null })
   for (const each of [services.walletscope, services.postgres]) {
-    for (const mount of each.volumes) expect(Object.keys(volumes)).toContain(mount.split(':')[0])
+    for (const mount of each.volumes) {
+      const [source] = mount.split(':')
+      if (!source.startsWith('/')) expect(Object.keys(volumes)).toContain(source)
+    }
   }
   // Longer than the drain and the ten seconds that it takes at most.
   expect(Number.parseInt(services.walletscope.stop_grace_period, 10)).toBeGreaterThan(20)
@@ -120,7 +123,9 @@ test('the manifests migrate before they serve, and probe the ports that they ope
   const { initContainers, containers, terminationGracePeriodSeconds } = spec.template.spec
   const [{ env, ports, readinessProbe, livenessProbe }] = containers
   const variables = Object.fromEntries(env.map(({ name, value }: { name: string; value: string }) => [name, value]))
-  const config = readConfig(variables, () => secret.stringData.DATABASE_URL.replaceAll('…', 'x'))
+  const readMounted = (path: string) =>
+    path.endsWith('CHAINS_FILE') ? '{}' : secret.stringData.DATABASE_URL.replaceAll('…', 'x')
+  const config = readConfig(variables, readMounted)
   expect(config).toMatchObject({
     operatorPort: 9_000,
     drainMs: 30_000,

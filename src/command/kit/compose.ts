@@ -1,12 +1,13 @@
-import type { KitSettings } from './settings.ts'
+import { type KitSettings, listMounts, toMountedVariables } from './settings.ts'
 
 /** Creates a compose file that starts PostgreSQL, migrates it and serves; it exposes only the service. */
 export function composeFile(settings: KitSettings, password: () => string): string {
   const { port, operatorPort, drainSec, stopSec, variables, hostsWithName, endpoints } = settings
   const secret = password()
-  const plainLines = Object.entries({ ...variables, ALLOWED_HOSTS: hostsWithName }).map(
-    ([name, value]) => `    ${name}: '${value}'`,
-  )
+  // The network of the database has no way out, so it needs no TLS.
+  const { DATABASE_TLS: _, ...plain }: Readonly<Record<string, string>> = { ...variables, ...toMountedVariables(settings), ALLOWED_HOSTS: hostsWithName }
+  const plainLines = Object.entries(plain).map(([name, value]) => `    ${name}: '${value}'`)
+  const mounts = listMounts(settings).map(({ source, target }) => `, '${escapePath(source)}:${target}:ro'`)
   // A variable without a value takes it from .env or the shell, and stays unset if they have none.
   const passedLines = [...endpoints, 'ADMIN_TOKEN'].map((name) => `    ${name}:`)
   return `# Keep this file, and keep it private: it holds the password of the database that the first start creates.
@@ -28,7 +29,7 @@ ${[...plainLines, ...passedLines].join('\n')}
   cap_drop: [ALL]
   security_opt: ['no-new-privileges:true']
   # The journal of charges to void.
-  volumes: ['walletscope:/data']
+  volumes: ['walletscope:/data'${mounts.join('')}]
 
 services:
   walletscope:
@@ -74,4 +75,9 @@ volumes:
   walletscope:
   postgres:
 `
+}
+
+/** Escapes what would end or expand a path in the file. */
+function escapePath(path: string): string {
+  return path.replaceAll("'", "''").replaceAll('$', '$$$$')
 }

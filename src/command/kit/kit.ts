@@ -28,7 +28,7 @@ export const kitCommands: readonly Command[] = FILES.map(({ name, what, createTe
   summary: `Print ${what}`,
   json: 'the file as { "file" }',
   async run(args, io) {
-    const file = createText(kitSettings(io.config()), () => crypto.randomUUID().replaceAll('-', ''))
+    const file = createText(kitSettings(io.config(), io.environment), () => crypto.randomUUID().replaceAll('-', ''))
     print({ file }, { args, io, text: file.trimEnd() })
   },
 }))

@@ -1,4 +1,4 @@
-import type { KitSettings } from './settings.ts'
+import { type KitSettings, listMounts, toMountedVariables } from './settings.ts'
 
 /** Memory of each further worker process, MiB: what one takes, and some. */
 const WORKER_MI = 192
@@ -6,7 +6,9 @@ const WORKER_MI = 192
 /** Creates a secret, a deployment of two processes, each migrating first, a service and a disruption budget. */
 export function kubernetesManifests(settings: KitSettings): string {
   const { port, operatorPort, drainSec, stopSec, variables, hostsWithName, workers } = settings
-  const plainLines = Object.entries({ ...variables, ALLOWED_HOSTS: hostsWithName }).map(
+  const files = listMounts(settings).map(({ key, source }) => `\n  # The text of ${source}.\n  ${key}: '…'`)
+  const plainVariables = { ...variables, ...toMountedVariables(settings), ALLOWED_HOSTS: hostsWithName }
+  const plainLines = Object.entries(plainVariables).map(
     ([name, value]) => `            - { name: ${name}, value: '${value}' }`,
   )
   const moreWorkersMi = (workers - 1) * WORKER_MI
@@ -17,7 +19,7 @@ kind: Secret
 metadata:
   name: walletscope
 stringData:
-  DATABASE_URL: 'postgres://walletscope:…@…/walletscope'
+  DATABASE_URL: 'postgres://walletscope:…@…/walletscope'${files.join('')}
 ---
 apiVersion: apps/v1
 kind: Deployment

@@ -1,9 +1,10 @@
 import type { KitSettings } from './settings.ts'
 
 /** Creates a unit for `/usr/local/bin/walletscope`; its user `walletscope` can write only to its own directory. */
-export function systemdUnit({ port, operatorPort, drainSec, stopSec, host, variables }: KitSettings): string {
-  const environment = Object.entries(variables).map(
-    ([name, value]) => `Environment=${name}=${value.replaceAll('%', '%%')}`,
+export function systemdUnit({ port, operatorPort, drainSec, stopSec, host, variables, files }: KitSettings): string {
+  const paths = Object.entries(files).map(([name, sources]) => [name, sources.join(',')] as const)
+  const environment = [...Object.entries(variables), ...paths].map(
+    ([name, value]) => `Environment=${quoteSpaced(`${name}=${value.replaceAll('%', '%%')}`)}`,
   )
   const passed = `-E PORT=${port} -E OPERATOR_PORT=${operatorPort} -E DATA_DIR=/var/lib/walletscope`
   return `# /etc/systemd/system/walletscope.service
@@ -65,4 +66,9 @@ SystemCallErrorNumber=EPERM
 [Install]
 WantedBy=multi-user.target
 `
+}
+
+/** Quotes an assignment with a space, which would end it. */
+function quoteSpaced(assignment: string): string {
+  return assignment.includes(' ') ? `"${assignment.replaceAll('"', '\\"')}"` : assignment
 }
