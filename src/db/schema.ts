@@ -38,7 +38,7 @@ const STATE = `select to_regclass('schema_function') is not null as exists,
     where (a.attrelid, a.attname) in
       ((to_regclass('schema_migration'), 'runs_with'), (to_regclass('schema_function'), 'signature'))
   ) as complete,
-  current_setting('default_transaction_isolation') as isolation,
+  current_setting('default_transaction_isolation') as isolation, current_setting('server_encoding') as encoding,
   current_setting('server_version') as version, current_setting('server_version_num')::integer as version_no`
 
 interface State {
@@ -46,6 +46,7 @@ interface State {
   readonly complete: boolean
   readonly unfinished: boolean
   readonly isolation: string
+  readonly encoding: string
   readonly version: string
   readonly version_no: number
 }
@@ -169,6 +170,12 @@ export async function readSchema(
   if (state !== undefined && state.version_no < SERVER_VERSION_MIN)
     throw serverTooOldError(`is PostgreSQL ${state.version}`)
   if (state !== undefined && state.isolation !== ISOLATION) throw new SchemaError(formatIsolationError(state.isolation))
+  if (state !== undefined && !ENCODINGS.includes(state.encoding)) {
+    throw new SchemaError(
+      `Cannot use the database: its encoding ${state.encoding} cannot store every text; ` +
+        "create one with encoding 'UTF8' template template0",
+    )
+  }
   if (state?.unfinished && !allowUnfinished) {
     throw new SchemaError(
       'Cannot use the database: a restore into it is running or did not finish; run "walletscope restore" again',
@@ -182,6 +189,9 @@ export async function readSchema(
 
 /** Required isolation: a statement that waited for a lock must see the other's writes. Poolers do not let us set it. */
 const ISOLATION = 'read committed'
+
+/** Encodings that store every text; SQL_ASCII stores bytes as they come. */
+const ENCODINGS: readonly string[] = ['UTF8', 'SQL_ASCII']
 
 function formatIsolationError(isolation: string): string {
   return (

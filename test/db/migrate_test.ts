@@ -259,3 +259,26 @@ test('a server before PostgreSQL 15 is named and left alone', () =>
       new SchemaError('Cannot use the database: it is older than PostgreSQL 14, expected 15 or later'),
     )
   }))
+
+test.each([
+  ['LATIN1', false],
+  ['SQL_ASCII', true],
+])('migrate() begins nothing in a database that cannot store every text (%s)', (encoding, isTaken) =>
+  withEmpty(async (open) => {
+    const real = open()
+    // The server inside cannot convert from such a database, and fails before it says its encoding.
+    const db: Database = {
+      ...real,
+      async run<Row extends object>(...[text, ...rest]: Parameters<Database['run']>) {
+        const rows = await real.run<Row>(text, ...rest)
+        return text.includes('server_encoding') ? rows.map((row) => ({ ...row, encoding })) : rows
+      },
+    }
+    if (isTaken) {
+      expect((await migrate(db, { migrations: STEPS })).applied).toHaveLength(2)
+      return
+    }
+    await expect(migrate(db)).rejects.toThrow(`its encoding ${encoding} cannot store every text; create one with`)
+    expect(await real.run("select from pg_class where relname = 'schema_migration'", [])).toEqual([])
+  }),
+)
