@@ -22,6 +22,7 @@ import deadLetter0019 from './migrations/0019_dead_letter.sql' with { type: 'tex
 import snapshotGaps0020 from './migrations/0020_snapshot_gaps.sql' with { type: 'text' }
 import triggerSight0021 from './migrations/0021_trigger_sight.sql' with { type: 'text' }
 import triggerMeter0022 from './migrations/0022_trigger_meter.sql' with { type: 'text' }
+import firstBlock0023 from './migrations/0023_first_block.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import messageIdFloor from './functions/message_id_floor.sql' with { type: 'text' }
@@ -112,6 +113,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 20, name: '0020_snapshot_gaps', text: snapshotGaps0020 },
   { version: 21, name: '0021_trigger_sight', text: triggerSight0021 },
   { version: 22, name: '0022_trigger_meter', text: triggerMeter0022 },
+  { version: 23, name: '0023_first_block', text: firstBlock0023 },
 ]
 
 /** Every function, after those that it calls. */

@@ -12,6 +12,8 @@ import creditGrantInsertSql from './queries/credit_grant_insert.sql' with { type
 import creditGrantListSql from './queries/credit_grant_list.sql' with { type: 'text' }
 import databaseExamineSql from './queries/database_examine.sql' with { type: 'text' }
 import featureDisabledFindSql from './queries/feature_disabled_find.sql' with { type: 'text' }
+import firstBlockInsertSql from './queries/first_block_insert.sql' with { type: 'text' }
+import firstBlockListSql from './queries/first_block_list.sql' with { type: 'text' }
 import historyChainFindSql from './queries/history_chain_find.sql' with { type: 'text' }
 import historyChainMoveSql from './queries/history_chain_move.sql' with { type: 'text' }
 import historyChainResumeSql from './queries/history_chain_resume.sql' with { type: 'text' }
@@ -158,6 +160,18 @@ export const featureDisabledFind = bindQuery<
   { feature: string },
   { is_off: boolean }
 >('read', { text: featureDisabledFindSql, params: ['feature'] })
+
+/** Stores a first block; one that is stored stays. */
+export const firstBlockInsert = bindQuery<
+  { chainId: string | number; contract: string; getters: string; block: string | number },
+  Record<never, never>
+>('read', { text: firstBlockInsertSql, params: ['chainId', 'contract', 'getters', 'block'] })
+
+/** Lists the first blocks that were found. */
+export const firstBlockList = bindQuery<
+  Record<never, never>,
+  { chain_id: string; contract: Uint8Array; getters: string; block: string }
+>('read', { text: firstBlockListSql, params: [] })
 
 /** Reads a chain's anchor, the anchor before it, and whether the history stopped there. */
 export const historyChainFind = bindQuery<

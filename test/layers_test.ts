@@ -125,14 +125,14 @@ test('a room imports only from the rooms that the table allows it', () => {
   ).toEqual([])
 })
 
-test('shared family code reads chains only for prices, tokens, events, position histories and series', () => {
+test('shared family code reads chains only for prices, tokens, events, position histories, series and what stands', () => {
   const asking = [
     ...new Set(IMPORTS.filter((each) => room(each.from) === 'finance' && asksChain(each)).map(({ from }) => from)),
   ]
   expect(
     asking.filter(
       (file) =>
-        !/^src\/finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|(lending\/)?series\/|lending\/read_|liquidity\/position_history\/)/.test(
+        !/^src\/finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|(lending\/)?series\/|lending\/read_|liquidity\/position_history\/|standing\.ts|first_blocks\.ts)/.test(
           file,
         ),
     ),

@@ -3,6 +3,7 @@ import type { Address } from 'viem'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
 import type { FinanceClient } from '../finance/chain.ts'
+import type { FirstBlocks } from '../finance/first_blocks.ts'
 import type { History, HistoryReader } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -35,6 +36,8 @@ export interface FamilyServices {
   /** Names this process in leases. */
   readonly holder: string
   readonly history: History
+  /** Absent where an answer must hold all that it rests on. */
+  readonly firstBlocks?: FirstBlocks | undefined
   readonly clock: Clock
   readonly log: Log
 }

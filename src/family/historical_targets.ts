@@ -2,11 +2,12 @@ import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import { type ChainClient, ContractUnresponsiveError } from '../chain/rpc/client.ts'
+import type { FirstBlocks } from '../finance/first_blocks.ts'
 import { toDatedClient } from '../finance/price/past/dated_client.ts'
+import { readStanding } from '../finance/standing.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
-import { readStanding } from './standing.ts'
 import { type FamilyTarget, isNow, type Moment } from './target.ts'
 
 /** How long the word of a single endpoint is remembered: it may be mended. */
@@ -40,10 +41,12 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
   readonly getContract: (deployment: Deployment) => Address
   /** @default none */
   readonly getters?: readonly Hex[]
+  /** Absent where an answer must hold all that it rests on. */
+  readonly firstBlocks?: FirstBlocks | undefined
   /** True if reading before a deployment exists finds nothing instead of failing. @default {false} */
   readonly canReadBeforeDeployment?: boolean
 }) {
-  const { name, clock, getContract, getters = [], canReadBeforeDeployment = false } = options
+  const { name, clock, getContract, getters = [], firstBlocks, canReadBeforeDeployment = false } = options
   const blockResolver = createBlockResolver(clock)
   /**
    * Lowest known block with a deployment, by contract whose first block is unknown. A client that records its reads has a memory
@@ -63,12 +66,16 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
     lowestBlocks.set(client, standingBlocks)
     const getStart = (deployment: Deployment): bigint | undefined => {
       if (deployment.startBlock > 0) return BigInt(deployment.startBlock)
+      const first = firstBlocks?.get(client.chain.id, toProbe(deployment))
+      if (first !== undefined) return first
       const known = standingBlocks.get(getContract(deployment))
       return known !== undefined && known.untilMs > clock.monotonicMs() ? known.block : undefined
     }
     const doubtful = deployments
       .filter((each) => each.startBlock === 0 && !isAtMost(getStart(each), block.number))
       .map(toProbe)
+      .filter((each) => firstBlocks?.get(client.chain.id, each) === undefined)
+    for (const each of doubtful) firstBlocks?.want(client, each)
     const { standing, isAgreed } = await readStanding({ client, probes: doubtful, block, clock }, signal)
     const untilMs = isAgreed ? Number.POSITIVE_INFINITY : clock.monotonicMs() + ALONE_MS
     for (const each of standing) standingBlocks.set(each, { block: block.number, untilMs })

@@ -10,6 +10,7 @@ import { type StandbyPool, withStandby } from '../db/connection/standby.ts'
 import { migrate } from '../db/migrate.ts'
 import type { BackgroundWork } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
+import { createFirstBlocks } from '../finance/first_blocks.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { createHistory } from '../history/mod.ts'
 import { type App, createApp } from '../http/server/app.ts'
@@ -151,7 +152,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started.close(),
   })
   createHistoryGauge(metrics, history.listActive)
-  const familyServices = { clients: clients.evm, solana: clients.solana, db, holder, history, clock, log }
+  const firstBlocks = createFirstBlocks({ db, clock })
+  const familyServices = { clients: clients.evm, solana: clients.solana, db, holder, history, firstBlocks, clock, log }
   const connect = () => familyServices
   await lifecycle.start({
     name: 'jobs',
@@ -164,6 +166,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
           log,
           midnightChainIds: new Set(config.featuresOff.includes('snapshots') ? [] : config.chains.map(({ id }) => id)),
         }),
+        toJob({ name: 'first blocks', round: firstBlocks.round }, log),
         ...listBackgroundWork(config, connect).map((work) => toJob(work, log)),
       ].map((job) => startJob(job, jobs)),
     stop(started) {

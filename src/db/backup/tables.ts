@@ -44,6 +44,7 @@ export const BACKUP_TABLES: readonly string[] = [
   'history_place',
   'history_coverage',
   'history_row',
+  'first_block',
   'price_at',
   'midnight',
   'snapshot_series',

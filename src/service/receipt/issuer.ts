@@ -68,7 +68,7 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
     const routes = requireFamily(statement).routes({
       chainIds: chains.map(({ id }) => id),
       servesSolana: solana.rpcUrls.length > 0,
-      connect: () => ({ ...services, clients }),
+      connect: () => ({ ...services, clients, firstBlocks: undefined }),
     })
     const call = await toRouteCall(routes, statement)
     return await call.read(context)

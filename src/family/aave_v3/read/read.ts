@@ -5,6 +5,7 @@ import { type LensAccess, type LensReading, readByLens } from '../../../chain/ca
 import { readByQuorum } from '../../../chain/past/quorum.ts'
 import { ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
+import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
@@ -40,12 +41,19 @@ export function createLendingReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly clock: Clock
+  readonly firstBlocks?: FirstBlocks | undefined
 }) {
   const { clients, clock } = options
   const targets = createTargets(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, getSize: getReadBytes }
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
-  const past = createHistoricalTargets({ name: 'Aave V3', clock, getContract: getProvider, getters: GETTERS })
+  const past = createHistoricalTargets({
+    name: 'Aave V3',
+    clock,
+    firstBlocks: options.firstBlocks,
+    getContract: getProvider,
+    getters: GETTERS,
+  })
 
   /** Creates the read of a target from one endpoint. */
   function createAttempt<T>({ client, block: at }: AaveV3Target, read: (lens: LensAccess) => Promise<T>) {

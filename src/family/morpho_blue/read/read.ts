@@ -6,6 +6,7 @@ import { type LensAccess, type LensReading, readByLens } from '../../../chain/ca
 import { readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
+import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { getPriceSources } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
@@ -55,6 +56,7 @@ export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly clock: Clock
+  readonly firstBlocks?: FirstBlocks | undefined
 }) {
   const { clients, deployments, clock } = options
   const targets = createTargets(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
@@ -88,6 +90,7 @@ export function createPositionReader(options: {
     past: createHistoricalTargets<MorphoBlueDeployment>({
       name: 'Morpho Blue',
       clock,
+      firstBlocks: options.firstBlocks,
       getContract: ({ morpho }) => morpho,
     }),
     /** The result of `read` by one endpoint. Throws as `Endpoint.call`. */

@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
+import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import type { UnreadablePosition } from '../../../finance/liquidity/list/classify.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
@@ -78,6 +79,7 @@ export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly clock: Clock
+  readonly firstBlocks?: FirstBlocks | undefined
   readonly wholeMax?: number
 }): PositionReader {
   const { clients, clock, wholeMax = WHOLE_MAX } = options
@@ -88,6 +90,7 @@ export function createPositionReader(options: {
   const past = createHistoricalTargets<UniswapV3Deployment>({
     name: 'Uniswap V3',
     clock,
+    firstBlocks: options.firstBlocks,
     getContract: ({ manager }) => manager,
   })
 

@@ -4,6 +4,7 @@ import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
+import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { ListTooLongError } from '../../../finance/liquidity/list/selection.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
@@ -74,6 +75,7 @@ export function createPositionReader(options: {
   readonly deployments: ReadonlyMap<number, UniswapV4Deployment>
   readonly find: FindOwnedIds
   readonly clock: Clock
+  readonly firstBlocks?: FirstBlocks | undefined
 }): PositionReader {
   const { clients, find, clock } = options
   const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
@@ -178,6 +180,7 @@ export function createPositionReader(options: {
     past: createHistoricalTargets<UniswapV4Deployment>({
       name: 'Uniswap V4',
       clock,
+      firstBlocks: options.firstBlocks,
       getContract: ({ positionManager }) => positionManager,
       canReadBeforeDeployment: true,
     }),

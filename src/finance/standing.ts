@@ -27,11 +27,15 @@ export async function readStanding(
     probes,
     block,
     clock,
+    ...reading
   }: {
     readonly client: ChainClient
     readonly probes: readonly StandingProbe[]
     readonly block: PinnedBlock
     readonly clock: Clock
+    /** @default {2} */
+    readonly quorum?: number
+    readonly priority?: 'background'
   },
   signal: AbortSignal,
 ): Promise<{ readonly standing: ReadonlySet<Address>; readonly isAgreed: boolean }> {
@@ -45,6 +49,7 @@ export async function readStanding(
       return probes.flatMap((probe) => (isWhole(rest.splice(0, toCalls(probe).length)) ? probe.contract : []))
     },
     {
+      ...reading,
       signal,
       past: block,
       // One call holds this one and the one that examines the endpoint's state.

@@ -1,0 +1,106 @@
+import { firstBlockInsert, firstBlockList } from '../../sql/queries.ts'
+import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
+import { QUORUM } from '../chain/past/quorum.ts'
+import type { ChainClient } from '../chain/rpc/client.ts'
+import type { Database } from '../db/database.ts'
+import { hexFromBytes, toHexDigits } from '../history/stored_part.ts'
+import type { Clock } from '../lib/clock.ts'
+import { readStanding, type StandingProbe } from './standing.ts'
+
+/** Pause between rounds, and after a search that found nothing, milliseconds. */
+const EVERY_MS = 60_000
+const AGAIN_MS = 3_600_000
+/** A first block must be at least so old, seconds: older blocks are final on every chain. */
+const SETTLED_SEC = 86_400n
+
+interface Wanted {
+  readonly client: ChainClient
+  readonly probe: StandingProbe
+  /** Monotonic milliseconds before which it is not searched. */
+  fromMs: number
+}
+
+/** First blocks of deployments whose configuration names none. */
+export type FirstBlocks = ReturnType<typeof createFirstBlocks>
+
+/**
+ * Creates the memory of first blocks over the database. What past reads ask for is searched in the background, by
+ * bisecting at an endpoint that has the past, and stored once two endpoints agree that the deployment stands at the
+ * block and not at the one before it. With one endpoint nothing is stored: each read asks it again.
+ */
+export function createFirstBlocks({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
+  const finder = createBlockFinder(clock)
+  const found = new Map<string, bigint>()
+  const wanted = new Map<string, Wanted>()
+  let isLoaded = false
+
+  async function load(): Promise<void> {
+    for (const { chain_id, contract, getters, block } of await firstBlockList(db, {})) {
+      found.set(`${chain_id}:${hexFromBytes(contract)}:${getters}`, BigInt(block))
+    }
+    isLoaded = true
+  }
+
+  /** Searches the first block; undefined if two endpoints do not prove one. */
+  async function search({ client, probe }: Wanted, signal: AbortSignal): Promise<bigint | undefined> {
+    const hasProbe = async (number: bigint, quorum: number) => {
+      const block = await finder.findByNumber(client, number, signal)
+      const query = { client, probes: [probe], block, clock, quorum, priority: 'background' } as const
+      const { standing, isAgreed } = await readStanding(query, signal)
+      return { stands: standing.has(probe.contract), isAgreed }
+    }
+    const settled = await finder.findByTime(client, BigInt(Math.floor(clock.now() / 1_000)) - SETTLED_SEC, signal)
+    let [low, high] = [0n, settled.number]
+    if (high === 0n || !(await hasProbe(high, 1)).stands) return undefined
+    while (high - low > 1n) {
+      const middle = (low + high) / 2n
+      if ((await hasProbe(middle, 1)).stands) high = middle
+      else low = middle
+    }
+    const first = await hasProbe(high, QUORUM)
+    // Nothing is read at block 0.
+    const before = low === 0n ? { stands: false, isAgreed: true } : await hasProbe(low, QUORUM)
+    return first.stands && first.isAgreed && !before.stands && before.isAgreed ? high : undefined
+  }
+
+  return {
+    /** The first block of a deployment, if it was found. */
+    get: (chainId: number, probe: StandingProbe): bigint | undefined => found.get(getKey(chainId, probe)),
+    /** Has the first block of a deployment searched. */
+    want(client: ChainClient, probe: StandingProbe): void {
+      const { id, rpcUrls } = client.chain
+      const key = getKey(id, probe)
+      if (rpcUrls.length >= QUORUM && !found.has(key) && !wanted.has(key)) wanted.set(key, { client, probe, fromMs: 0 })
+    },
+    /** Loads what is stored, searches what is wanted, and returns the pause until the next round, milliseconds. */
+    async round(signal: AbortSignal): Promise<number> {
+      const due = [...wanted].filter(([, { fromMs }]) => fromMs <= clock.monotonicMs())
+      if (!isLoaded || due.length > 0) await load()
+      for (const [key, each] of due) {
+        each.fromMs = clock.monotonicMs() + AGAIN_MS
+        const block = found.get(key) ?? (await search(each, signal).catch(ignoreNoBlock))
+        if (block === undefined) continue
+        const { client, probe } = each
+        const contract = toHexDigits(probe.contract)
+        await firstBlockInsert(db, {
+          chainId: client.chain.id,
+          contract,
+          getters: probe.getters.join(),
+          block: `${block}`,
+        })
+        found.set(key, block)
+        wanted.delete(key)
+      }
+      return EVERY_MS
+    },
+  }
+}
+
+function getKey(chainId: number, { contract, getters }: StandingProbe): string {
+  return `${chainId}:${contract.toLowerCase()}:${getters.join()}`
+}
+
+/** A chain younger than a day has no settled block. */
+function ignoreNoBlock(error: unknown): undefined {
+  if (!(error instanceof NoBlockError)) throw error
+}
