@@ -18,7 +18,7 @@ export const UNISWAP_V3 = defineFamily({
   name: 'uniswap-v3',
   aliases: ['amm_a'],
   network: 'evm',
-  revision: 4,
+  revision: 5,
   entries: {
     uniswapV3: v.optional(
       v.array(

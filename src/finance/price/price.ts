@@ -115,7 +115,7 @@ export type UsdPriceOutcome<Price extends UsdPrice = UsdPrice> =
   | NoPrice
 
 /** Decimals of every Aave oracle that prices in US dollars. */
-const AAVE_DECIMALS = 8
+export const AAVE_DECIMALS = 8
 
 /** Answers of a lens about a token, and the time of their block. */
 interface UsdPriceQuery {

@@ -17,6 +17,8 @@ interface IFeed {
 }
 
 interface IAaveOracle {
+    function BASE_CURRENCY() external view;
+    function BASE_CURRENCY_UNIT() external view;
     function getSourceOfAsset(address) external view;
     function getAssetPrice(address) external view;
 }
@@ -40,6 +42,9 @@ abstract contract Prices {
     uint256 private constant FEED_GAS = 100_000;
     uint256 private constant DECIMALS_GAS = 30_000;
     uint256 private constant AAVE_SOURCE_GAS = 100_000;
+    uint256 private constant AAVE_BASE_GAS = 30_000;
+    /// US dollars have no address, and eight decimals.
+    uint256 private constant AAVE_UNIT = 1e8;
     /// Plenty: behind a price may stand several contracts.
     uint256 private constant AAVE_PRICE_GAS = 1_000_000;
     /// An ERC-4626 wrapper around Aave takes a third of this.
@@ -56,7 +61,7 @@ abstract contract Prices {
     function priceGasMax(PriceSources calldata sources) internal pure returns (uint256 gasMax) {
         bool hasOracle = sources.aaveOracle != address(0);
         if (sources.feeds.length > 0) gasMax += FEED_GAS + DECIMALS_GAS;
-        if (hasOracle) gasMax += AAVE_SOURCE_GAS + AAVE_PRICE_GAS;
+        if (hasOracle) gasMax += AAVE_SOURCE_GAS + AAVE_PRICE_GAS + 2 * AAVE_BASE_GAS;
         if (sources.wrappers.length == 0) return gasMax;
         gasMax += WRAPPERS_MAX * (RATE_GAS + 2 * DECIMALS_GAS);
         if (hasOracle) gasMax += WRAPPERS_MAX * AAVE_SOURCE_GAS;
@@ -139,7 +144,17 @@ abstract contract Prices {
         uint256 scratch = cursor + SCRATCH;
         bytes4 selector = IAaveOracle.getAssetPrice.selector;
         if (!ask1(oracle, selector, uint160(token), AAVE_PRICE_GAS, scratch)) return store8(cursor, 1);
-        return store(store8(cursor, 2), load(scratch));
+        uint256 price = load(scratch);
+        if (!countsDollars(oracle, scratch)) return store8(cursor, 1);
+        return store(store8(cursor, 2), price);
+    }
+
+    /// An oracle of a market may count in another currency: its numbers are no prices then.
+    function countsDollars(address oracle, uint256 scratch) private view returns (bool) {
+        if (!ask(oracle, IAaveOracle.BASE_CURRENCY.selector, AAVE_BASE_GAS, 32, scratch)) return false;
+        if (load(scratch) != 0) return false;
+        return ask(oracle, IAaveOracle.BASE_CURRENCY_UNIT.selector, AAVE_BASE_GAS, 32, scratch)
+            && load(scratch) == AAVE_UNIT;
     }
 
     /// How much of the token inside one wrapper token is worth: `rate` / 10^decimals, both whole. Ways: 0 one for one, 1

@@ -1,9 +1,11 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { type Address, type Hex, parseAbi } from 'viem'
+import { type Address, encodeAbiParameters, type Hex, parseAbi, zeroAddress } from 'viem'
 import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import type { ChainRead } from '../../../src/family/uniswap_v3/read/position.ts'
 import type { ChainPrices } from '../../../src/finance/chain.ts'
+import { deployAll } from '../../devnet/aave_v3/deploy.ts'
 import { TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
+import { packageCreationCode } from '../../devnet/artifacts.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { AAVE_PRICES, type MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
@@ -25,6 +27,8 @@ const REVERTING = '0x60006000fd'
 const BURNING = '0xfe'
 /** Burns all gas, step by step: JUMPDEST, PUSH1 0, JUMP. */
 const LOOPING = '0x5b600056'
+
+const ORACLE_PACKAGE = '@aave/core-v3/artifacts/contracts/misc/AaveOracle.sol/AaveOracle.json'
 
 let devnet: Devnet
 let morpho: MorphoDevnet
@@ -222,6 +226,23 @@ describe('USD prices', () => {
       expect(findPrice(answer, weth.address)).toEqual({ units: 300_000_000_000n, scale: 8, source: 'feed' })
     },
   )
+
+  test('are missing if Aave’s oracle counts in another currency or unit than dollars with 8 decimals', async () => {
+    const types = ['address', 'address[]', 'address[]', 'address', 'address', 'uint256'].map((type) => ({ type }))
+    const [source, other] = [await readSource(dai.address), weth.address]
+    const findDai = async (base: Address, unit: bigint) => {
+      const args = encodeAbiParameters(types, [other, [dai.address], [source], zeroAddress, base, unit])
+      const code = await packageCreationCode(ORACLE_PACKAGE, { args })
+      const [aaveOracle = zeroAddress] = await deployAll(devnet.send, [code])
+      const { client } = countedClient(createDevnetChain(devnet, { prices: createPrices({ aaveOracle }) }))
+      const { reader, targets } = createTestReader(client)
+      const [found] = await reader.readWallet(devnet.wallets.provider, { targets, signal: patient })
+      return found === undefined ? 'nothing' : findPrice({ ...found, positions: toWhole(found.positions) }, dai.address)
+    }
+    expect(await findDai(zeroAddress, 10n ** 8n)).toMatchObject({ scale: 8, source: 'aave_oracle' })
+    expect(await findDai(other, 10n ** 8n)).toBeUndefined()
+    expect(await findDai(zeroAddress, 10n ** 18n)).toBeUndefined()
+  })
 
   test('are read for odd tokens too, and none is lost if each of them burns all gas', async () => {
     const { wallet } = await devnet.hostile()

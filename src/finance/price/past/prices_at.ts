@@ -13,6 +13,7 @@ import { toDatedClient } from './dated_client.ts'
 import { type ClaimedRound, compareRounds } from './round_check.ts'
 import { type CallContracts, readRoundAt } from './rounds.ts'
 import {
+  createBaseCalls,
   createSourceCall,
   type EndpointPriceClaim,
   noResultBecause,
@@ -20,6 +21,7 @@ import {
   type PriceSource,
   readMarketPrices,
   readSourcePrices,
+  toBaseScale,
   toPriceResult,
 } from './sources.ts'
 
@@ -207,8 +209,10 @@ async function listFeeds(
   const own = prices.usdFeeds[token]?.feed
   if (source.kind === 'chain' && own !== undefined) return [own]
   const oracle = source.kind === 'chain' ? prices.aaveOracle : source.oracle
-  const oracleFeed =
-    oracle === undefined ? undefined : tryDecodeAddress((await callContracts([createSourceCall(oracle, token)]))[0])
+  if (oracle === undefined) return own === undefined ? [] : [own]
+  const [feed, ...base] = await callContracts([createSourceCall(oracle, token), ...createBaseCalls(oracle)])
+  // The feeds of an oracle answer in its currency.
+  const oracleFeed = toBaseScale(base) === undefined ? undefined : tryDecodeAddress(feed)
   return [oracleFeed, own].filter((feed) => feed !== undefined)
 }
 

@@ -2,7 +2,7 @@ import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import type { ContractCall, ReturnData } from '../../../chain/call/many/multicall.ts'
 import { tryDecodeAddress, tryDecodeUint } from '../../../chain/call/words.ts'
 import type { FinanceClient } from '../../chain.ts'
-import { computeDirectPrice, type DirectAnswers, type DirectPrice } from '../price.ts'
+import { AAVE_DECIMALS, computeDirectPrice, type DirectAnswers, type DirectPrice } from '../price.ts'
 import type { ClaimedRound } from './round_check.ts'
 import { type CallContracts, createLatestRoundCalls, decodeLatestRound } from './rounds.ts'
 
@@ -62,9 +62,8 @@ export async function readMarketPrices(
   if (marketOracle === undefined) return toMissing('its market had no oracle')
   const [base, unit, ...prices] =
     marketOracle === oracle ? answers : await callContracts(createMarketCalls(marketOracle, tokens))
-  const scale = toScale(tryDecodeUint(unit))
-  if (tryDecodeUint(base) !== 0n || scale === undefined)
-    return toMissing("its market's oracle did not count in US dollars")
+  const scale = toBaseScale([base, unit])
+  if (scale === undefined) return toMissing("its market's oracle did not count in US dollars")
   return tokens.map((token, index) => {
     const units = tryDecodeUint(prices[index]) ?? 0n
     if (units === 0n) return [token, { outcome: noResultBecause("its market's oracle had no price for it") }]
@@ -86,12 +85,18 @@ export async function readSourcePrices(
     if (feed !== undefined) return createLatestRoundCalls(feed)
     return aaveOracle === undefined ? [] : [createSourceCall(aaveOracle, token), createPriceCall(aaveOracle, token)]
   })
-  const answers = [...(await callContracts(callsByToken.flat()))]
+  const isOracleAsked = aaveOracle !== undefined && tokens.some((token) => prices.usdFeeds[token] === undefined)
+  const baseCalls = isOracleAsked ? createBaseCalls(aaveOracle) : []
+  const answers = [...(await callContracts([...baseCalls, ...callsByToken.flat()]))]
+  const isDollars = toBaseScale(answers.splice(0, baseCalls.length)) === AAVE_DECIMALS
   return tokens.map((token, index) => {
     const ownAnswers = answers.splice(0, callsByToken[index]?.length ?? 0)
     const feed = prices.usdFeeds[token]?.feed
     const round = feed === undefined ? undefined : decodeLatestRound(ownAnswers[0], ownAnswers[1])
-    const aave = feed !== undefined || ownAnswers.length === 0 ? undefined : toAaveAnswer(ownAnswers[0], ownAnswers[1])
+    const aave =
+      feed !== undefined || ownAnswers.length === 0
+        ? undefined
+        : toAaveAnswer(ownAnswers[0], isDollars ? ownAnswers[1] : undefined)
     const claim = feed === undefined || round === undefined ? undefined : { feed, round, block }
     const input = { answers: { round, aave }, blockTimestampSec: block.timestampSec }
     return [token, { outcome: toPriceResult(client, token, input, 'state'), claim }]
@@ -125,11 +130,20 @@ function createOracleCall(provider: Address): ContractCall {
 }
 
 function createMarketCalls(oracle: Address, tokens: readonly Address[]): ContractCall[] {
+  return [...createBaseCalls(oracle), ...tokens.map((token) => createPriceCall(oracle, token))]
+}
+
+/** Creates the calls that return the currency in which an Aave oracle counts. */
+export function createBaseCalls(oracle: Address): ContractCall[] {
   return [
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
-    ...tokens.map((token) => createPriceCall(oracle, token)),
   ]
+}
+
+/** Returns the decimals of an oracle's prices by the results of those calls; undefined if it does not count in dollars. */
+export function toBaseScale([base, unit]: readonly ReturnData[]): number | undefined {
+  return tryDecodeUint(base) === 0n ? toScale(tryDecodeUint(unit)) : undefined
 }
 
 /** Creates the call that returns the contract from which an Aave oracle prices a token. */

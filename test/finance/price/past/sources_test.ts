@@ -8,7 +8,7 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
+import { type Feeds, feedsChain, type OracleTerms, startFeeds } from './feeds.ts'
 
 const HOUR_SEC = 3_600
 const [A, B, C] = ['first asset', 'second asset', 'third asset'].map((name) => getAddress(toWalletAddress(name))) as [
@@ -143,6 +143,32 @@ test('feeds, the oracle and stablecoins are read in the order of the tokens', as
     const found: unknown[] = await ask({ tokens: order, block, prices })
     expect(found).toEqual(order.map((token) => expected.get(token)))
   }
+})
+
+test('an oracle of the chain that does not count in dollars with 8 decimals prices nothing, by state or by rounds', async () => {
+  const [aggregator] = (await feeds.aggregators(1)) as [Address]
+  await feeds.transmit(aggregator, 7n)
+  const then = await feeds.moment()
+  await feeds.pass(HOUR_SEC)
+  const [source] = await deployFeeds(31n)
+  const sources = [source, aggregator].filter((each) => each !== undefined)
+  const readBoth = async (terms: Partial<OracleTerms> = {}) => {
+    const aaveOracle = await feeds.oracle({ assets: [A, B], sources, ...terms })
+    const prices = { aaveOracle, stablecoins: [A, B] }
+    const found: unknown[] = [
+      ...(await ask({ tokens: [A], prices, block: await feeds.moment() })),
+      ...(await ask({ tokens: [B], prices, block: then, isShallow: true })),
+    ]
+    return found
+  }
+  expect(await readBoth()).toEqual([
+    [31n, 8, 'aave_oracle'],
+    [7n, 8, 'feed'],
+  ])
+  const none = expect.stringContaining('no feed of it keeps rounds so old')
+  expect(await readBoth({ base: C })).toEqual(["Aave's oracle has no price for it", none])
+  // A round has its own decimals.
+  expect(await readBoth({ unit: 10n ** 18n })).toEqual(["Aave's oracle has no price for it", [7n, 8, 'feed']])
 })
 
 test('a stablecoin whose source has no answer for that time does not count as a dollar', async () => {
