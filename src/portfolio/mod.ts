@@ -9,6 +9,7 @@ import { createAssetReader } from './read/read_chain.ts'
 import { createWalletReader } from './read/read_wallet.ts'
 import { assetsRoute } from './routes/assets.ts'
 import { balanceRoute } from './routes/balance.ts'
+import type { NativeDoublesByChain } from './routes/input.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
 import { createSnapshotReader, type SnapshotReader } from './snapshot/snapshots.ts'
@@ -17,16 +18,17 @@ import { createAccountAssetReader } from './solana/read_accounts.ts'
 /** Dependencies of portfolios; describing the routes needs no connection. */
 export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {
   readonly families: readonly ConfiguredFamily[]
+  readonly nativeDoubles: NativeDoublesByChain
   /** Source of prices on Solana. */
   readonly priceMarket: PriceMarket
 }
 
 /** Defines the routes about portfolios. */
 export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
-  const { chainIds } = setup
-  const options = { chainIds, portfolio: () => getReaders(setup).portfolio }
+  const { chainIds, nativeDoubles } = setup
+  const options = { chainIds, nativeDoubles, portfolio: () => getReaders(setup).portfolio }
   const snapshots = () => getReaders(setup).snapshots
-  return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, snapshots })]
+  return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, nativeDoubles, snapshots })]
 }
 
 /** Background work: takes the last midnight for wallets with snapshots. */

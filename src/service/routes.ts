@@ -63,8 +63,9 @@ export function listWatchableFamilies(config: Config, connect: () => FamilyServi
 }
 
 function createPortfolioSetup(config: Config, connect: () => FamilyServices) {
-  const { families, solana } = config
-  return { ...createFamilySetup(config, connect), families, priceMarket: solana.priceMarket }
+  const { chains, families, solana } = config
+  const nativeDoubles = new Map(chains.map((chain) => [chain.id, chain.nativeDoubles ?? []]))
+  return { ...createFamilySetup(config, connect), families, nativeDoubles, priceMarket: solana.priceMarket }
 }
 
 function createFamilySetup({ chains, solana }: Config, connect: () => FamilyServices) {

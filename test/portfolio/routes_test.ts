@@ -157,6 +157,19 @@ describe('tokens', () => {
     expect(requests).toEqual([])
   })
 
+  test('are refused if the operator names them as another name of the native token', async () => {
+    const { portfolio, requests } = setUp({ nativeDoubles: [unlisted] })
+    const expected = {
+      status: 400,
+      code: 'INVALID_PARAMETER' as const,
+      message: `Cannot read parameter "tokens": expected no native token, which is always asked, got "${unlisted}"`,
+    }
+    const query = `wallet=${HOLDER}&chain_id=1&tokens=${TOKENS.usdc.address},${unlisted}`
+    expect(await failure(portfolio, 'balance', query)).toEqual(expected)
+    expect(await failure(portfolio, 'assets', query)).toEqual(expected)
+    expect(requests).toEqual([])
+  })
+
   test('need their chain', async () => {
     const { portfolio } = setUp()
     expect(await failure(portfolio, 'balance', `wallet=${HOLDER}&tokens=${unlisted}`)).toEqual({

@@ -57,6 +57,7 @@ export function createPortfolio(
     connect: () => services,
     servesSolana: false,
     priceMarket: createPriceMarket(),
+    nativeDoubles: new Map(clients.map(({ chain }) => [chain.id, chain.nativeDoubles ?? []])),
     families: families.map((family) => family.configure(rows)),
   }
   const routes = portfolioRoutes(described)

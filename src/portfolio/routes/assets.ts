@@ -22,7 +22,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
     }),
     walletRule(),
     momentRule(),
-    tokensRule(),
+    tokensRule(options.nativeDoubles),
   )
   return defineRoute({
     method: 'GET',

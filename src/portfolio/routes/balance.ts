@@ -19,7 +19,12 @@ export function balanceRoute(options: PortfolioOptions): Route {
       'Counts the native token, all listed tokens and what the families hold, at one block of each chain. Whatever is ' +
       'not counted is a row of `/v1/portfolio/assets` with its reason. A Solana wallet is answered for chain 101, at one ' +
       'slot.',
-    input: v.pipe(v.object(momentParameters(options.chainIds)), walletRule(), momentRule(), tokensRule()),
+    input: v.pipe(
+      v.object(momentParameters(options.chainIds)),
+      walletRule(),
+      momentRule(),
+      tokensRule(options.nativeDoubles),
+    ),
     output: balanceOutput,
     errors: [502, 503],
     charge: { credits: 15, per: 'chain with anything counted' },

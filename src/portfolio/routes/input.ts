@@ -85,17 +85,25 @@ export function walletRule<Input extends WalletInput>() {
   })
 }
 
+/** Contracts that the operator names because their `balanceOf` returns the native balance, by chain id. */
+export type NativeDoublesByChain = ReadonlyMap<number, readonly Address[]>
+
 interface TokensInput {
   readonly chain_id?: number | undefined
   readonly tokens?: readonly Address[] | undefined
 }
 
-/** Checks that tokens come with their chain and do not include its native token, which is always read. */
-export function tokensRule<Input extends TokensInput>() {
+/**
+ * Checks that tokens come with their chain and do not include its native token, which is always read, under any name;
+ * `nativeDoubles`: the operator's names of it, by chain.
+ */
+export function tokensRule<Input extends TokensInput>(nativeDoubles: NativeDoublesByChain) {
   return v.rawCheck<Input>(({ dataset, addIssue }) => {
     if (!dataset.typed) return
     const { chain_id, tokens = [] } = dataset.value
-    const native = tokens.find((token) => isNativeToken({ id: chain_id ?? 0 }, token))
+    const id = chain_id ?? 0
+    const chain = { id, nativeDoubles: nativeDoubles.get(id) ?? [] }
+    const native = tokens.find((token) => isNativeToken(chain, token))
     if (native !== undefined) {
       addIssue({
         message: `Cannot read parameter "tokens": expected no native token, which is always asked, got "${native}"`,

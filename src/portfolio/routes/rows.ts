@@ -3,11 +3,13 @@ import { listNotRead } from '../not_read.ts'
 import type { PortfolioQuery, WalletReader } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
 import type { AssetsRead } from '../sum/row.ts'
+import type { NativeDoublesByChain } from './input.ts'
 
 /** Dependencies of the routes. */
 export interface PortfolioOptions {
   /** EVM chains that are served. */
   readonly chainIds: readonly number[]
+  readonly nativeDoubles: NativeDoublesByChain
   readonly portfolio: () => Portfolio
 }
 

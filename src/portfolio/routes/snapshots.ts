@@ -6,16 +6,16 @@ import { presentSnapshot } from '../present.ts'
 import { snapshotsOutput } from '../schema.ts'
 import { SNAPSHOTS_DEFAULT, SNAPSHOTS_MAX, type SnapshotReader } from '../snapshot/snapshots.ts'
 import { portfolioParameters, tokensRule } from './input.ts'
+import type { PortfolioOptions } from './rows.ts'
 
 const FROM = 'X-Snapshots-From'
 
 /** Defines the route that lists a wallet's daily snapshots. */
 export function snapshotsRoute({
   chainIds,
+  nativeDoubles,
   snapshots,
-}: {
-  /** EVM chains that are served. */
-  readonly chainIds: readonly number[]
+}: Pick<PortfolioOptions, 'chainIds' | 'nativeDoubles'> & {
   readonly snapshots: () => SnapshotReader
 }): Route {
   const days = v.optional(
@@ -30,7 +30,7 @@ export function snapshotsRoute({
     description: DESCRIPTION,
     input: v.pipe(
       v.object({ ...portfolioParameters(chainIds), chain_id: configuredChainId(chainIds), max_snapshots: days }),
-      tokensRule(),
+      tokensRule(nativeDoubles),
     ),
     output: snapshotsOutput,
     errors: [503],

@@ -91,6 +91,7 @@ export function portfolioStage(
   const families = FAMILIES.filter(({ network }) => network === 'solana').map((family) => family.configure(rows))
   const routes = portfolioRoutes({
     chainIds: [1],
+    nativeDoubles: new Map(),
     // Snapshots are rejected before these are used.
     connect: () => services,
     families,
