@@ -111,6 +111,7 @@ export interface Answers {
       wallet: string
       positions: ({
         marketId: string
+        marketKnown: boolean
         obligation_address: string
         slot?: string
         marketName: string

@@ -60,6 +60,8 @@ export function collectFigures(parts) {
   const lists = /** @type {import('../lib/shapes.d.ts').PositionList[]} */ (bodies('liquidity'))
   const markets = /** @type {import('../lib/shapes.d.ts').AaveList[]} */ ([...bodies('aave'), ...bodies('kamino')])
   const lendingPositions = markets.flatMap(({ data }) => data.flatMap((each) => each.positions))
+  // The prices in a market of no table are its maker's.
+  const known = lendingPositions.filter((each) => !('marketKnown' in each) || each.marketKnown)
   const positions = /** @type {import('../lib/shapes.d.ts').FullPosition[]} */ (lists.flatMap(({ data }) => data))
   const priced = positions.filter(({ usd }) => usd.total !== null)
   const barred = positions.filter(({ withdrawable_error: error }) => error).length
@@ -73,10 +75,10 @@ export function collectFigures(parts) {
     mixed: priced.flatMap(({ usd, uncollected_fees: fees }) =>
       fees === null ? [usd.total ?? '0', `-${usd.amounts}`] : [],
     ),
-    netWorths: lendingPositions.map(({ netWorthUSD }) => netWorthUSD),
+    netWorths: known.map(({ netWorthUSD }) => netWorthUSD),
     obligations: lendingPositions.length,
     added: new Set(parts.flatMap(({ family, id }) => (family === 'obligation' ? [id] : []))).size,
     barred,
-    unpriced: positions.length - priced.length - barred,
+    unpriced: positions.length - priced.length - barred + lendingPositions.length - known.length,
   }
 }

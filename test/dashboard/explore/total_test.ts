@@ -55,6 +55,15 @@ test('a sum says what it lacks', () => {
   expect(computeTotal([list('1'), ...added]).missing).toBe(1)
 })
 
+test('a market in no table counts in no sum, and is named as missing', () => {
+  const kamino = (netWorthUSD: string, marketKnown: boolean) => ({
+    family: 'kamino',
+    answer: { ok: true, body: { data: [{ positions: [{ netWorthUSD, marketKnown }] }] } },
+  })
+  const total = computeTotal([aave('7.5'), kamino('2.5', true), kamino('15000000000000.000000', false)])
+  expect({ ...total, net: Number(total.net) }).toEqual({ net: 10, state: 'whole', missing: 1 })
+})
+
 test('the wallets together name those that are not in it', () => {
   const whole = { net: '20', state: 'whole', missing: 2 }
   const unread = computeTotal([])

@@ -63,6 +63,8 @@ describe('GET /v1/lending/kamino', () => {
           positions: [
             {
               marketId: MARKET,
+              // The scene's market is in no table.
+              marketKnown: false,
               obligation_address: OBLIGATION,
               marketName: 'Main',
               healthFactor: '2.0000',
@@ -201,7 +203,7 @@ test('the list has the digits of yield and risk of each obligation at the same s
       chain_id: 101,
       wallet: WALLET,
       positions: entry?.positions.map((each) =>
-        picked(each, ['marketId', 'obligation_address', 'healthFactor', 'netWorthUSD']),
+        picked(each, ['marketId', 'marketKnown', 'obligation_address', 'healthFactor', 'netWorthUSD']),
       ),
       calculations: entry?.calculations.map((each) => picked(each, ['healthFactor', 'netAPY', 'targetHealthFactor'])),
     },

@@ -155,6 +155,22 @@ describe('a market that is not configured', () => {
     ])
   })
 
+  test('of one’s own whose prices are absurd is worth what the wallet’s prices and the reserve say, and marked', async () => {
+    const prices = [
+      { index: 7, value: 150_000_000_000n, exponent: 0n },
+      { index: 13, value: 1n, exponent: 0n },
+    ]
+    serve({ prices, borrows: [] })
+    const { net_worth_usd } = await stage.balance({ wallet: WALLET })
+    expect(net_worth_usd).toBe('15123.456789')
+    const list = kaminoStage([double])
+    const { data } = (await list.list({ wallet: WALLET })).reply as {
+      readonly data: readonly { positions: object[] }[]
+    }
+    expect(data[0]?.positions).toMatchObject([{ marketKnown: false, netWorthUSD: '15000000000000.000000' }])
+    list.solana?.close()
+  })
+
   test('counts supply only up to the reserve’s available liquidity, over all obligations; debts always', async () => {
     const second = toFakeAddress('second obligation')
     const half = { reserve: SOL_RESERVE, collateralAmount: 3_000n * 10n ** 9n }

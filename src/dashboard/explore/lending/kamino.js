@@ -24,8 +24,9 @@ export function KaminoPart({ part, context }) {
 
   /** @param {KaminoPosition} position @param {import('../../lib/shapes.d.ts').LendingFigures} figures @param {string} wallet */
   function drawPosition(position, figures, wallet) {
-    const { obligation_address: id, marketName, marketId } = position
-    return html`<${LendingCard} key=${id} label=${`Kamino, obligation ${id}`} family="Kamino" place=${marketName || shortenAddress(marketId)} note=${html`<${Address} id=${id} catalog=${context.catalog} />`} bell=${html`<${TriggerBell} watched=${toWatched(position, wallet)} context=${context} />`} position=${position} figures=${figures} legs=${kaminoLegs(position, figures)} whatIfNote=${SIDES} />`
+    const { obligation_address: id, marketName, marketId, marketKnown } = position
+    const place = `${marketName || shortenAddress(marketId)}${marketKnown ? '' : ' (in no table, in no sum)'}`
+    return html`<${LendingCard} key=${id} label=${`Kamino, obligation ${id}`} family="Kamino" place=${place} note=${html`<${Address} id=${id} catalog=${context.catalog} />`} bell=${html`<${TriggerBell} watched=${toWatched(position, wallet)} context=${context} />`} position=${position} figures=${figures} legs=${kaminoLegs(position, figures)} whatIfNote=${SIDES} />`
   }
 }
 

@@ -28,7 +28,13 @@ const walletFields = { chain_id: chainId, wallet: base58Address }
 const slot = v.optional(
   v.pipe(text(UNSIGNED_INTEGER), v.description('If obligations of one answer were read at different slots')),
 )
-const idFields = { marketId: base58Address, obligation_address: base58Address, slot }
+const marketKnown = v.pipe(
+  v.boolean(),
+  v.description(
+    'False if the market is in no table: any account can make one and set its prices, so that its figures belong in no sum',
+  ),
+)
+const idFields = { marketId: base58Address, marketKnown, obligation_address: base58Address, slot }
 
 const coverage = v.pipe(
   v.strictObject({
@@ -90,15 +96,18 @@ interface ListPresentOptions {
   readonly target: string
   /** True if each obligation shows its slot, because they differ. */
   readonly hasSlot: boolean
+  /** True for markets of a table. */
+  readonly isTrusted: (market: string) => boolean
 }
 
 /** Presents the obligations of a wallet and the figures of each. */
-export function presentWallet({ wallet, obligations }: ShownWallet, { target, hasSlot }: ListPresentOptions) {
+export function presentWallet({ wallet, obligations }: ShownWallet, options: ListPresentOptions) {
+  const { target } = options
   return {
     chain_id: CHAIN_ID,
     wallet,
     positions: obligations.map((each) => ({
-      ...presentIds(each, hasSlot),
+      ...presentIds(each, options),
       marketName: each.snapshot.market.name,
       ...presentPosition(each.position),
     })),
@@ -114,13 +123,14 @@ export function presentWallet({ wallet, obligations }: ShownWallet, { target, ha
 }
 
 /** Presents the obligations of a wallet with the reduced figures of the batch. */
-export function presentReduced({ wallet, obligations }: ShownWallet, { target, hasSlot }: ListPresentOptions) {
+export function presentReduced({ wallet, obligations }: ShownWallet, options: ListPresentOptions) {
+  const { target } = options
   return {
     chain_id: CHAIN_ID,
     wallet,
     positions: obligations.map((each) => {
       const { healthFactor, netWorthUSD } = presentSummary(each.position)
-      return { ...presentIds(each, hasSlot), healthFactor, netWorthUSD }
+      return { ...presentIds(each, options), healthFactor, netWorthUSD }
     }),
     calculations: obligations.map(({ position }) =>
       presentReducedCalculations(position, { target, healthFactor: presentSummary(position).healthFactor }),
@@ -134,9 +144,9 @@ export function presentCoverage(by: FoundBy): v.InferOutput<typeof coverage> {
   return { complete: false, by: 'derived_addresses', markets: by.markets }
 }
 
-function presentIds({ address, market, snapshot }: ShownObligation, withSlot: boolean) {
-  const ids = { marketId: market, obligation_address: address }
-  return withSlot ? { ...ids, slot: snapshot.slot.toString() } : ids
+function presentIds({ address, market, snapshot }: ShownObligation, { hasSlot, isTrusted }: ListPresentOptions) {
+  const ids = { marketId: market, marketKnown: isTrusted(market), obligation_address: address }
+  return hasSlot ? { ...ids, slot: snapshot.slot.toString() } : ids
 }
 
 /** Presented once per position, because answers about one slot differ only by the target. */

@@ -69,6 +69,7 @@ export function createKaminoReader(options: {
   const parts = { finder, read, cache, clock, slotsApartMax: getMaxSlotDistance(solana) }
   const foundAgeMaxMs = 1_000 * solana.maxSlotAgeSec
   const readList = createWalletReader(parts)
+  const trustedMarkets = new Set(rows.map((row) => row.market))
   const readMany = createBatchReader({ ...parts, foundAgeMaxMs })
   const cacheOptions = { solana, clock, entriesMax: CACHE_ENTRIES_MAX }
   const singles = createSlotCache<ObligationReading>(cacheOptions)
@@ -106,8 +107,10 @@ export function createKaminoReader(options: {
       check,
       tokens: createSolanaTokens(clock),
       prices: getScopePrices(solana, { market, kamino: program }),
-      trustedMarkets: new Set(rows.map((row) => row.market)),
+      trustedMarkets,
     }),
+    /** True for markets of a table. Any account can make another one, and set the prices in it. */
+    isTrusted: (market: string): boolean => trustedMarkets.has(market),
     /**
      * Reads an obligation, its market, its reserves and their live prices at one confirmed slot: in one request if it
      * was read before, else in at most three. Throws `UpstreamError` if Solana cannot be read, if an account that the

@@ -50,7 +50,9 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       count: ({ wallets }) => wallets.length,
       untilMs: ({ untilMs }) => untilMs,
       present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
-        data: slicePage(wallets, { page, limit }).map((each) => presentWallet(each, { target, hasSlot: isMixed })),
+        data: slicePage(wallets, { page, limit }).map((each) =>
+          presentWallet(each, { target, hasSlot: isMixed, isTrusted: reader().isTrusted }),
+        ),
         coverage: presentCoverage(by),
         pagination: createPagination({ page, limit, total: wallets.length, url }),
         asOf: toAsOfSlot(slot),
@@ -80,7 +82,9 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       count: ({ wallets }) => wallets.length,
       untilMs: ({ untilMs }) => untilMs,
       present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
-        data: slicePage(wallets, { page, limit }).map((each) => presentReduced(each, { target, hasSlot: isMixed })),
+        data: slicePage(wallets, { page, limit }).map((each) =>
+          presentReduced(each, { target, hasSlot: isMixed, isTrusted: reader().isTrusted }),
+        ),
         coverage: presentCoverage(by),
         pagination: createPagination({ page, limit, total: wallets.length, url }),
         asOf: toAsOfSlot(slot),
