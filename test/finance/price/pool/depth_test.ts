@@ -59,6 +59,13 @@ describe('toWindowIntervals()', () => {
     }
   })
 
+  test('sums of next to no liquidity take all 160 bits', () => {
+    const stretches = Array.from({ length: 12 }, () => [150, 0, 10n] as const)
+    const start = { tickSum: 0n, inverseSum: 2n ** 160n - Q128 }
+    const intervals = toWindowIntervals(sums(stretches, start), { timeSec: 1_700_000_000, isToken1: false })
+    expect(intervals.map(({ liquidity }) => liquidity)).toEqual(Array.from({ length: 12 }, () => 10n))
+  })
+
   test('rounds in the pool’s own ticks, then turns them for token1', () => {
     const odd = [
       { tickSum: 0n, inverseSum: 0n, timeSec: 0 },
