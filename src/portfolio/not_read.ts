@@ -32,7 +32,12 @@ export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
 
 /** Holdings that are never read, on any chain of a kind. */
 const NEVER_READ = {
-  evm: ['debts in protocols and markets of no table', 'tokens in no list', 'position NFTs held by other contracts'],
+  evm: [
+    'debts in protocols and markets of no table',
+    'tokens in no list',
+    'position NFTs held by other contracts',
+    'ERC-6909 claims on the pool manager of Uniswap V4',
+  ],
   solana: [
     'debts in programs other than these families',
     'stakes',
