@@ -13,11 +13,15 @@ export interface Paid {
 const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
 
 /** Each burn pays an address of its own, so that what arrived is what it paid. */
-export async function realBurns({ rpc, send }: Node, changes: readonly V4Change[]): Promise<(Paid | null)[]> {
+export async function realBurns(
+  { rpc, send }: Node,
+  changes: readonly V4Change[],
+  toCall: typeof burnCall = burnCall,
+): Promise<(Paid | null)[]> {
   const snapshot = await rpc.call<Hex>('evm_snapshot')
   try {
     const receipts = await send(
-      changes.map((change) => burnCall({ ...change, to: getReceiver(change) })),
+      changes.map((change) => toCall({ ...change, to: getReceiver(change) })),
       { mayRevert: true },
     )
     const balances = await rpc.batch<Hex>(

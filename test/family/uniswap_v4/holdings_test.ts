@@ -66,6 +66,12 @@ test('a portfolio has what the pool owes, or at most that if a withdrawal with a
     const rows = sides.filter(({ amount }) => amount > 0n)
     expect<object[]>(readRows(name).filter(({ part }) => part === 'principal')).toEqual(rows)
   }
+  const forbidden = held?.rows.filter(({ position }) => position['token_id'] === String(ids.get('forbidding'))) ?? []
+  for (const { position, refused, withdrawable } of forbidden) {
+    const isFees = position['part'] === 'fees'
+    expect(refused?.reason).toBe(isFees ? undefined : 'withdrawal_reverts')
+    expect(withdrawable).toEqual(isFees ? undefined : { amount: 0n, limitedBy: 'hook' })
+  }
   const pool = v4.pools.feeTaking
   const [paid] = await v4.realBurns([{ pool, tokenId: ids.get('feeTaking') ?? 0n, owner: OWNER }])
   expect(readRows('feeTaking')).toEqual([

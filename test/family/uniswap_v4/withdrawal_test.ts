@@ -16,8 +16,8 @@ import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { fullRange, rangeAround } from '../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
-import type { Paid } from '../../devnet/uniswap_v4/burns.ts'
-import { burnCall, swapCall, type V4Change, type V4MintRequest } from '../../devnet/uniswap_v4/calls.ts'
+import { type Paid, realBurns } from '../../devnet/uniswap_v4/burns.ts'
+import { burnCall, collectCall, swapCall, type V4Change, type V4MintRequest } from '../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { coreHookCode, placeHook } from '../../devnet/uniswap_v4/place.ts'
 import { ETHER, liquidityWorth, usdToRaw, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
@@ -93,8 +93,9 @@ function read(owner: Address, ids: readonly bigint[], together = false) {
   )
 }
 
-function toWithdrawal(paid: Paid | null | undefined): Withdrawal {
-  if (paid === null || paid === undefined) return { error: 'reverts' }
+/** What the whole withdrawal paid, or if that reverts what taking the fees alone paid. */
+function toWithdrawal(paid: Paid | null | undefined, fees?: Paid | null): Withdrawal {
+  if (paid === null || paid === undefined) return { error: 'reverts', ...(fees && { fees }) }
   return { paid }
 }
 
@@ -122,21 +123,25 @@ test(
     const living = positions.filter(({ isBurned }) => !isBurned)
     const hooked = living.filter(({ pool }) => mayChangeWithdrawal(pool.key.hooks))
     const paid = await v4.realBurns(hooked)
+    const fees = await realBurns(devnet, hooked, collectCall)
     const outcomes: Record<string, number> = {}
     for (const owner of new Set(living.map((each) => each.owner))) {
       const ids = living.filter((each) => each.owner === owner).map(({ tokenId }) => tokenId)
       const { byId } = await read(owner, ids)
       const expected = hooked.flatMap((each, index): [bigint, Withdrawal][] =>
-        each.owner === owner ? [[each.tokenId, toWithdrawal(paid[index])]] : [],
+        each.owner === owner ? [[each.tokenId, toWithdrawal(paid[index], fees[index])]] : [],
       )
       expect([...byId]).toEqual(expected)
       for (const [, outcome] of expected) {
         const kind = 'error' in outcome ? outcome.error : 'paid'
         outcomes[kind] = (outcomes[kind] ?? 0) + 1
+        const taken = 'error' in outcome ? outcome.fees : undefined
+        if (taken !== undefined && taken.amount0 + taken.amount1 > 0n) outcomes['fees'] = (outcomes['fees'] ?? 0) + 1
       }
     }
     expect(outcomes['paid']).toBeGreaterThan(20)
     expect(outcomes['reverts']).toBeGreaterThan(5)
+    expect(outcomes['fees']).toBeGreaterThan(2)
   },
   BUILD_LIMIT_MS,
 )
@@ -187,7 +192,7 @@ test('withdrawals of two owners and the list of a third share one request indepe
     list(),
   ])
   expect(faulty.seen).toHaveLength(1)
-  expect([...first.byId.values(), ...second.byId.values()]).toEqual(paid.map(toWithdrawal))
+  expect([...first.byId.values(), ...second.byId.values()]).toEqual(paid.map((each) => toWithdrawal(each)))
   expect(owned).toEqual(ids.slice(0, 1))
 })
 

@@ -18,8 +18,13 @@ interface FigureInput extends FeeInput {
   readonly token1: PricedToken
 }
 
-/** Amounts that an executed complete withdrawal paid, or why there are none: it reverts, or no endpoint executes it. */
-export type Withdrawal = { readonly paid: TokenAmounts } | { readonly error: 'reverts' | 'unsupported' }
+/**
+ * Amounts that an executed complete withdrawal paid, or why there are none: it reverts, or no endpoint executes it. `fees`:
+ * what taking the fees alone paid where the whole withdrawal reverts; absent if that reverts too.
+ */
+export type Withdrawal =
+  | { readonly paid: TokenAmounts }
+  | { readonly error: 'reverts' | 'unsupported'; readonly fees?: TokenAmounts }
 
 /**
  * Computes all figures of a position. `withdrawal` is given if the pool's hook is called when liquidity is removed; it
@@ -82,6 +87,12 @@ export function computeCountedAmounts(owed: OwedByPool, withdrawal: Withdrawal |
   if ('error' in withdrawal) return undefined
   const { paid } = withdrawal
   return { amount0: minBigint(paid.amount0, all.amount0), amount1: minBigint(paid.amount1, all.amount1) }
+}
+
+/** What of the fees can be taken alone, and of each token no more than the pool owes. Nothing if they cannot. */
+export function computeTakenFees({ fees }: Pick<OwedByPool, 'fees'>, taken: TokenAmounts | undefined): TokenAmounts {
+  const { amount0, amount1 } = taken ?? { amount0: 0n, amount1: 0n }
+  return { amount0: minBigint(amount0, fees.amount0), amount1: minBigint(amount1, fees.amount1) }
 }
 
 function sumOwed({ principal, fees }: OwedByPool): TokenAmounts {

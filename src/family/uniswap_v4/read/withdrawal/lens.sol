@@ -14,7 +14,8 @@ interface IPositionManager {
 ///
 /// The answer is the header of `page.sol`, where taken counts ids of the question, and for each of them u8 0 its hook is
 /// not called when liquidity is removed, 1 it was paid u256 and u256 of its currencies, 2 the withdrawal reverts, 3 it
-/// cannot be executed here: it takes too much gas, or needs the code that stands at the owner's address.
+/// cannot be executed here: it takes too much gas, or needs the code that stands at the owner's address, 4 the withdrawal
+/// reverts, and taking the fees alone paid u256 and u256.
 contract Lens is LensPage {
     /// Of a hook's address, Hooks.sol: before and after liquidity is removed, and what that returns.
     uint256 private constant REMOVAL_BITS = 1 << 9 | 1 << 8 | 1;
@@ -26,8 +27,9 @@ contract Lens is LensPage {
     /// Of 256 parts of the gas: with fewer left, want of gas may be why a withdrawal failed. Each of the three contracts
     /// that call one another keeps a 64th.
     uint256 private constant PARTS_LEFT = 20;
-    /// Actions.sol: BURN_POSITION and TAKE_PAIR. ActionConstants.sol: MSG_SENDER.
-    bytes private constant ACTIONS = hex'0311';
+    /// Actions.sol: BURN_POSITION or DECREASE_LIQUIDITY, and TAKE_PAIR. ActionConstants.sol: MSG_SENDER.
+    bytes private constant BURN_ACTIONS = hex'0311';
+    bytes private constant FEES_ACTIONS = hex'0111';
     address private constant TO_SENDER = address(1);
 
     receive() external payable {}
@@ -58,7 +60,7 @@ contract Lens is LensPage {
         argument(page, 3, uint160(manager));
         uint256 outcome = perform(page, owner);
         put(page, outcome, 1);
-        if (outcome != 1) return;
+        if (outcome != 1 && outcome != 4) return;
         put(page, word(page.answer + 32), 32);
         put(page, word(page.answer + 64), 32);
     }
@@ -76,28 +78,36 @@ contract Lens is LensPage {
         }
     }
 
-    /// At the owner's address: withdraws a position and reverts with the outcome and both amounts, a word each. The call
-    /// comes from the lens, which has the same code.
+    /// At the owner's address: withdraws a position, or if that reverts its fees, and reverts with the outcome and both
+    /// amounts, a word each. The call comes from the lens, which has the same code.
     function withdraw(uint256 id, address currency0, address currency1, address manager) external {
         if (msg.sender.codehash != address(this).codehash) revert();
         bytes[] memory parameters = new bytes[](2);
         parameters[0] = abi.encode(id, 0, 0, bytes(''));
         parameters[1] = abi.encode(currency0, currency1, TO_SENDER);
-        bytes memory unlockData = abi.encode(ACTIONS, parameters);
-        bytes memory data = abi.encodeCall(IPositionManager.modifyLiquidities, (unlockData, type(uint256).max));
         (bool known0, uint256 before0) = balance(currency0);
         (bool known1, uint256 before1) = balance(currency1);
+        uint256 outcome = 1;
         uint256 gasBefore = gasleft();
-        bool ok;
-        assembly ("memory-safe") {
-            ok := call(gas(), manager, 0, add(data, 32), mload(data), 0, 0)
+        if (!modify(manager, BURN_ACTIONS, parameters)) {
+            if (gasleft() < gasBefore * PARTS_LEFT / 256) conclude(3, 0, 0);
+            parameters[0] = abi.encode(id, 0, 0, 0, bytes(''));
+            outcome = modify(manager, FEES_ACTIONS, parameters) ? 4 : 2;
         }
-        if (!ok) conclude(gasleft() < gasBefore * PARTS_LEFT / 256 ? 3 : 2, 0, 0);
+        if (outcome == 2) conclude(2, 0, 0);
         (bool still0, uint256 after0) = balance(currency0);
         (bool still1, uint256 after1) = balance(currency1);
         bool isSound = known0 && known1 && still0 && still1 && after0 >= before0 && after1 >= before1;
-        if (!isSound) conclude(3, 0, 0);
-        conclude(1, after0 - before0, after1 - before1);
+        if (!isSound) conclude(outcome == 4 ? 2 : 3, 0, 0);
+        conclude(outcome, after0 - before0, after1 - before1);
+    }
+
+    function modify(address manager, bytes memory actions, bytes[] memory parameters) private returns (bool ok) {
+        bytes memory unlockData = abi.encode(actions, parameters);
+        bytes memory data = abi.encodeCall(IPositionManager.modifyLiquidities, (unlockData, type(uint256).max));
+        assembly ("memory-safe") {
+            ok := call(gas(), manager, 0, add(data, 32), mload(data), 0, 0)
+        }
     }
 
     function conclude(uint256 outcome, uint256 amount0, uint256 amount1) private pure {

@@ -87,6 +87,7 @@ function decodePage(answer: Hex): LensPage & { readonly outcomes: readonly (With
     if (outcome === 0) return undefined
     if (outcome === 1) return { paid: { amount0: from.uint(32), amount1: from.uint(32) } }
     if (outcome === 2) return { error: 'reverts' }
+    if (outcome === 4) return { error: 'reverts', fees: { amount0: from.uint(32), amount1: from.uint(32) } }
     if (outcome === 3) return UNSUPPORTED
     throw new UpstreamError(`Cannot decode the lens: unknown outcome ${outcome}`)
   })
