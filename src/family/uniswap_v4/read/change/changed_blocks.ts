@@ -7,7 +7,7 @@ import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import type { PricePrefetcher } from '../../../../finance/price/past/prefetch.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { UnavailableError } from '../../../../lib/error.ts'
+import { CodedError, UnavailableError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
 import { computeChangeAmounts, findPriceBefore } from '../../math/change.ts'
 import { type BlockReference, readPoolEvents, readPriceBefore, type WitnessedPoolEvents } from './pool_events.ts'
@@ -25,8 +25,8 @@ export interface AmountsQuery {
   readonly prefetcher?: PricePrefetcher | undefined
 }
 
-/** Fee growth moved between two changes in one block, so their fees cannot be separated. */
-export class FeesMovedInBlockError extends UnavailableError {}
+/** Fee growth moved between two changes in one block, so their fees can never be separated: no retry helps. */
+export class FeesMovedInBlockError extends CodedError {}
 
 /** A block in which the position changed. */
 export interface ChangeGroup {
@@ -50,8 +50,8 @@ export interface ChangeGroupRead {
 
 const EMPTY_COUNTERS = { liquidity: 0n, inside: { growth0: 0n, growth1: 0n } } as const
 const NO_POOL_EVENTS: WitnessedPoolEvents = { rows: [], witnesses: 1 }
-/** `moved` is permanent, so retry rarely; a missing change may arrive soon. */
-const RETRY_SEC = { moved: 3_600, incomplete: 5 } as const
+/** A missing change may arrive soon. */
+const INCOMPLETE_RETRY_SEC = 5
 
 /** Reads the amounts of the changes of some blocks, all blocks at the same time. Throws as `FindAmounts`. */
 type ReadGroups = (
@@ -193,12 +193,12 @@ function feesMovedError({ client }: AmountsQuery, { tokenId, block }: StoredChan
   const message =
     `Cannot compute what ${formatPosition({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
     'donation in between'
-  return new FeesMovedInBlockError(message, { retryAfterSec: RETRY_SEC.moved })
+  return new FeesMovedInBlockError('NOT_FOUND', message)
 }
 
 /** The error if the state shows that a change is missing. */
 export function incompleteChangesError({ client }: AmountsQuery, { tokenId, block }: StoredChange): UnavailableError {
   const title = formatPosition({ client, tokenId })
   const message = `The history of ${title} is not complete: the state at block ${block} does not follow from it`
-  return new UnavailableError(message, { retryAfterSec: RETRY_SEC.incomplete })
+  return new UnavailableError(message, { retryAfterSec: INCOMPLETE_RETRY_SEC })
 }

@@ -28,7 +28,6 @@ import { toFlows } from '../../event/flow.ts'
 import { mayChangePayment } from '../../math/hooks.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
 import { createAmountsFinder } from '../change/amounts.ts'
-import { FeesMovedInBlockError } from '../change/changed_blocks.ts'
 import { CHANGE_STREAM, type ChangeTarget, toChangeTarget } from '../change/stream.ts'
 import { readNextId } from './next_id.ts'
 import { readPositionOrigin, type V4PositionOrigin } from './origin.ts'
@@ -165,11 +164,7 @@ export function createUniswapV4HistoryReader(services: {
  * prevents it.
  */
 export function isPnlImpossible(error: unknown): boolean {
-  return (
-    error instanceof FeesMovedInBlockError ||
-    error instanceof StatePrunedError ||
-    (error instanceof CodedError && error.code === 'NOT_FOUND')
-  )
+  return error instanceof StatePrunedError || (error instanceof CodedError && error.code === 'NOT_FOUND')
 }
 
 function toOrigin({ pool, token0, token1, tickLower, tickUpper }: ExistingPosition): V4PositionOrigin {
