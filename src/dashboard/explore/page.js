@@ -2,10 +2,10 @@ import { shortenAddress, walletKind } from '../lib/address.js'
 import { onCharge } from '../lib/api.js'
 import { readCatalog, SOLANA_CHAIN_ID } from '../lib/catalog.js'
 import { useHash, useLoaded } from '../lib/hooks.js'
-import { formatFragment, parseView } from '../lib/link.js'
+import { formatFragment, isPartOfView, listUnshown, parseView, WALLETS_MAX } from '../lib/link.js'
 import { getStoredKey, rememberWallet, storeKey } from '../lib/session.js'
 import { pluralize } from '../lib/time.js'
-import { html, useEffect, useState } from '../lib/view.js'
+import { html, useEffect, useRef, useState } from '../lib/view.js'
 import { EmptyState, ErrorNotice, LoadingNotice } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { KeyForm, WalletForm } from './form.js'
@@ -30,7 +30,13 @@ export function ExplorePage() {
     () => onCharge(({ charged, remaining }) => setCharge(({ spent }) => ({ spent: spent + charged, remaining }))),
     [],
   )
-  useEffect(() => setCharge(({ remaining }) => ({ spent: 0, remaining })), [view.wallets.join(), view.asOf])
+  // What was paid for stands as long as it is shown, by this key: another key and another wallet begin anew.
+  const paidFor = useRef({ ...view, key })
+  useEffect(() => {
+    const isKept = key === paidFor.current.key && view.wallets.length > 0 && isPartOfView(view, paidFor.current)
+    paidFor.current = { ...view, key }
+    if (!isKept) setCharge(({ remaining }) => ({ spent: 0, remaining }))
+  }, [key, view.wallets.join(), view.asOf])
   useEffect(() => {
     document.title = [...view.wallets.map(shortenAddress), 'walletscope'].join(' · ')
   }, [view.wallets.join()])
@@ -58,7 +64,8 @@ export function ExplorePage() {
       return html`<${Welcome} catalog=${catalog} wallets=${view.wallets}><${KeyForm} onKey=${changeKey} /><//>`
     const validWallets = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
     if (validWallets.length === 0) return html`<${Welcome} catalog=${catalog} wallets=${[]}>${form(true)}<//>`
-    return html`${form(false)}<${Wallets} key=${`${key} ${validWallets} ${view.asOf}`} wallets=${validWallets} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
+    const unshown = listUnshown(location.hash, validWallets)
+    return html`${form(false)}${unshown.length > 0 && html`<${Unshown} wallets=${unshown} all=${unshown.length + validWallets.length} />`}<${Wallets} key=${`${key} ${view.asOf}`} wallets=${validWallets} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
   }
 }
 
@@ -93,6 +100,14 @@ function Welcome({ catalog, wallets, children }) {
         : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. ${formatPrices(catalog.credits)}</p>`
     }
   </div>`
+}
+
+/** Wallets of the link that are not below. @param {{ wallets: readonly string[], all: number }} props */
+function Unshown({ wallets, all }) {
+  const names = wallets.map((wallet) =>
+    walletKind(wallet) === undefined ? wallet.slice(0, 64) : shortenAddress(wallet),
+  )
+  return html`<${EmptyState} title=${`${wallets.length} of ${all} wallets ${wallets.length === 1 ? 'is' : 'are'} not shown`}>${names.join(', ')}: a view shows at most ${WALLETS_MAX} wallets, each by its whole address.<//>`
 }
 
 /** Formats the prices of reading a wallet as sentences. @param {import('../lib/catalog.js').Catalog['credits']} credits */

@@ -1,4 +1,5 @@
 import { walletKind } from '../lib/address.js'
+import { pluralize } from '../lib/time.js'
 import { html, useEffect, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
 import { EmptyState } from '../part/notice.js'
@@ -109,9 +110,12 @@ function formatListKey({ family, protocol, chainId }) {
 }
 
 /** Selector of the health factor that the safe amounts keep. @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props */
-function Target({ context: { view }, setView }) {
+function Target({ context: { view, catalog }, setView }) {
   const options = [...new Set([view.target, '1.1', '1.25', '1.5', '2', '3'])]
-  return html`<${Choice} label="Safe amounts keep a health factor of" place="target-choice" value=${view.target} options=${options} onValue=${(target) => setView({ ...view, target })} />`
+  const { aave, kaminoList } = catalog.credits
+  const price =
+    walletKind(view.wallet) === 'evm' ? `${pluralize(aave, 'credit')} a chain` : pluralize(kaminoList, 'credit')
+  return html`<${Choice} hint=${`Another choice reads them again: ${price}`} label="Safe amounts keep a health factor of" place="target-choice" value=${view.target} options=${options} onValue=${(target) => setView({ ...view, target })} />`
 }
 
 /**

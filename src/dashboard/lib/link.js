@@ -45,6 +45,27 @@ export function parseView(/** @type {string} */ fragment) {
 }
 
 /**
+ * Returns the wallets of a link that its view does not show: beyond the most of one view, or no address.
+ * @param {string} fragment
+ * @param {readonly string[]} shown
+ */
+export function listUnshown(fragment, shown) {
+  const ids = new Set(shown.map(toWalletId))
+  const query = new URLSearchParams(fragment.replace(/^#/, ''))
+  const named = uniqueWallets(query.getAll('wallet').map((wallet) => wallet.trim()))
+  return named.filter((wallet) => !ids.has(toWalletId(wallet)))
+}
+
+/**
+ * True if a view shows no wallet that was not shown before it, at the same moment: then nothing is paid for again.
+ * @param {Pick<View, 'wallets' | 'asOf'>} view
+ * @param {Pick<View, 'wallets' | 'asOf'>} before
+ */
+export function isPartOfView(view, before) {
+  return view.asOf === before.asOf && view.wallets.every((wallet) => before.wallets.includes(wallet))
+}
+
+/**
  * A view with one of its wallets selected.
  * @typedef {View & { wallet: string, label: (name: string) => string }} WalletView `label`: makes a name unique on the page
  */

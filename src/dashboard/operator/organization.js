@@ -57,7 +57,7 @@ export function Organization({ id }) {
       </div>
       <div class="card">
         <h3>Name and limits</h3>
-        <${LimitsForm} path=${path} method="PATCH" organization=${organization} label="Name" verb="Save" refused="It was not saved" onDone=${again} />
+        <${LimitsForm} key=${`${organization.name} ${organization.rate_limit} ${organization.trigger_limit}`} path=${path} method="PATCH" organization=${organization} label="Name" verb="Save" refused="It was not saved" onDone=${again} />
         <p class="more">
           <button type="button" onClick=${() => setStep(suspended ? 'restore' : 'suspend')}>${suspended ? 'Restore' : 'Suspend'}</button>
           <button type="button" class="danger" onClick=${() => setStep('delete')}>Delete</button>

@@ -10,12 +10,12 @@ export function Copy({ text, label, children, ...rest }) {
   const [state, copy] = useCopy(text)
   return html`<button type="button" class=${rest.class ?? 'copy'} onClick=${copy} aria-label=${label}>
     ${children ?? html`<${CopyIcon} done=${state === 'done'} />`}
-    <span class="visually-hidden" role="status">${MESSAGES[state]}</span>
+    <span class=${state === 'failed' ? 'bad' : 'visually-hidden'} role="status">${MESSAGES[state]}</span>
   </button>`
 }
 
 /** @type {Record<'idle' | 'done' | 'failed', string>} */
-const MESSAGES = { idle: '', done: 'Copied', failed: 'The browser does not let this page copy' }
+const MESSAGES = { idle: '', done: 'Copied', failed: 'Cannot copy here: select the text' }
 
 /**
  * @param {string} text
@@ -24,7 +24,8 @@ const MESSAGES = { idle: '', done: 'Copied', failed: 'The browser does not let t
 export function useCopy(text) {
   const [state, setState] = useState(/** @type {'idle' | 'done' | 'failed'} */ ('idle'))
   useEffect(() => {
-    if (state === 'idle') return undefined
+    // What failed stays: a secret that is thought to be copied is lost.
+    if (state !== 'done') return undefined
     const timer = setTimeout(() => setState('idle'), MESSAGE_MS)
     return () => clearTimeout(timer)
   }, [state])

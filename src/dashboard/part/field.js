@@ -29,15 +29,15 @@ export function Field({ label, place, late = false, onValue, ...input }) {
 }
 
 /**
- * Select with its label.
- * @param {{ label: string, place?: string, value: string | undefined, options: readonly (string | readonly [string, string])[], onValue: (value: string) => void }} props `options`: values, or pairs of value and text
+ * Select with its label, and a hint behind it.
+ * @param {{ label: string, place?: string, hint?: string, value: string | undefined, options: readonly (string | readonly [string, string])[], onValue: (value: string) => void }} props `options`: values, or pairs of value and text
  */
-export function Choice({ label, place, value, options, onValue }) {
+export function Choice({ label, place, value, options, hint, onValue }) {
   const id = useId()
   return html`<p class=${place}><label for=${id}>${label}</label>
     <select id=${id} value=${value} onChange=${(event) => onValue(event.target.value)}>
       ${options.map((each) => (typeof each === 'string' ? html`<option value=${each}>${each}</option>` : html`<option value=${each[0]}>${each[1]}</option>`))}
-    </select></p>`
+    </select>${hint && html` <span class="soft">${hint}</span>`}</p>`
 }
 
 /**
