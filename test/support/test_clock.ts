@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { AbortedError } from '../../src/lib/error.ts'
 
 /** A clock that moves only when a test says so. */
@@ -101,6 +101,24 @@ export function createTestClock({
 /** Lets promises settle, and what waits for so many turns of the event loop. */
 export async function settle(turns = SETTLE_TURNS): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+}
+
+/**
+ * Creates a clock for clients of endpoints with the machine's time of day and its pauses, whose monotonic time passes
+ * only in these: no deadline passes and no answer is slow, so that a busy machine changes nothing.
+ */
+export function createPatientClock(): Clock {
+  let elapsedMs = 0
+  return {
+    ...systemClock,
+    monotonicMs: () => elapsedMs,
+    async sleep(ms, signal) {
+      await systemClock.sleep(ms, signal)
+      elapsedMs += ms
+    },
+    after: () => () => {},
+    timeout: () => new AbortController().signal,
+  }
 }
 
 /** Creates a clock for what only reads the time: its timers never fire. */

@@ -1,3 +1,4 @@
+import { withTimeout } from '../../lib/async/wait.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { type ChainClient, type Endpoint, type ReadOptions, StatePrunedError } from '../rpc/client.ts'
 import { EndpointPrunedError } from '../rpc/error.ts'
@@ -78,7 +79,7 @@ export async function readByQuorum<T>(
     const readers = Math.max(1, Math.min(quorum, endpoints))
     const all = Promise.all(Array.from({ length: readers }, (_, reader) => readOnce(reader)))
     await Promise.race([all, firstAnswer])
-    await Promise.race([all, client.clock.sleep(LATE_MS, until).catch(() => {})])
+    await withTimeout(all, { ms: LATE_MS, clock: client.clock }).catch(() => {})
     if (signal.aborted) throw new AbortedError('The caller left')
     const fault = failures.find((error) => !(error instanceof UnavailableError || error instanceof AbortedError))
     if (answers.length === 0 && fault !== undefined) throw fault
