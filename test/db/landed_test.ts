@@ -34,6 +34,9 @@ const LANDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '0021_trigger_sight': 'f63e215bd9255c210af2f0a28e7d178d9eef969281c8add1c5479d730e0b4e84',
     '0022_trigger_meter': '23109ab138c0307f490182124efe74f36fc4f9dd5b879cced16db8b080745807',
   },
+  '0.3.0': {
+    '0023_first_block': '0b6b259e968a1c67962a40d7fb40e9b7fc603d5b3df82619b0b14e416ce13011',
+  },
 }
 
 test('a migration of a release keeps its text, and every migration belongs to a release', () => {
