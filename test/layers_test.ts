@@ -12,7 +12,7 @@ const TOP = ['main', 'node', 'program', 'service', 'command']
  * folders import each other in one direction, types included; a folder's `mod.ts` stands above the folder and what it holds.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  mcp: ['http', 'family', 'account', 'lib'],
+  mcp: ['http', 'family', 'account', 'lib', 'package.json'],
   trigger: ['family', 'job', 'chain', 'db', 'http', 'lib', 'sql'],
   portfolio: ['family', 'finance', 'chain', 'http', 'lib'],
   operator: ['account', 'chain', 'history', 'db', 'http', 'lib', 'sql'],

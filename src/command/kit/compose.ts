@@ -5,7 +5,11 @@ export function composeFile(settings: KitSettings, password: () => string): stri
   const { port, operatorPort, drainSec, stopSec, variables, hostsWithName, endpoints } = settings
   const secret = password()
   // The network of the database has no way out, so it needs no TLS.
-  const { DATABASE_TLS: _, ...plain }: Readonly<Record<string, string>> = { ...variables, ...toMountedVariables(settings), ALLOWED_HOSTS: hostsWithName }
+  const { DATABASE_TLS: _, ...plain }: Readonly<Record<string, string>> = {
+    ...variables,
+    ...toMountedVariables(settings),
+    ALLOWED_HOSTS: hostsWithName,
+  }
   const plainLines = Object.entries(plain).map(([name, value]) => `    ${name}: '${value}'`)
   const mounts = listMounts(settings).map(({ source, target }) => `, '${escapePath(source)}:${target}:ro'`)
   // A variable without a value takes it from .env or the shell, and stays unset if they have none.

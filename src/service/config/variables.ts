@@ -18,8 +18,8 @@ export const FIRST_VARIABLES = [
     without: 'none',
     meaning:
       'PostgreSQL 15 or later, also several hosts of which one is the primary; TLS with a verified certificate, except ' +
-      'on loopback or a socket (`DATABASE_TLS=unverified` or `off` asks for less). Without it, the embedded PostgreSQL ' +
-      'in `DATA_DIR`',
+      'on loopback or a socket (`?sslrootcert=/path/authority.pem` trusts a private authority; ' +
+      '`DATABASE_TLS=unverified` or `off` asks for less). Without it, the embedded PostgreSQL in `DATA_DIR`',
   },
   {
     names: ['DATA_DIR'],
@@ -46,7 +46,7 @@ export const FIRST_VARIABLES = [
   {
     names: ['CHAINS'],
     without: 'seven large ones, Solana, and every chain that `RPC_URL_<chain id>` or `CHAINS_FILE` names',
-    meaning: 'ids of the chains to serve, separated by commas; `101` is Solana',
+    meaning: 'ids of the chains to serve, separated by commas; `101` is Solana, which a set `SOLANA_RPC_URL` adds',
   },
   {
     names: ['RPC_URL_<chain id>'],

@@ -1,13 +1,7 @@
 import { safeBorrowUsd } from '../../../finance/math/lending.ts'
 import { minBigint, mulDivDown, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { compareRational, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
-import {
-  type Account,
-  computeSuppliedValue,
-  computeTotals,
-  getLiquidationThreshold,
-  hasLtv,
-} from './account.ts'
+import { type Account, computeSuppliedValue, computeTotals, getLiquidationThreshold, hasLtv } from './account.ts'
 import { computePayable, isRefused, LOAN_LIMITS } from './rule.ts'
 
 /**

@@ -19,14 +19,16 @@ const BURN_ROUNDING = 3n
 type HeldAsset = Asset<PayingReserve>
 
 /** An account that its pool may be unable to value. */
-type UnsureAccount = Omit<Account<PayingReserve>, 'data' | 'unit' | 'terms'> & { readonly data: Account['data'] | undefined }
+type UnsureAccount = Omit<Account<PayingReserve>, 'data' | 'unit' | 'terms'> & {
+  readonly data: Account['data'] | undefined
+}
 
 /**
  * Computes what a withdrawal of one supply alone pays, token units; undefined if that is all of it. Exact but for an
  * account that its debt holds: there it is at most the pool's own limit, and less than that by no more than what the
  * pool's unit of value rounds away and `BURN_ROUNDING`.
  *
- * @figure assets/withdrawable
+ * @figure assets/amount
  * @source Aave V3 `ValidationLogic.validateWithdraw`, `validateHFAndLtv`, `GenericLogic.calculateUserAccountData`
  * @proof test/family/aave_v3/withdrawal_test.ts, test/portfolio/withdrawable_test.ts
  */

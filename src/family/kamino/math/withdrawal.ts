@@ -19,7 +19,7 @@ const ANY_SLOT = { slotMs: 400 }
  * withdrawn whole is absent. `isPriced`: false if prices of the snapshot only stand in for missing ones: they decide
  * nothing without a debt, and nothing is known with one.
  *
- * @figure assets/withdrawable
+ * @figure assets/amount
  * @source klend `withdraw_obligation_collateral`, `max_withdraw_value`, `post_withdraw_obligation_invariants`
  * @proof test/family/kamino/withdrawal_test.ts
  */

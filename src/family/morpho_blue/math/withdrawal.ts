@@ -20,7 +20,7 @@ interface Position extends Pick<StoredPosition, 'collateral'> {
  * Computes what a withdrawal of the loan tokens that were lent pays alone: as much as the market holds idle. Undefined if
  * that is all of it.
  *
- * @figure assets/withdrawable
+ * @figure assets/amount
  * @source Morpho.sol `withdraw`: `totalBorrowAssets <= totalSupplyAssets` afterwards
  * @proof test/family/morpho_blue/holdings_test.ts, test/portfolio/withdrawable_test.ts
  */
@@ -34,7 +34,7 @@ export function computeWithdrawableLoan({ isAccrued, market, supplied }: Positio
  * Computes what a withdrawal of the collateral pays alone: what the debt does not need at the oracle's price. Undefined if
  * that is all of it. Exact to the unit.
  *
- * @figure assets/withdrawable
+ * @figure assets/amount
  * @source Morpho.sol `withdrawCollateral`, `_isHealthy`
  * @proof test/family/morpho_blue/holdings_test.ts, test/portfolio/withdrawable_test.ts
  */
