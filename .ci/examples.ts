@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { askExamples } from '../test/e2e/examples.ts'
+import { askExamples } from '../test/system/program/examples.ts'
 
 /** `bun run examples`: takes the answers that the OpenAPI document shows from a service over the devnet. */
 await Bun.write(

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { audit, openPage } from '../test/browser/browser.ts'
+import { audit, openPage } from '../test/system/browser/browser.ts'
 
 /** `bun run picture`: takes the pictures of README, light and dark, of the demo's Explore page in Chromium. */
 const FOLDER = join(import.meta.dir, '../src/dashboard/guide')

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The folder of `.sql` files. */
-export const SQL = join(import.meta.dir, '..', '..', 'sql')
+export const SQL = join(import.meta.dir, '../../sql')
 /** The generated file. */
 export const FILES_FILE = join(SQL, 'files.ts')
 

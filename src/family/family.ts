@@ -12,7 +12,7 @@ import type { AccountHoldingsReader, HoldingsReader } from './holding.ts'
 import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
 
 /*
- * All families have one shape, which `test/layers_test.ts` enforces. Their folders have no circular imports.
+ * All families have one shape, which `test/unit/layers_test.ts` enforces. Their folders have no circular imports.
  *
  *     table/     addresses of the contracts, by chain, and their sources
  *     event/     pure: rows from logs, if the family has a history
@@ -62,7 +62,7 @@ interface FamilyFacts {
   readonly network: 'evm' | 'solana'
   /**
    * Revision of the formulas and the presentation: it increases if the same readings give another answer.
-   * `test/receipt/golden` detects a missing increase.
+   * `test/support/receipt/golden` detects a missing increase.
    */
   readonly revision: number
 }

@@ -61,7 +61,7 @@ export function presentSnapshot(snapshot: DaySnapshot) {
  *
  * @figure assets/amount
  * @source ERC-20 `decimals`; the mint's `decimals` on Solana
- * @proof test/portfolio/random_test.ts, test/portfolio/solana/random_test.ts
+ * @proof test/contract/portfolio/random_test.ts, test/contract/portfolio/solana/random_test.ts
  */
 export function presentRow(row: Row) {
   const { chainId, kind, token, amount, price, marks, verdict, rest, withdrawal, position, frozenAmount, slot } = row

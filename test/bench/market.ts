@@ -3,7 +3,7 @@ import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
 import type { LendingTarget, ReserveToken, TokenSide } from '../../src/family/aave_v3/event/target.ts'
 import { RAY } from '../../src/finance/math/rate.ts'
 import type { Rpc } from '../devnet/rpc.ts'
-import { toTopic, toWallet } from '../history/scene.ts'
+import { toTopic, toWallet } from '../support/history/scene.ts'
 import { waitFor } from '../support/wait_for.ts'
 
 /**

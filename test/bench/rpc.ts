@@ -5,7 +5,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { toWalletAddress } from '../devnet/addresses.ts'
 import { createDevnetChain } from '../devnet/chain.ts'
 import { startDevnet } from '../devnet/mod.ts'
-import { createTestReader, patient } from '../family/uniswap_v3/support.ts'
+import { createTestReader, patient } from '../support/family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
 import { median, printNote, printTable } from './table.ts'
 

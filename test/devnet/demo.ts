@@ -1,11 +1,11 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { untilEmpty } from '../e2e/processes.ts'
 import { SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { orcaScene } from '../support/orca_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 import { walletScene } from '../support/wallet_scene.ts'
+import { untilEmpty } from '../system/program/processes.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
 import { createChainsFile } from './chain.ts'
@@ -261,6 +261,6 @@ function say(text: string): void {
 }
 
 if (import.meta.main) {
-  const main = join(import.meta.dir, '..', '..', 'src', 'main.ts')
+  const main = join(import.meta.dir, '../../src/main.ts')
   process.exit(await runDemo([process.execPath, main, 'serve']))
 }

@@ -1,5 +1,5 @@
 import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
-import vectors from '../family/orca_whirlpool/vectors.json'
+import vectors from './family/orca_whirlpool/vectors.json'
 import { type ServedAccounts, toServedAccount } from './kamino.ts'
 import {
   bundleBytes,

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts'
 
 /**
  * Tables of a backup, each after the tables it refers to. Partitions are read and written through their table, and
- * inheriting tables through their parent. A table missing here fails `test/db/backup/tables_test.ts`.
+ * inheriting tables through their parent. A table missing here fails `test/contract/db/backup/tables_test.ts`.
  */
 export const BACKUP_TABLES: readonly string[] = [
   'ledger',

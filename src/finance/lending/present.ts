@@ -27,7 +27,7 @@ export interface PricedEvent extends LendingEvent {
  *
  * @figure aave-v3/amount, amountUSD, priceUSD
  * @source the event log; the price of `AaveOracle` at its block
- * @proof test/family/aave_v3/event/route_test.ts
+ * @proof test/contract/family/aave_v3/event/route_test.ts
  */
 export function presentEvent(event: PricedEvent) {
   const { kind, block, logIndex, timestampSec, transactionHash, asset, amount, counterparty, token, price } = event

@@ -54,7 +54,7 @@ interface Interest {
  *
  * @figure health_factor, healthFactor
  * @source Aave V3 `GenericLogic.calculateUserAccountData`; klend `refresh_obligation`
- * @proof test/finance/math/lending_test.ts, test/family/aave_v3/math_test.ts, test/family/kamino/math_test.ts
+ * @proof test/unit/finance/math/lending_test.ts, test/unit/family/aave_v3/math_test.ts, test/unit/family/kamino/math_test.ts
  */
 export function healthFactor({ liquidationLimit, riskDebt }: LendingTotals): BoundlessRatio {
   return riskDebt === 0n ? 'max' : rational(liquidationLimit, riskDebt)
@@ -65,7 +65,7 @@ export function healthFactor({ liquidationLimit, riskDebt }: LendingTotals): Bou
  *
  * @figure current_ltv_percentage, currentLtvPercentage, currentLtv
  * @source Aave V3 `GenericLogic`; klend `Obligation.loan_to_value`
- * @proof test/finance/math/lending_test.ts, test/family/kamino/math_test.ts
+ * @proof test/unit/finance/math/lending_test.ts, test/unit/family/kamino/math_test.ts
  */
 export function currentLtv({ riskDebt, collateral }: LendingTotals): Rational {
   return collateral === 0n ? ZERO : rational(riskDebt, collateral)
@@ -76,7 +76,7 @@ export function currentLtv({ riskDebt, collateral }: LendingTotals): Rational {
  *
  * @figure liquidationThreshold
  * @source klend `Obligation.unhealthy_loan_to_value`
- * @proof test/finance/math/lending_test.ts, test/family/kamino/math_test.ts
+ * @proof test/unit/finance/math/lending_test.ts, test/unit/family/kamino/math_test.ts
  */
 export function liquidationThreshold({ liquidationLimit, collateral }: LendingTotals): Rational {
   return collateral === 0n ? ZERO : rational(liquidationLimit, collateral)
@@ -88,7 +88,7 @@ export function liquidationThreshold({ liquidationLimit, collateral }: LendingTo
  *
  * @figure borrowUtilizationRate, borrowUtilization
  * @source definition
- * @proof test/finance/math/lending_test.ts
+ * @proof test/unit/finance/math/lending_test.ts
  */
 export function borrowUtilization({ riskDebt, borrowLimit }: LendingTotals): BoundlessRatio {
   if (riskDebt === 0n) return ZERO
@@ -100,7 +100,7 @@ export function borrowUtilization({ riskDebt, borrowLimit }: LendingTotals): Bou
  *
  * @figure positionLeverage, position_leverage
  * @source definition
- * @proof test/finance/math/lending_test.ts
+ * @proof test/unit/finance/math/lending_test.ts
  */
 export function positionLeverage({ supplied, debt }: LendingTotals): BoundlessRatio {
   if (debt === 0n) return ONE
@@ -112,7 +112,7 @@ export function positionLeverage({ supplied, debt }: LendingTotals): BoundlessRa
  *
  * @figure weightedSupplyAPY, weightedBorrowAPY, weighted_supply_apy, weighted_borrow_apy
  * @source definition
- * @proof test/finance/math/lending_test.ts
+ * @proof test/unit/finance/math/lending_test.ts
  */
 export function weightedApy(legs: readonly YieldLeg[]): Rational {
   const value = legs.reduce((sum, leg) => sum + leg.value, 0n)
@@ -124,7 +124,7 @@ export function weightedApy(legs: readonly YieldLeg[]): Rational {
  *
  * @figure netAPY, net_apy
  * @source definition
- * @proof test/finance/math/lending_test.ts
+ * @proof test/unit/finance/math/lending_test.ts
  */
 export function netApy(totals: LendingTotals, legs: YieldLegs): Rational {
   const netWorth = totals.supplied - totals.debt
@@ -137,7 +137,7 @@ export function netApy(totals: LendingTotals, legs: YieldLegs): Rational {
  *
  * @figure dailySupplyInterestUSD, dailyBorrowInterestUSD, netDailyInterestUSD, daily_supply_interest_usd, daily_borrow_interest_usd, net_daily_interest_usd
  * @source definition
- * @proof test/finance/math/lending_test.ts
+ * @proof test/unit/finance/math/lending_test.ts
  */
 export function dailyInterest({ perUsd }: LendingTotals, legs: YieldLegs): Interest {
   const scale = RAY * perUsd * DAYS_PER_YEAR
@@ -155,7 +155,7 @@ export function dailyInterest({ perUsd }: LendingTotals, legs: YieldLegs): Inter
  *
  * @figure daily, weekly, monthly, yearly
  * @source definition
- * @proof test/finance/math/lending_test.ts
+ * @proof test/unit/finance/math/lending_test.ts
  */
 export function projection({ dailyNetUsd }: Interest) {
   const over = (days: bigint) => rational(dailyNetUsd.numerator * days, dailyNetUsd.denominator)

@@ -97,8 +97,8 @@ function computeRoot(tick: number): bigint {
  *
  * @figure uniswap-v3/amount, uniswap-v3/amounts, uniswap-v4/amount, uniswap-v4/amounts
  * @source v3-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
- * @proof test/finance/math/liquidity_test.ts, test/family/uniswap_v3/read_test.ts,
- *   test/family/uniswap_v4/state_test.ts
+ * @proof test/contract/finance/math/liquidity_test.ts, test/contract/family/uniswap_v3/read_test.ts,
+ *   test/contract/family/uniswap_v4/state_test.ts
  */
 export function principal(position: LiquidityAt): TokenAmounts {
   const { liquidity } = position
@@ -115,7 +115,7 @@ export function principal(position: LiquidityAt): TokenAmounts {
  *
  * @figure uniswap-v4/amount
  * @source v3-core and v4-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
- * @proof test/family/uniswap_v4/pnl/lives_test.ts
+ * @proof test/contract/family/uniswap_v4/pnl/lives_test.ts
  */
 export function deposit(position: LiquidityAt): TokenAmounts {
   const { liquidity } = position
@@ -164,7 +164,7 @@ export function feeGrowthInside(
  *
  * @figure current, lower, upper
  * @source v3-core `UniswapV3Pool.slot0`, `TickMath.getSqrtRatioAtTick`
- * @proof test/finance/math/liquidity_test.ts
+ * @proof test/contract/finance/math/liquidity_test.ts
  */
 export function formatPoolPrice(
   sqrtPriceX96: bigint,

@@ -13,7 +13,7 @@ export interface TransferFee {
  *
  * @figure orca-whirlpool/amount
  * @source spl-token-2022 `TransferFee::calculate_fee`
- * @proof test/family/orca_whirlpool/rules_test.ts, test/family/orca_whirlpool/vectors_test.ts
+ * @proof test/unit/family/orca_whirlpool/rules_test.ts, test/unit/family/orca_whirlpool/vectors_test.ts
  */
 export function afterTransferFee(amount: bigint, { max, bps }: TransferFee): bigint {
   return amount - minBigint((amount * bps + 9_999n) / 10_000n, max)

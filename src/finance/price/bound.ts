@@ -35,7 +35,7 @@ export interface SharedAmount {
  *
  * @figure value_usd
  * @source definition: min(value, owed in the token + bound)
- * @proof test/finance/price/bound_test.ts
+ * @proof test/unit/finance/price/bound_test.ts
  */
 export function createBoundShare(
   { decimals, price, debtPrice, boundUsd }: BoundedToken,

@@ -133,7 +133,7 @@ interface UsdPriceQuery {
  *
  * @figure token0_price, token1_price, price_usd
  * @source Chainlink `latestRoundData`; Aave V3 `AaveOracle.getAssetPrice`; ERC-4626 `convertToAssets`
- * @proof test/finance/price/price_test.ts, test/finance/price/wrappers_test.ts
+ * @proof test/unit/finance/price/price_test.ts, test/contract/finance/price/wrappers_test.ts
  */
 export function computeUsdPrice(token: Address, { chain, answers, blockTimestampSec }: UsdPriceQuery): UsdPriceOutcome {
   let inside: Address | undefined = token
@@ -213,7 +213,7 @@ function toAavePrice(price = 0n): UsdPriceOutcome<DirectPrice> {
  *
  * @figure uniswap-v3/amounts, uniswap-v3/uncollected_fees
  * @source definition
- * @proof test/finance/price/price_test.ts
+ * @proof test/unit/finance/price/price_test.ts
  */
 export function usdValue(amountRaw: bigint, options: { readonly decimals: number; readonly price: Decimal }): Decimal {
   const { decimals, price } = options
@@ -225,7 +225,7 @@ export function usdValue(amountRaw: bigint, options: { readonly decimals: number
  *
  * @figure total
  * @source definition
- * @proof test/finance/price/price_test.ts
+ * @proof test/unit/finance/price/price_test.ts
  */
 export function sumE6(values: readonly Decimal[]): bigint {
   const { units, scale } = exactSum(values)

@@ -28,7 +28,7 @@ interface ClassifyOptions {
  *
  * @figure value_usd
  * @source amount × price, a debt negative; bounded as `createBoundShare` says
- * @proof test/portfolio/sum/classify_test.ts
+ * @proof test/unit/portfolio/sum/classify_test.ts
  */
 export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOptions): Row[] {
   const shares = createShares(assets, options)
@@ -57,7 +57,7 @@ export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOp
  *
  * @figure withdrawable
  * @source the families' `Withdrawable`
- * @proof test/portfolio/withdrawable_test.ts
+ * @proof test/contract/portfolio/withdrawable_test.ts
  */
 function toWithdrawal(asset: HeldAsset): RowWithdrawal | undefined {
   const { kind, amount, withdrawable } = asset

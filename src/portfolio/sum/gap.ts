@@ -29,7 +29,7 @@ export function findRowGap(row: Row): Gap | undefined {
  *
  * @figure balance/amount, snapshots/amount
  * @source smallest units of the row ÷ 10^decimals of its token
- * @proof test/portfolio/sum/total_test.ts
+ * @proof test/unit/portfolio/sum/total_test.ts
  */
 export function listGaps(
   rows: readonly Row[],

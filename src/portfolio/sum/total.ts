@@ -40,7 +40,7 @@ export interface Breakdown extends Total {
  *
  * @figure net_worth_usd, assets_usd, debt_usd, wallet_usd, liquidity_usd, supplied_usd, borrowed_usd
  * @source definition: assets − debts
- * @proof test/portfolio/sum/total_test.ts, test/portfolio/random_test.ts
+ * @proof test/unit/portfolio/sum/total_test.ts, test/contract/portfolio/random_test.ts
  */
 export function computeTotal(rows: readonly Row[], { unsourced, omitted = [] }: TotalOptions): Total {
   const values: Record<RowKind, Decimal[]> = { wallet: [], liquidity: [], supplied: [], borrowed: [] }
@@ -70,7 +70,7 @@ export function computeTotal(rows: readonly Row[], { unsourced, omitted = [] }: 
  *
  * @figure oracle_usd, derived_usd, assumed_usd, market_usd
  * @source definition
- * @proof test/portfolio/sum/total_test.ts
+ * @proof test/unit/portfolio/sum/total_test.ts
  */
 export function computeBalance(rows: readonly Row[], options: TotalOptions): Breakdown {
   const values: Record<PriceConfidence, Decimal[]> = { oracle: [], derived: [], assumed: [], market: [] }

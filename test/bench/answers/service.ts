@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../../support/database.ts'
 const SLOT_MS = 10_000
 const CREDITS = '1000000000000'
 const RATE_LIMIT = '100000'
-const ROOT = join(import.meta.dir, '..', '..', '..')
+const ROOT = join(import.meta.dir, '../../..')
 
 /** Starts the product as the files in `root` are, with one organization that may ask as much as it likes. */
 export async function startMetered(env: Readonly<Record<string, string>>, root = ROOT): Promise<Service> {

@@ -2,7 +2,7 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from '../../support/database.ts'
 
-const ROOT = join(import.meta.dir, '..', '..', '..')
+const ROOT = join(import.meta.dir, '../../..')
 const OPTION = '--against='
 
 /** One version of the program: its files, with our packages. */

@@ -11,7 +11,7 @@ import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { createClients } from '../../../src/service/clients.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { createServiceRoutes } from '../../../src/service/routes.ts'
-import { EMITTED, toTarget } from '../../history/scene.ts'
+import { EMITTED, toTarget } from '../../support/history/scene.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 import { createOrganizations } from '../organizations.ts'
 

@@ -3,7 +3,7 @@
  * Each act is two logs, as the emitter of the tests makes them. One command a line on stdin, one line of JSON back.
  */
 import { numberToHex } from 'viem'
-import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../../history/scene.ts'
+import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../../support/history/scene.ts'
 
 /** What the chain is like, in `BENCH_CHAIN`. */
 export interface LongChain {

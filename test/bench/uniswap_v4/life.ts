@@ -1,9 +1,9 @@
+import { askAbout, createLifeProcesses } from '../../contract/family/uniswap_v4/pnl/scene.ts'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { collectCall, decreaseCall, increaseCall, swapCall } from '../../devnet/uniswap_v4/calls.ts'
 import { liquidityWorth, usdToRaw } from '../../devnet/uniswap_v4/pools.ts'
-import { askAbout, createLifeProcesses } from '../../family/uniswap_v4/pnl/scene.ts'
 import type { FaultyRpc } from '../../support/rpc.ts'
 import { printTable } from '../table.ts'
 

@@ -26,7 +26,7 @@ export type Artifacts = Readonly<Record<UnitName, Compiled>>
 
 /** Starting one more compiler costs half a second of reading the same sources: beyond these it saves nothing. */
 const PROCESSES_MAX = 4
-const CACHE = join(import.meta.dir, '..', '..', '..', '.cache', 'aave_v3')
+const CACHE = join(import.meta.dir, '../../../.cache/aave_v3')
 const CHILD = join(import.meta.dir, 'compile_child.ts')
 
 /** Aave V3.6 as compiled once on this machine; `onProgress` hears of it when that has to be done now. */

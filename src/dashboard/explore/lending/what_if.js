@@ -36,7 +36,7 @@ export const NO_STEPS = { prices: {}, borrowed: {} }
  *
  * @figure explore/health_factor_after
  * @source Aave V3 `GenericLogic.calculateUserAccountData`; Morpho.sol `_isHealthy`; klend `refresh_obligation`
- * @proof test/dashboard/explore/what_if_test.ts, test/dashboard/explore/what_if_morpho_test.ts
+ * @proof test/contract/dashboard/explore/what_if_test.ts, test/contract/dashboard/explore/what_if_morpho_test.ts
  * @param {Legs} legs
  * @param {Steps} steps
  */
@@ -63,7 +63,7 @@ export function whatIf({ supplies, debts }, { prices, borrowed }) {
  *
  * @figure explore/liquidation_price_factor
  * @source the health factor above, solved for one price
- * @proof test/dashboard/explore/what_if_test.ts, test/dashboard/explore/what_if_morpho_test.ts
+ * @proof test/contract/dashboard/explore/what_if_test.ts, test/contract/dashboard/explore/what_if_morpho_test.ts
  * @param {Legs} legs
  * @param {string} id
  */

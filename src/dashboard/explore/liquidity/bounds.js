@@ -33,7 +33,7 @@ const UINT256_MAX = (1n << 256n) - 1n
  *
  * @figure explore/amount_at_bound
  * @source v3-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
- * @proof test/dashboard/explore/bounds_test.ts
+ * @proof test/unit/dashboard/explore/bounds_test.ts
  * @param {{ liquidity: string, tickLower: string, tickUpper: string, token0: { decimals: number }, token1: { decimals: number } }} state
  */
 export function atBounds({ liquidity, tickLower, tickUpper, token0, token1 }) {

@@ -34,7 +34,7 @@ export function computeLifetime(flows, isActive) {
  *
  * @figure explore/fee_apr_since_opening
  * @source definition, from `pnl`
- * @proof test/dashboard/explore/fee_apr_test.ts
+ * @proof test/unit/dashboard/explore/fee_apr_test.ts
  * @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, lifetime: ReturnType<typeof computeLifetime>, untilSec: number }} input
  * @returns {Rate}
  */
@@ -53,7 +53,7 @@ export function feeAprSinceOpening({ pnl, lifetime: { openedSec, closedSec, wasE
  *
  * @figure explore/fee_apr_of_days
  * @source definition, from the position `at_time` and its flows since
- * @proof test/dashboard/explore/fee_apr_test.ts
+ * @proof test/unit/dashboard/explore/fee_apr_test.ts
  * @param {{ before: FullPosition, now: FullPosition, flows: readonly Flow[], fromSec: number, untilSec: number }} input flows oldest first
  * @returns {Rate}
  */

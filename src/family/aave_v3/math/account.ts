@@ -63,7 +63,7 @@ export interface Leg<R extends Reserve = Reserve> extends YieldLeg {
  *
  * @figure supplyAPY, borrowAPY
  * @source Aave `calculateCompoundedRate`: (1 + rate ÷ seconds of a year)^seconds of a year − 1
- * @proof test/finance/math/rate_test.ts, test/family/aave_v3/read_test.ts
+ * @proof test/unit/finance/math/rate_test.ts, test/contract/family/aave_v3/read_test.ts
  */
 export function computeApy(rateRay: bigint): bigint {
   return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)
@@ -93,7 +93,7 @@ export function isInCategory(
  *
  * @figure amountSuppliedUSD
  * @source Aave V3 `GenericLogic._getUserBalanceInBaseCurrency`
- * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
+ * @proof test/unit/family/aave_v3/math_test.ts, test/contract/family/aave_v3/read_test.ts
  */
 export function computeSupplies<R extends Reserve>({ assets }: Account<R>): Leg<R>[] {
   return assets
@@ -111,7 +111,7 @@ export function computeSupplies<R extends Reserve>({ assets }: Account<R>): Leg<
  *
  * @figure amountBorrowedUSD
  * @source Aave V3 `GenericLogic._getUserDebtInBaseCurrency`
- * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
+ * @proof test/unit/family/aave_v3/math_test.ts, test/contract/family/aave_v3/read_test.ts
  */
 export function computeBorrows<R extends Reserve>({ assets }: Account<R>): Leg<R>[] {
   return assets.flatMap((asset) => {
@@ -132,7 +132,7 @@ export function computeBorrows<R extends Reserve>({ assets }: Account<R>): Leg<R
  *
  * @figure totalCollateralUSD, totalDebtUSD, netWorthUSD, collateral_usd, debt_usd, net_worth_usd
  * @source Aave V3 `Pool.getUserAccountData`
- * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts, test/family/aave_v3/snapshots_test.ts
+ * @proof test/unit/family/aave_v3/math_test.ts, test/contract/family/aave_v3/read_test.ts, test/contract/family/aave_v3/snapshots_test.ts
  */
 export function computeTotals(account: Account): LendingTotals {
   const { unit, data } = account
@@ -186,7 +186,7 @@ function liquidationLimit(account: Account): bigint {
  *
  * @figure aave-v3/liquidationThreshold
  * @source Aave V3 `GenericLogic.calculateUserAccountData`
- * @proof test/family/aave_v3/parts_test.ts
+ * @proof test/contract/family/aave_v3/parts_test.ts
  */
 export function getLiquidationThreshold(
   reserve: PayingReserve,

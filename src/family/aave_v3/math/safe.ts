@@ -12,7 +12,7 @@ import { computePayable, isRefused, LOAN_LIMITS } from './rule.ts'
  *
  * @figure safeBorrowAmountUSD
  * @source Aave V3 `ValidationLogic.validateBorrow`
- * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/executed_test.ts
+ * @proof test/unit/family/aave_v3/math_test.ts, test/contract/family/aave_v3/executed_test.ts
  */
 export function safeBorrow(account: Account, target: Rational): Rational {
   if (isRefused('loan', account)) return ZERO
@@ -32,7 +32,7 @@ export function safeBorrow(account: Account, target: Rational): Rational {
  *
  * @figure safeWithdrawAmountUSD
  * @source Aave V3 `ValidationLogic.validateHFAndLtv`
- * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/executed_test.ts
+ * @proof test/unit/family/aave_v3/math_test.ts, test/contract/family/aave_v3/executed_test.ts
  */
 export function safeWithdraw(account: Account, target: Rational): Rational {
   const { data, unit } = account

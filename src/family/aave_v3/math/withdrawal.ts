@@ -30,7 +30,7 @@ type UnsureAccount = Omit<Account<PayingReserve>, 'data' | 'unit' | 'terms'> & {
  *
  * @figure assets/amount
  * @source Aave V3 `ValidationLogic.validateWithdraw`, `validateHFAndLtv`, `GenericLogic.calculateUserAccountData`
- * @proof test/family/aave_v3/withdrawal_test.ts, test/portfolio/withdrawable_test.ts
+ * @proof test/unit/family/aave_v3/withdrawal_test.ts, test/contract/portfolio/withdrawable_test.ts
  */
 export function computeWithdrawable(account: UnsureAccount, asset: HeldAsset): Withdrawable | undefined {
   const { supplied, reserve } = asset

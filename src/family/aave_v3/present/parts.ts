@@ -16,7 +16,7 @@ const BPS = 10_000n
  * @figure aave-v3/amount, aave-v3/priceUSD, borrowLimitUSD
  * @source Aave V3 `balanceOf` of aToken and debt token; `AaveOracle.getAssetPrice`; `Pool.getUserAccountData`,
  *   totalDebtBase + availableBorrowsBase
- * @proof test/family/aave_v3/parts_test.ts
+ * @proof test/contract/family/aave_v3/parts_test.ts
  */
 export function withBreakdown(presented: PresentedPosition, position: Position): PresentedPosition {
   return {

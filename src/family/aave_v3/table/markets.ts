@@ -6,7 +6,7 @@ import type { AaveV3Deployment } from './deployments.ts'
  * Markets by chain id: Aave's own and those of forks that kept its contracts. Forks that are being wound down
  * (ZeroLend, the old pool of Seamless) are left out, and Kinza, because only one source has its address.
  *
- * Sources. Aave: `@aave-dao/aave-address-book` 4.68.1, checked by `test/family/aave_v3/deployments_test.ts`.
+ * Sources. Aave: `@aave-dao/aave-address-book` 4.68.1, checked by `test/unit/family/aave_v3/deployments_test.ts`.
  * SparkLend: `sparkdotfi/spark-address-registry`. HyperLend, HypurrFi and Yei publish no registry: ten or more public
  * third-party repositories agree. Blocks: `aave/protocol-subgraphs`; the block of the registry, which is older than the
  * pool; 0 if no source has it.

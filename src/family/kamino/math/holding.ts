@@ -24,7 +24,7 @@ export interface ObligationState {
  *
  * @figure assets/amount
  * @source klend `refresh_obligation`, `withdraw_obligation_collateral`, `repay_obligation_liquidity`
- * @proof test/portfolio/solana/kamino_test.ts
+ * @proof test/contract/portfolio/solana/kamino_test.ts
  */
 export function computeLegs({ slot, timestampSec, obligation, market, reserves }: ObligationState): ObligationLeg[] {
   const accruePool = (address: string) => {

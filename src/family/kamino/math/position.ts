@@ -84,7 +84,7 @@ export interface ObligationPosition extends LendingPosition {
  * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
  *
  * @figure maxBorrowCapacityUSD
- * @proof test/family/kamino/math_test.ts
+ * @proof test/unit/family/kamino/math_test.ts
  */
 export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): ObligationPosition {
   const { obligation, market, slot, timestampSec, assets } = snapshot

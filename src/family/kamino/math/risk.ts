@@ -38,7 +38,7 @@ export function assessObligation(snapshot: Snapshot, options: { readonly slotMs:
  *
  * @figure safe_borrow_amount_usd, kamino/safeBorrowAmountUSD
  * @source definition, and the rules of `rule.ts`
- * @proof test/family/kamino/risk_test.ts
+ * @proof test/unit/family/kamino/risk_test.ts
  */
 export function computeSafeBorrow(position: AssessedObligation, target: Rational): Rational {
   const { snapshot, totals, borrows, liquidatableBecause } = position
@@ -69,7 +69,7 @@ export function computeSafeBorrow(position: AssessedObligation, target: Rational
  *
  * @figure safe_withdraw_amount_usd, kamino/safeWithdrawAmountUSD
  * @source definition, and the rules of `rule.ts`; klend `max_withdraw_value` and `post_withdraw_obligation_invariants`
- * @proof test/family/kamino/risk_test.ts
+ * @proof test/unit/family/kamino/risk_test.ts
  */
 export function computeSafeWithdraw(position: AssessedObligation, target: Rational): Rational {
   const { snapshot, totals, supplies, liquidatableBecause } = position

@@ -21,7 +21,7 @@ const ANY_SLOT = { slotMs: 400 }
  *
  * @figure assets/amount
  * @source klend `withdraw_obligation_collateral`, `max_withdraw_value`, `post_withdraw_obligation_invariants`
- * @proof test/family/kamino/withdrawal_test.ts
+ * @proof test/unit/family/kamino/withdrawal_test.ts
  */
 export function computeWithdrawables(
   snapshot: Snapshot,

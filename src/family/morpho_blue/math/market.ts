@@ -27,7 +27,7 @@ interface Accrual {
  * Source: Morpho.sol `_accrueInterest`, to the wei. Throws `RangeError` for a time before the last accrual.
  *
  * @figure morpho-blue/weighted_supply_apy, morpho-blue/weighted_borrow_apy, morpho-blue/net_apy
- * @proof test/family/morpho_blue/math_test.ts
+ * @proof test/unit/family/morpho_blue/math_test.ts
  */
 export function accrue(
   market: MarketState,
@@ -58,7 +58,7 @@ export function accrue(
  *
  * @figure morpho-blue/amount
  * @source Morpho `SharesMathLib.toAssetsDown`, `toAssetsUp`
- * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
+ * @proof test/unit/family/morpho_blue/math_test.ts, test/contract/family/morpho_blue/list/list_test.ts
  */
 export function toAssets(
   { supplyShares, borrowShares }: Pick<StoredPosition, 'supplyShares' | 'borrowShares'>,
@@ -76,7 +76,7 @@ export function toAssets(
  *
  * @figure morpho-blue/weighted_borrow_apy, morpho-blue/borrowAPY
  * @source Morpho Blue SDK `MarketUtils.rateToApy`
- * @proof test/family/morpho_blue/math_test.ts
+ * @proof test/unit/family/morpho_blue/math_test.ts
  */
 export function borrowApyRay(rateWad: bigint): bigint {
   return apyFromContinuousApr(rateWad * SECONDS_PER_YEAR * RAY_PER_WAD)
@@ -87,7 +87,7 @@ export function borrowApyRay(rateWad: bigint): bigint {
  *
  * @figure morpho-blue/weighted_supply_apy, morpho-blue/supplyAPY
  * @source Morpho Blue SDK `Market.supplyApy`
- * @proof test/family/morpho_blue/math_test.ts
+ * @proof test/unit/family/morpho_blue/math_test.ts
  */
 export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
   const { totalBorrowAssets, totalSupplyAssets, feeWad } = market
@@ -113,7 +113,7 @@ interface Health {
  *
  * @figure morpho-blue/healthFactor
  * @source Morpho.sol `_isHealthy`
- * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
+ * @proof test/unit/family/morpho_blue/math_test.ts, test/contract/family/morpho_blue/list/list_test.ts
  */
 export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health): BoundlessRatio {
   if (owed === 0n) return 'max'
@@ -136,7 +136,7 @@ interface Valuation extends Health {
  *
  * @figure morpho-blue/totalCollateralUSD, morpho-blue/totalDebtUSD, morpho-blue/netWorthUSD, morpho-blue/amountSuppliedUSD, morpho-blue/amountBorrowedUSD
  * @source Morpho.sol `_isHealthy`; the price of the loan token as of all tokens
- * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
+ * @proof test/unit/family/morpho_blue/math_test.ts, test/contract/family/morpho_blue/list/list_test.ts
  */
 export function valuePosition(position: Valuation): LendingPosition {
   const { collateral: amount, oraclePrice, lltvWad, loanUsd } = position

@@ -15,7 +15,7 @@ interface Safety extends LendingPosition, RuleInput {
  *
  * @figure morpho-blue/safeBorrowAmountUSD
  * @source Morpho Blue SDK `AccrualPosition.getBorrowCapacityLimit`
- * @proof test/family/morpho_blue/list/list_test.ts
+ * @proof test/contract/family/morpho_blue/list/list_test.ts
  */
 export function safeBorrow(position: Safety, target: Rational): Rational {
   if (isRefused('loan', position)) return ZERO
@@ -31,7 +31,7 @@ export function safeBorrow(position: Safety, target: Rational): Rational {
  *
  * @figure morpho-blue/safeWithdrawAmountUSD
  * @source Morpho Blue SDK `AccrualPosition.withdrawableCollateral`, `withdrawCapacityLimit`
- * @proof test/family/morpho_blue/list/list_test.ts
+ * @proof test/contract/family/morpho_blue/list/list_test.ts
  */
 export function safeWithdraw(position: Safety, target: Rational): Rational {
   const collateral = isRefused('collateral_withdrawal', position) ? ZERO : safeWithdrawUsd(position.totals, target)

@@ -16,7 +16,7 @@ export interface MarketParams {
    *
    * @figure morpho-blue/lltv
    * @source Morpho.sol `idToMarketParams`
-   * @proof test/family/morpho_blue/list/list_test.ts
+   * @proof test/contract/family/morpho_blue/list/list_test.ts
    */
   readonly lltv: bigint
 }

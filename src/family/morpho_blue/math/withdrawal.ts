@@ -22,7 +22,7 @@ interface Position extends Pick<StoredPosition, 'collateral'> {
  *
  * @figure assets/amount
  * @source Morpho.sol `withdraw`: `totalBorrowAssets <= totalSupplyAssets` afterwards
- * @proof test/family/morpho_blue/holdings_test.ts, test/portfolio/withdrawable_test.ts
+ * @proof test/unit/family/morpho_blue/holdings_test.ts, test/contract/portfolio/withdrawable_test.ts
  */
 export function computeWithdrawableLoan({ isAccrued, market, supplied }: Position): Withdrawable | undefined {
   if (!isAccrued) return HALTED
@@ -36,7 +36,7 @@ export function computeWithdrawableLoan({ isAccrued, market, supplied }: Positio
  *
  * @figure assets/amount
  * @source Morpho.sol `withdrawCollateral`, `_isHealthy`
- * @proof test/family/morpho_blue/holdings_test.ts, test/portfolio/withdrawable_test.ts
+ * @proof test/unit/family/morpho_blue/holdings_test.ts, test/contract/portfolio/withdrawable_test.ts
  */
 export function computeWithdrawableCollateral(position: Position): Withdrawable | undefined {
   const { isAccrued, owed, collateral, oraclePrice, params } = position

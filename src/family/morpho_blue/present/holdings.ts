@@ -69,7 +69,7 @@ function toDebt(held: HeldMarket, position: Holding['position']): Holding {
  *
  * @figure price_usd
  * @source Morpho `IOracle.price`
- * @proof test/family/morpho_blue/holdings_test.ts
+ * @proof test/unit/family/morpho_blue/holdings_test.ts
  */
 function computeMarketPrice({ loan, collateralToken, oraclePrice = 0n }: HeldMarket): UsdPrice | undefined {
   const collateralPrice = collateralToken?.price.kind === 'price' ? collateralToken.price.price : undefined

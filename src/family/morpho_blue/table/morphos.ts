@@ -3,7 +3,7 @@ import type { MorphoBlueDeployment } from './deployments.ts'
 
 /**
  * Morpho's own deployments by chain id; `startBlock` is the block that created the contract. Source:
- * `@morpho-org/morpho-ts` 2.8.0, checked by `test/family/morpho_blue/deployments_test.ts`.
+ * `@morpho-org/morpho-ts` 2.8.0, checked by `test/unit/family/morpho_blue/deployments_test.ts`.
  */
 export const MORPHO_BLUE_DEPLOYMENTS: ReadonlyMap<number, MorphoBlueDeployment> = byChain({
   1: { morpho: '0xBBBBBbbBBb9cC5e90e3b3Af64bdAF62C37EEFFCb', startBlock: 18_883_124 },

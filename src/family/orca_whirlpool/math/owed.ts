@@ -16,7 +16,7 @@ export interface OwedAmounts {
  *
  * @figure orca-whirlpool/uncollected_fees, rewards
  * @source Whirlpool `update_fees_and_rewards`, `manager/position_manager.rs`, `manager/whirlpool_manager.rs`
- * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/rules_test.ts
+ * @proof test/unit/family/orca_whirlpool/vectors_test.ts, test/unit/family/orca_whirlpool/rules_test.ts
  */
 export function computeOwed(
   pool: Whirlpool,
@@ -53,7 +53,7 @@ const NOTHING_STORED: StoredOwed = { checkpointX64: 0n, owed: 0n }
  *
  * @figure orca-whirlpool/rewards
  * @source Whirlpool `collect_reward`
- * @proof test/family/orca_whirlpool/vectors_test.ts
+ * @proof test/unit/family/orca_whirlpool/vectors_test.ts
  */
 export function collectable(owed: bigint, vaultAmount: bigint): bigint {
   return minBigint(owed, vaultAmount)

@@ -8,7 +8,7 @@ import { sqrtPriceAtTickX64 } from './tick.ts'
  *
  * @figure orca-whirlpool/amount, orca-whirlpool/amounts
  * @source Whirlpool `decrease_liquidity`, `math/token_math.rs`
- * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/rules_test.ts
+ * @proof test/unit/family/orca_whirlpool/vectors_test.ts, test/unit/family/orca_whirlpool/rules_test.ts
  */
 export function computeWithdrawal(
   { tick, sqrtPriceX64 }: Pick<Whirlpool, 'tick' | 'sqrtPriceX64'>,

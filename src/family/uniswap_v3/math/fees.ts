@@ -28,7 +28,7 @@ export function collectable(position: {
  *
  * @figure uncollected_fees, withdrawn_principal
  * @source v3-periphery `NonfungiblePositionManager.collect`, `positions`
- * @proof test/family/uniswap_v3/present_test.ts, test/family/uniswap_v3/pnl/full_test.ts
+ * @proof test/unit/family/uniswap_v3/present_test.ts, test/contract/family/uniswap_v3/pnl/full_test.ts
  */
 export function splitOwed(
   owed: TokenAmounts,

@@ -136,7 +136,7 @@ const DEPLOYMENTS = Object.entries(EXCHANGES)
  * PancakeSwap V3, SushiSwap V3 and Project X. The last three kept the functions of Uniswap's interface that are read.
  *
  * Sources. Uniswap: `@uniswap/sdk-core` 7.19.4; Oku: `@gfxlabs/oku-chains` 1.12.36; PancakeSwap: `@pancakeswap/v3-sdk`
- * 3.10.2; SushiSwap: `sushi` 7.3.15. `test/family/uniswap_v3/deployments_test.ts` checks the table against the
+ * 3.10.2; SushiSwap: `sushi` 7.3.15. `test/unit/family/uniswap_v3/deployments_test.ts` checks the table against the
  * packages. Project X publishes no registry: ten independent public repositories name these addresses. Blocks: Oku and
  * DefiLlama's adapters, of the manager or of its older factory; 0 if no source has one.
  */

@@ -44,7 +44,7 @@ const NO_AMOUNTS: TokenAmounts = { amount0: 0n, amount1: 0n }
  *
  * @figure uniswap-v4/amount
  * @source v4-core `Pool.modifyLiquidity`, `Position.update`
- * @proof test/family/uniswap_v4/pnl/lives_test.ts
+ * @proof test/contract/family/uniswap_v4/pnl/lives_test.ts
  */
 export function computeChangeAmounts(block: ChangedBlock): readonly ChangeAmounts[] | 'moved' | 'unknown' {
   const { changes, poolEvents, before, after } = block

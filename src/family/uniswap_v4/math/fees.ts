@@ -15,7 +15,7 @@ export interface FeeInput extends TickRange {
  *
  * @figure uniswap-v4/uncollected_fees
  * @source v4-core `Position.update`, `Pool.getFeeGrowthInside`
- * @proof test/family/uniswap_v4/figures_test.ts
+ * @proof test/unit/family/uniswap_v4/figures_test.ts
  */
 export function computeFees({ liquidity, tickLower, tickUpper, growth, pool }: FeeInput): TokenAmounts {
   if (growth === undefined) return { amount0: 0n, amount1: 0n }

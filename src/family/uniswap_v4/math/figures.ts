@@ -79,7 +79,7 @@ export function computeTotalHeld(position: Omit<FigureInput, 'token0' | 'token1'
  *
  * @figure uniswap-v4/total, uniswap-v4/amount
  * @source v4-core `Hooks.afterRemoveLiquidity`; v4-periphery `PositionManager._decrease`
- * @proof test/family/uniswap_v4/figures_test.ts
+ * @proof test/unit/family/uniswap_v4/figures_test.ts
  */
 export function computeCountedAmounts(owed: OwedByPool, withdrawal: Withdrawal | undefined): TokenAmounts | undefined {
   const all = sumOwed(owed)

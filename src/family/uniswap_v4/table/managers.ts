@@ -28,7 +28,7 @@ const CONTRACTS = byChain<readonly [positionManager: Address, poolManager: Addre
 
 /**
  * Uniswap's own deployments by chain id. Source: `@uniswap/sdk-core` 7.19.4, checked by
- * `test/family/uniswap_v4/deployments_test.ts`. Blocks, of the manager that stood first: DefiLlama's adapter
+ * `test/unit/family/uniswap_v4/deployments_test.ts`. Blocks, of the manager that stood first: DefiLlama's adapter
  * (`projects/uniswap-v4`), and for 196, 42220 and 59144 `networks.json` of Uniswap's `v4-subgraph` (fc74dfc), which has
  * no earlier block for any chain.
  */

@@ -59,7 +59,7 @@ export interface MissingPrice {
  *
  * @figure usd
  * @source Chainlink `latestRoundData` at the block; `UniswapV3Pool.slot0`
- * @proof test/family/uniswap_v3/pnl/lives_test.ts
+ * @proof test/contract/family/uniswap_v3/pnl/lives_test.ts
  */
 export function computePairPrices(
   [token0, token1]: Pair<PnlToken>,

@@ -27,7 +27,7 @@ export interface Valuation {
  * others are their sums, so that sums hold on what is shown. Ratios are exact, 1 for 100 %, and 0 without a denominator.
  * Negative is worse for the owner.
  *
- * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+ * @proof test/unit/finance/math/pnl/worked_test.ts, test/unit/finance/math/pnl/random_test.ts, test/contract/family/uniswap_v3/pnl/lives_test.ts
  */
 export interface PnlFigures {
   /** Realized + unrealized. @figure pnl_usd_value */

@@ -110,7 +110,7 @@ export function advanceTo(ledger: PnlLedger, timeSec: bigint): PnlLedger {
  *
  * @figure usd_value
  * @source definition
- * @proof test/family/uniswap_v3/pnl/lives_test.ts
+ * @proof test/contract/family/uniswap_v3/pnl/lives_test.ts
  */
 export function worth(amounts: Pair<bigint>, prices: Prices): Rational {
   return worthOfFractions([rational(amounts[0], 1n), rational(amounts[1], 1n)], prices)

@@ -65,7 +65,7 @@ export const POOLS_GONE: NoPrice = { ...noPriceBecause('nothing stands in its po
  *
  * @figure token0_price, token1_price
  * @source v3-periphery `OracleLibrary.consult`, `getQuoteAtTick` for the price of a pool; `decidePrice`
- * @proof test/finance/price/pool/attacks_test.ts, test/finance/price/pool/worlds_test.ts
+ * @proof test/contract/finance/price/pool/attacks_test.ts, test/contract/finance/price/pool/worlds_test.ts
  */
 export function computePoolPrice(
   token: { readonly decimals: number },

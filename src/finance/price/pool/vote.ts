@@ -67,7 +67,7 @@ interface Poll {
  *
  * @figure token0_price, token1_price
  * @source definition: weighted lower medians of the pools' prices
- * @proof test/finance/price/pool/vote_test.ts
+ * @proof test/unit/finance/price/pool/vote_test.ts
  */
 export function decidePrice(voices: readonly PoolVoice[]): Verdict | undefined {
   const [byDepth, byStood, bySeen] = [

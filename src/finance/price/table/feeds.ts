@@ -12,7 +12,7 @@ const UNKNOWN_SEC = DAY_SEC
  * Chainlink's USD feeds by chain id. WBTC, BTCB and BTC.b use bitcoin's feed, as at Aave.
  *
  * Sources. Feeds: Chainlink's directory and `@aave-dao/aave-address-book` 4.68.1, which
- * `test/finance/price/table_test.ts` compares. Tokens: at least two of Aave's markets and the lists of Optimism, Sushi and
+ * `test/unit/finance/price/table_test.ts` compares. Tokens: at least two of Aave's markets and the lists of Optimism, Sushi and
  * Uniswap have them under the symbol and the name that the directory gives what the feed is about. Heartbeats: the
  * directory as of August 2026 (OP Mainnet's from Chainlink's own pages), and as of July 2025 for rows below it that Aave's
  * main markets did not need; a feed that has become slower since is stale until its row is mended. Left out: staked

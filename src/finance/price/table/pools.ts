@@ -12,7 +12,7 @@ interface PoolRow {
 const FACTORY: Address = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
 
 /**
- * Uniswap V3 by chain id. Source of factories: `@uniswap/sdk-core` 7.19.4, which `test/finance/price/table_test.ts`
+ * Uniswap V3 by chain id. Source of factories: `@uniswap/sdk-core` 7.19.4, which `test/unit/finance/price/table_test.ts`
  * compares. Quote tokens are the wrapped native token and those that most pools hold, among the tokens with a feed.
  */
 export const POOL_ROWS: Readonly<Record<number, PoolRow>> = {

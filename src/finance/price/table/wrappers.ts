@@ -16,7 +16,7 @@ type WrapperRow = readonly [symbol: string, token: Address, of: Address, kind?: 
  * listed here count: any account can deploy a vault that returns an arbitrary rate, or borrow its assets from it.
  *
  * Sources. Aave's wrapped aTokens (stata): `@aave-dao/aave-address-book` 4.68.1 and Balancer's registry of ERC-4626
- * vaults (balancer/code-review, July 2026), both with what is inside. The others: `test/finance/price/table_test.ts` has
+ * vaults (balancer/code-review, July 2026), both with what is inside. The others: `test/unit/finance/price/table_test.ts` has
  * the lists that name them, and sUSDS and Gnosis' sDAI their protocols' own repositories. How they return a rate:
  * Lido's `WstETH`, Rocket Pool's `RocketTokenRETH`, Coinbase's `StakedTokenV1`, Sky's `SavingsDai` and `SUsds`, Gnosis'
  * `SavingsXDai`, Aave's `StataTokenV2`.

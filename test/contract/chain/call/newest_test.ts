@@ -1,0 +1,50 @@
+import { beforeAll, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
+import { readGrandparent } from '../../../../src/chain/call/grandparent/read_grandparent.ts'
+import { readMulticall } from '../../../../src/chain/call/many/multicall.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { createRpc } from '../../../devnet/rpc.ts'
+import { useFaultyChain } from '../../../support/endpoint.ts'
+
+const never = new AbortController().signal
+const chain = useFaultyChain()
+
+beforeAll(async () => {
+  await createRpc(chain.anvil.rpcUrl).call('anvil_mine', '0x5')
+})
+
+async function newest() {
+  const { number, parentHash } = await createRpc(chain.anvil.rpcUrl).call<{
+    readonly number: Hex
+    readonly parentHash: Hex
+  }>('eth_getBlockByNumber', 'latest', false)
+  const parent = await createRpc(chain.anvil.rpcUrl).call<{ readonly parentHash: Hex }>(
+    'eth_getBlockByHash',
+    parentHash,
+    false,
+  )
+  return { number: BigInt(number), parentHash, grandparentHash: parent.parentHash }
+}
+
+test.each(['override', 'deployless'])('the hash of the grandparent is read by %s', async (way) => {
+  if (way === 'deployless') chain.rpc.rule(() => ({ kind: 'no_overrides', how: 'refuse' }))
+  const question = { chainId: 1, clock: systemClock }
+  const { block: of, hash } = await readGrandparent(chain.endpoint, question, never)
+  const { number, parentHash, grandparentHash } = await newest()
+  expect({ number: of.number, parentHash: of.parentHash, hash }).toEqual({ number, parentHash, hash: grandparentHash })
+})
+
+/** An address without code. */
+const NOWHERE = '0x00000000000000000000000000000000000ec402'
+
+test.each([
+  [10, 1],
+  [151, 3],
+])('%i contract calls at the newest block are %i requests, all of one block', async (count, requests) => {
+  const calls = Array.from({ length: count }, () => ({ to: NOWHERE, data: '0x' }) as const)
+  const block = { chainId: 1 }
+  const { results, block: seen } = await readMulticall(chain.endpoint, { calls, block, clock: systemClock }, never)
+  expect(results).toEqual(calls.map(() => '0x'))
+  expect(seen.number).toBe((await newest()).number)
+  expect(chain.rpc.seen.map(({ method }) => method)).toHaveLength(requests)
+})

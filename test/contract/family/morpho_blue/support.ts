@@ -1,0 +1,63 @@
+import type { Address, Hex } from 'viem'
+import type { Block } from '../../../../src/chain/block.ts'
+import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
+import type { MarketRead, Position } from '../../../../src/family/morpho_blue/read/position.ts'
+import { createPositionReader } from '../../../../src/family/morpho_blue/read/read.ts'
+import type { MorphoBlueDeployment } from '../../../../src/family/morpho_blue/table/deployments.ts'
+import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
+import { MORPHO, type MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
+import { withLensMode } from '../../../support/lens_mode.ts'
+import type { Opinion } from '../../../support/staged/opinions.ts'
+import { readPositionStaged } from './staged.ts'
+
+/** Morpho at its address on Ethereum. */
+export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
+
+/** A wallet in one market. */
+export interface PositionKey {
+  readonly morpho: Address
+  readonly marketId: Hex
+  readonly wallet: Address
+}
+
+/** What a reading of one market means. */
+export type PositionRead = { readonly block: Block } & MarketRead
+
+/** A client of the chain. */
+export function createClient(chain: FinanceChain): FinanceClient {
+  return createChainClient({ chain, clock: systemClock, log: silentLog })
+}
+
+/** A signal that never fires. */
+export const patient: AbortSignal = new AbortController().signal
+
+/** Reads a wallet in a market of one chain. */
+export function createReader(
+  client: FinanceClient,
+  options: { readonly opinion?: Opinion; readonly clock?: Clock; readonly morpho?: Address } = {},
+) {
+  const { opinion, clock = systemClock, morpho = MORPHO } = options
+  const reader = createPositionReader({
+    clients: new Map([[client.chain.id, withLensMode(client, opinion === 'staged' ? undefined : opinion)]]),
+    deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),
+    clock,
+  })
+  return async (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
+    const place = reader.targets.get(client.chain.id)
+    if (place === undefined) throw new Error('Cannot find the chain')
+    if (opinion === 'staged') return readPositionStaged(client, { morpho, marketId: market.id, wallet }, signal)
+    const { block, markets } = await reader.read(place, { marketIds: [market.id], wallet }, signal)
+    const [read] = markets
+    if (read === undefined) throw new Error('Cannot read a Morpho market: its entry is missing')
+    return { block, ...read }
+  }
+}
+
+/** The position of a reading that must have one. */
+export function requirePosition(read: PositionRead): Position {
+  if (read.kind !== 'position')
+    throw new Error(`Expected a position: ${JSON.stringify(read, (_, value) => String(value))}`)
+  return read.position
+}

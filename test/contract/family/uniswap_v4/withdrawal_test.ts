@@ -1,0 +1,284 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Address, encodeAbiParameters } from 'viem'
+import { readByLens } from '../../../../src/chain/call/lens.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
+import type { Withdrawal } from '../../../../src/family/uniswap_v4/math/figures.ts'
+import { mayChangeWithdrawal } from '../../../../src/family/uniswap_v4/math/hooks.ts'
+import { LENS, readOwned } from '../../../../src/family/uniswap_v4/read/queries.ts'
+import { readWithdrawals, WITHDRAWAL_LENS } from '../../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
+import { createSpamFilter } from '../../../../src/finance/token/spam_filter.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
+import { ownCreationCode } from '../../../devnet/artifacts.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { fullRange, rangeAround } from '../../../devnet/ticks.ts'
+import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
+import { type Paid, realBurns } from '../../../devnet/uniswap_v4/burns.ts'
+import { burnCall, collectCall, swapCall, type V4Change, type V4MintRequest } from '../../../devnet/uniswap_v4/calls.ts'
+import type { UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
+import { coreHookCode, placeHook } from '../../../devnet/uniswap_v4/place.ts'
+import { ETHER, liquidityWorth, usdToRaw, type V4PoolOf } from '../../../devnet/uniswap_v4/pools.ts'
+import { buildV4RandomPositions } from '../../../devnet/uniswap_v4/random_positions.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { createFindEveryId, createTestReader, DEPLOYMENT, gasOfCall } from './support.ts'
+
+const BUILD_LIMIT_MS = 120_000
+const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
+const GAS_PAGE_MAX = 6_000_000
+const patient = new AbortController().signal
+
+let devnet: Devnet
+let v4: UniswapV4
+let faulty: FaultyRpc
+let client: EvmClient<FinanceChain>
+/** Pools of native and of feeless kinds, behind the two hooks of v4-core that take a share. */
+let taxed: readonly V4PoolOf[]
+
+beforeAll(async () => {
+  devnet = await startDevnet()
+  v4 = await devnet.uniswapV4()
+  faulty = await startFaultyRpc(devnet.rpcUrl)
+  client = createChainClient({
+    chain: createDevnetChain(devnet, { rpcUrls: [faulty.url] }),
+    clock: systemClock,
+    log: silentLog,
+  })
+  const hooks = await placeHook(devnet, {
+    name: 'takes fees',
+    creationCode: await coreHookCode('LPFeeTakingHook'),
+    permissions: ['afterAddLiquidity', 'afterAddLiquidityReturnsDelta', ...REMOVES],
+  })
+  const native = await placeHook(devnet, {
+    name: 'takes ether',
+    creationCode: await coreHookCode('FeeTakingHook'),
+    permissions: REMOVES,
+  })
+  taxed = await v4.createPools([
+    { currencies: [TOKENS.usdc, TOKENS.weth], fee: 500, tickSpacing: 10, hooks },
+    { currencies: [ETHER, TOKENS.usdc], fee: 3_000, tickSpacing: 60, hooks: native },
+  ])
+  await v4.mintMany(
+    taxed.map((pool) => {
+      const range = fullRange(pool)
+      const liquidity = liquidityWorth(pool, { ...range, usd: 2_000_000 })
+      return { pool, ...range, liquidity, recipient: toWalletAddress('v4 market') }
+    }),
+  )
+}, BUILD_LIMIT_MS)
+beforeEach(() => {
+  faulty.rule(() => undefined)
+  faulty.reset()
+})
+afterAll(async () => {
+  client?.close()
+  await faulty?.stop()
+  await devnet?.stop()
+}, BUILD_LIMIT_MS)
+
+const REMOVES = ['afterRemoveLiquidity', 'afterRemoveLiquidityReturnsDelta'] as const
+
+function read(owner: Address, ids: readonly bigint[], together = false) {
+  const lens = { ...WITHDRAWAL_LENS, chainId: devnet.chainId, clock: systemClock }
+  return client.read(
+    (endpoint, within) =>
+      readByLens(
+        endpoint,
+        { ...lens, read: (access) => readWithdrawals(access, { owner, ids, deployment: DEPLOYMENT }) },
+        within,
+      ),
+    { signal: patient, budgetMs: 30_000, isBundled: together },
+  )
+}
+
+/** What the whole withdrawal paid, or if that reverts what taking the fees alone paid. */
+function toWithdrawal(paid: Paid | null | undefined, fees?: Paid | null): Withdrawal {
+  if (paid === null || paid === undefined) return { error: 'reverts', ...(fees && { fees }) }
+  return { paid }
+}
+
+function mint(pool: V4PoolOf, owner: Address): Promise<bigint> {
+  return v4.mint(mintRequest(pool, owner))
+}
+
+function mintRequest(pool: V4PoolOf, recipient: Address): V4MintRequest {
+  const range = rangeAround(pool, -900, 900)
+  return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 3_000 }), recipient }
+}
+
+async function trade(pool: V4PoolOf): Promise<void> {
+  await devnet.send([
+    swapCall({ pool, zeroForOne: true, amountIn: usdToRaw(pool.currencies[0], 90) }),
+    swapCall({ pool, zeroForOne: false, amountIn: usdToRaw(pool.currencies[1], 60) }),
+  ])
+}
+
+test(
+  'every withdrawal pays what the real one pays, reverts included, in pools of every kind after random histories',
+  async () => {
+    const pools = [...Object.values(v4.pools), ...taxed]
+    const { positions } = await buildV4RandomPositions(v4, { seed: 5, rounds: 60, wallets: 10, pools })
+    const living = positions.filter(({ isBurned }) => !isBurned)
+    const hooked = living.filter(({ pool }) => mayChangeWithdrawal(pool.key.hooks))
+    const paid = await v4.realBurns(hooked)
+    const fees = await realBurns(devnet, hooked, collectCall)
+    const outcomes: Record<string, number> = {}
+    for (const owner of new Set(living.map((each) => each.owner))) {
+      const ids = living.filter((each) => each.owner === owner).map(({ tokenId }) => tokenId)
+      const { byId } = await read(owner, ids)
+      const expected = hooked.flatMap((each, index): [bigint, Withdrawal][] =>
+        each.owner === owner ? [[each.tokenId, toWithdrawal(paid[index], fees[index])]] : [],
+      )
+      expect([...byId]).toEqual(expected)
+      for (const [, outcome] of expected) {
+        const kind = 'error' in outcome ? outcome.error : 'paid'
+        outcomes[kind] = (outcomes[kind] ?? 0) + 1
+        const taken = 'error' in outcome ? outcome.fees : undefined
+        if (taken !== undefined && taken.amount0 + taken.amount1 > 0n) outcomes['fees'] = (outcomes['fees'] ?? 0) + 1
+      }
+    }
+    expect(outcomes['paid']).toBeGreaterThan(20)
+    expect(outcomes['reverts']).toBeGreaterThan(5)
+    expect(outcomes['fees']).toBeGreaterThan(2)
+  },
+  BUILD_LIMIT_MS,
+)
+
+test('25 withdrawals take one request and at most 6 million gas, and change nothing', async () => {
+  const owner = toWalletAddress('withdraws many')
+  const ids: bigint[] = []
+  for (let index = 0; index < 25; index++) ids.push(await mint(v4.pools.feeTaking, owner))
+  await trade(v4.pools.feeTaking)
+  await read(owner, ids)
+  faulty.reset()
+  const { byId } = await read(owner, ids)
+  expect([...byId.values()].filter((each) => 'paid' in each)).toHaveLength(25)
+  const [request, ...more] = faulty.seen
+  expect(more).toEqual([])
+  const gas = await gasOfCall(devnet, request)
+  // Each is executed in full.
+  expect(gas).toBeGreaterThan(25 * 90_000)
+  expect(gas).toBeLessThan(GAS_PAGE_MAX)
+  expect(await v4.realBurns(ids.map((tokenId) => ({ pool: v4.pools.feeTaking, owner, tokenId })))).toEqual(
+    [...byId.values()].map((each) => ('paid' in each ? each.paid : null)),
+  )
+})
+
+test('withdrawals of two owners and the list of a third share one request independently', async () => {
+  const owners = [toWalletAddress('withdraws beside 0'), toWalletAddress('withdraws beside 1')] as const
+  const pool = v4.pools.feeTaking
+  const ids = await v4.mintMany(owners.map((recipient) => mintRequest(pool, recipient)))
+  await trade(pool)
+  const paid = await v4.realBurns(ids.map((tokenId, index) => ({ pool, tokenId, owner: owners[index] ?? BANK })))
+  const { classify: classifyToken } = createSpamFilter()
+  const list = () => {
+    const asked = { chain: client.chain, deployment: DEPLOYMENT, classifyToken, spam: 'apart' } as const
+    const lens = { ...LENS, chainId: devnet.chainId, clock: systemClock }
+    return client.read(
+      (endpoint, within) => {
+        const wallet = { wallet: owners[0], ids, positionsMax: 100 }
+        return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, wallet, asked) }, within)
+      },
+      { signal: patient, isBundled: true },
+    )
+  }
+  await list()
+  faulty.reset()
+  const [first, second, { owned }] = await Promise.all([
+    read(owners[0], ids.slice(0, 1), true),
+    read(owners[1], ids.slice(1), true),
+    list(),
+  ])
+  expect(faulty.seen).toHaveLength(1)
+  expect([...first.byId.values(), ...second.byId.values()]).toEqual(paid.map((each) => toWithdrawal(each)))
+  expect(owned).toEqual(ids.slice(0, 1))
+})
+
+const HARMS = ['burns gas', 'loops', 'returns a mebibyte', 'reverts with a mebibyte', 'destroys itself'] as const
+
+test(
+  'a hook that burns gas, loops, answers a mebibyte or destroys itself harms no other position',
+  async () => {
+    const owner = toWalletAddress('withdraws among harm')
+    const changes: V4Change[] = []
+    for (const [harm, name] of HARMS.entries()) {
+      const hooks = await placeHook(devnet, {
+        name,
+        creationCode: ownCreationCode('HostileHook', encodeAbiParameters([{ type: 'uint8' }], [harm])),
+        permissions: ['beforeRemoveLiquidity'],
+      })
+      const [pool] = await v4.createPools([
+        { currencies: [TOKENS.usdc, TOKENS.weth], fee: 3_000, tickSpacing: 60, hooks },
+      ])
+      if (pool === undefined) throw new Error('Cannot create a pool')
+      changes.push({ pool, owner, tokenId: await mint(pool, owner) })
+      const good = harm % 2 === 0 ? v4.pools.feeTaking : (taxed[1] ?? v4.pools.feeTaking)
+      changes.push({ pool: good, owner, tokenId: await mint(good, owner) })
+    }
+    const paid = await v4.realBurns(changes)
+    const { byId } = await read(
+      owner,
+      changes.map(({ tokenId }) => tokenId),
+    )
+    for (const [index, { tokenId }] of changes.entries()) {
+      const said = byId.get(tokenId)
+      const isHarmed = index % 2 === 0 && index / 2 < 4
+      // What takes more gas than a reading gives is not said to pay nothing.
+      if (isHarmed) expect(said).toEqual({ error: expect.stringMatching(/^(reverts|unsupported)$/) })
+      else expect(said).toEqual(toWithdrawal(paid[index]))
+    }
+    // As many of them as a page holds.
+    const worst = changes[2]
+    if (worst === undefined) throw new Error('Cannot find the pool that loops')
+    const { pool } = worst as V4Change & { readonly pool: V4PoolOf }
+    const many = await Promise.all(Array.from({ length: 25 }, () => mint(pool, owner)))
+    const good = await mint(v4.pools.feeTaking, owner)
+    const crowded = await read(owner, [...many, good])
+    const [real] = await v4.realBurns([{ pool: v4.pools.feeTaking, owner, tokenId: good }])
+    expect(crowded.byId.get(good)).toEqual(toWithdrawal(real))
+    expect(many.map((id) => crowded.byId.get(id))).toEqual(many.map(() => UNSUPPORTED))
+  },
+  BUILD_LIMIT_MS,
+)
+
+test('a contract, an id of another owner, a burned id and no id each get their own outcome', async () => {
+  const [receipt] = await devnet.send([{ from: BANK, data: ownCreationCode('Actor') }])
+  const contract = receipt?.contractAddress ?? '0x'
+  const pool = v4.pools.feeTaking
+  const [own, foreign, burned] = [await mint(pool, contract), await mint(pool, BANK), await mint(pool, BANK)]
+  await devnet.send([burnCall({ pool, owner: BANK, tokenId: burned })])
+  const [paid] = await v4.realBurns([{ pool, owner: contract, tokenId: own }])
+  const { byId } = await read(contract, [own, foreign, burned, 10n ** 30n])
+  expect([...byId]).toEqual([
+    [own, toWithdrawal(paid)],
+    [foreign, { error: 'reverts' }],
+  ])
+  expect((await read(contract, [])).byId.size).toBe(0)
+  expect([...(await read(UNISWAP_V4.poolManager, [own])).byId]).toEqual([[own, UNSUPPORTED]])
+  // The hook itself as owner: its code would be replaced.
+  const held = await mint(pool, pool.key.hooks)
+  expect([...(await read(pool.key.hooks, [held])).byId]).toEqual([[held, UNSUPPORTED]])
+})
+
+test('an endpoint that does not override code is refused, and its positions are unsupported', async () => {
+  const owner = toWalletAddress('withdraws without overrides')
+  const pool = v4.pools.feeTaking
+  const id = await mint(pool, owner)
+  const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
+  const withdrawn = async () => {
+    const reads = await reader.readWallet(owner, { targets: places, signal: patient })
+    const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
+    const full = await reader.readFull(positions, { targets: places, reads, signal: patient })
+    return full.map(({ withdrawal }) => withdrawal)
+  }
+  const [paid] = await v4.realBurns([{ pool, owner, tokenId: id }])
+  expect(await withdrawn()).toEqual([toWithdrawal(paid)])
+  for (const how of ['ignore', 'refuse'] as const) {
+    faulty.rule(() => ({ kind: 'no_overrides', how }))
+    const failure = await read(owner, [id]).then(() => 'an answer', String)
+    expect(failure).toContain('Cannot read chain 1')
+    expect(await withdrawn()).toEqual([UNSUPPORTED])
+  }
+})

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Address } from 'viem'
+import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
+import { type Devnet, startDevnet } from '../../devnet/mod.ts'
+import { ADAPTIVE_CURVE, CALLS, type MorphoMarket, toMorphoMarket } from '../../devnet/morpho_blue/calls.ts'
+import { morphoContracts } from '../../devnet/morpho_blue/compile.ts'
+import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
+import { approveCall, deployOracle, percent } from '../../devnet/morpho_blue/tools.ts'
+import { createRandom } from '../../devnet/random.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
+import { newToken, pooledChain, toRaw } from '../finance/price/pool/world.ts'
+import { transferCall } from '../finance/token/balance/world.ts'
+import { allRows, createPortfolio, toFigures, type WireRow } from './support.ts'
+
+/** Price of one unit of collateral by the attacker's oracle, times 10^36. */
+const ANY_SUM = 10n ** 48n
+const CHAIN_ID = 10
+const DAY_SEC = 86_400
+const { usdc } = TOKENS
+
+let devnet: Devnet
+let morpho: MorphoDevnet
+let database: TestDatabase
+let lister: Lister
+let portfolio: ReturnType<typeof createPortfolio>
+/** The attacker's own token, used as collateral. */
+let worthless: Address
+/** Wallets of the attacker's. */
+const attackers: Address[] = []
+
+beforeAll(async () => {
+  devnet = await startDevnet({ chainId: CHAIN_ID, ageSec: 30 * DAY_SEC })
+  morpho = await devnet.morpho()
+  worthless = await newToken(devnet, 18)
+  await devnet.send([approveCall(worthless)])
+  database = await testDatabase()
+  const { prices } = pooledChain(devnet)
+  lister = startLister(devnet, { database, overrides: { prices } })
+  portfolio = createPortfolio([lister.client], { db: database.db, history: lister.history })
+}, 180_000)
+
+afterAll(async () => {
+  await lister?.close()
+  await database?.close()
+  await devnet?.stop()
+}, 60_000)
+
+function attacker(name: string): Address {
+  const wallet = toWalletAddress(`self-lending ${name}`)
+  attackers.push(wallet)
+  return wallet
+}
+
+/** A market of the attacker's own, which lends dollars against his token, and a wallet that may borrow any sum there. */
+async function ownMarket(borrower: Address): Promise<MorphoMarket> {
+  const codes = await morphoContracts()
+  const oracle = await deployOracle({ rpc: devnet.rpc, send: devnet.send, codes }, ANY_SUM)
+  const tokens = { loanToken: usdc.address, collateralToken: worthless }
+  const market = toMorphoMarket({ ...tokens, oracle, irm: ADAPTIVE_CURVE, lltv: percent(86n) })
+  await devnet.send([CALLS.createMarket(market)])
+  await morpho.supplyCollateral({ market, wallet: borrower, assets: toRaw(1_000_000, 18) })
+  return market
+}
+
+/** Takes what is lent out of the market again, so that the same dollars can be lent once more. */
+async function takeOut(market: MorphoMarket, borrower: Address, assets: bigint): Promise<void> {
+  await morpho.borrow({ market, wallet: borrower, assets })
+  await devnet.send([transferCall(usdc.address, { from: borrower, to: BANK, value: assets })])
+}
+
+/** What a market can pay, by the contract itself. */
+async function readIdle(market: MorphoMarket): Promise<bigint> {
+  const { totalSupplyAssets, totalBorrowAssets } = await morpho.readAccrued(market, BANK)
+  return totalSupplyAssets - totalBorrowAssets
+}
+
+/** The value of a wallet if everything is counted, and its rows. */
+async function look(wallet: Address) {
+  const query = `wallet=${wallet}&chain_id=${CHAIN_ID}&tokens=${worthless}&include_unlisted=true`
+  const { net } = toFigures(await portfolio.balance(query))
+  const rows = await allRows(portfolio, query)
+  return { net, rows, lent: rows.find(({ position }) => position?.['part'] === 'lent') }
+}
+
+test('a wallet that lends the same dollars to itself ten times is worth no more than the market’s idle dollars', async () => {
+  const [lender, borrower, honest] = [attacker('lender'), attacker('borrower'), attacker('beside')]
+  const market = await ownMarket(borrower)
+  const turn = toRaw(100_000, usdc.decimals)
+  for (let turns = 0; turns < 10; turns++) {
+    await morpho.supply({ market, wallet: lender, assets: turn })
+    await takeOut(market, borrower, turn)
+  }
+  expect(await readIdle(market)).toBe(0n)
+  const claimed = await look(lender)
+  expect(BigInt(claimed.lent?.amount.raw ?? 0)).toBeGreaterThanOrEqual(10n * turn - 10n)
+  expect(claimed).toMatchObject({ net: 0n, lent: { counted: false, reason: 'exceeds_liquidity', value_usd: null } })
+  // The borrower owes all of it, and its collateral is worth nothing for any answer of the market's oracle.
+  const owing = await look(borrower)
+  expect(owing.net).toBeLessThanOrEqual(-10n * turn)
+  expect(owing.rows.find(({ token }) => token.id === worthless)).toMatchObject({ counted: false, reason: 'unpriced' })
+
+  // Idle dollars count for a lender that lent no more than them.
+  await morpho.supply({ market, wallet: honest, assets: turn })
+  const idle = await readIdle(market)
+  // For who lent more, no more than them either.
+  const crowded = await look(lender)
+  expect(crowded.lent).toMatchObject({ counted: true, not_counted: { reason: 'exceeds_liquidity' } })
+  expect(crowded.net).toBeGreaterThan(0n)
+  expect(crowded.net).toBeLessThanOrEqual(idle)
+  const beside = await look(honest)
+  expect(beside.lent?.counted).toBe(true)
+  expect(beside.net).toBeGreaterThan(0n)
+  expect(beside.net).toBeLessThanOrEqual(idle)
+}, 60_000)
+
+test('a wallet that lends to itself gains nothing by it', async () => {
+  const wallet = attacker('both')
+  const market = await ownMarket(wallet)
+  const [lent, borrowed] = [toRaw(100_000, usdc.decimals), toRaw(60_000, usdc.decimals)]
+  await morpho.supply({ market, wallet, assets: lent })
+  expect((await look(wallet)).net).toBeLessThanOrEqual(lent)
+  await morpho.borrow({ market, wallet, assets: borrowed })
+  const { net, lent: row } = await look(wallet)
+  expect(row).toMatchObject({ counted: true, not_counted: { reason: 'exceeds_liquidity' } })
+  expect(net).toBeLessThanOrEqual(lent - borrowed)
+  await devnet.send([transferCall(usdc.address, { from: wallet, to: BANK, value: borrowed })])
+  expect((await look(wallet)).net).toBeLessThanOrEqual(0n)
+}, 60_000)
+
+test('after random loans and withdrawals, no lender is worth more than the idle dollars', async () => {
+  const random = createRandom(20_261_123)
+  const borrower = attacker('random borrower')
+  const lenders = ['a', 'b', 'c'].map((name) => attacker(`random ${name}`))
+  const market = await ownMarket(borrower)
+  const counts = { counted: 0, refused: 0 }
+  for (let round = 0; round < 10; round++) {
+    await morpho.supply({ market, wallet: random.pick(lenders), assets: toRaw(1 + random.below(90_000), 6) })
+    const idle = await readIdle(market)
+    const share = BigInt(random.pick([0, 30, 60, 100]))
+    if (share > 0n) await takeOut(market, borrower, (idle * share) / 100n)
+    await morpho.warp(random.below(DAY_SEC))
+    const left = await readIdle(market)
+    for (const lender of lenders) {
+      const { net, lent } = await look(lender)
+      expect(net).toBeLessThanOrEqual(left)
+      if (lent !== undefined) counts[lent.not_counted === null ? 'counted' : 'refused']++
+    }
+  }
+  expect(counts.counted).toBeGreaterThan(1)
+  expect(counts.refused).toBeGreaterThan(1)
+}, 120_000)
+
+/** A wallet's amount in a market, by a row or by the list. */
+type Part = readonly [market: string | undefined, part: string, symbol: string, amount: string | null]
+
+test("rows of a portfolio are the list of a wallet's markets at the same block", async () => {
+  const block = await devnet.client.getBlockNumber()
+  const seen: Record<string, number> = {}
+  for (const wallet of [...Object.values(morpho.wallets), ...attackers]) {
+    const at = `chain_id=${CHAIN_ID}&at_block=${block}`
+    const rows = await allRows(portfolio, `wallet=${wallet}&${at}`)
+    const { status, data } = await lister.ask({ wallet, chain_id: CHAIN_ID, at_block: Number(block) })
+    expect(status).toBe(200)
+    const listed = (data[0]?.positions ?? []).flatMap(({ marketId, suppliedAssets, borrowedAssets }): Part[] => [
+      ...suppliedAssets.map(({ symbol, amount, isCollateral }): Part => {
+        return [marketId, isCollateral ? 'collateral' : 'lent', symbol, amount]
+      }),
+      ...borrowedAssets.map(({ symbol, amount }): Part => [marketId, 'borrowed', symbol, amount]),
+    ])
+    const held = rows.filter(({ position }) => position?.['family'] === 'morpho-blue').map(toPart)
+    expect(held.sort()).toEqual(listed.sort())
+    for (const [, part] of held) seen[part] = (seen[part] ?? 0) + 1
+  }
+  expect(Object.keys(seen).sort()).toEqual(['borrowed', 'collateral', 'lent'])
+  expect(Math.min(...Object.values(seen))).toBeGreaterThan(5)
+}, 60_000)
+
+function toPart({ position, kind, token, amount }: WireRow): Part {
+  return [position?.['market_id'], position?.['part'] ?? kind, token.symbol, amount.amount]
+}

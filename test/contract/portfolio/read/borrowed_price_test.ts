@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { zeroAddress } from 'viem'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { usdToRaw } from '../../../devnet/scenario.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { transferCall } from '../../finance/token/balance/world.ts'
+import { allRows, countedClient, createPortfolio, listing, type WireRow } from '../support.ts'
+
+const DAY_SEC = 86_400
+const HEARTBEAT_SEC = 3_600
+const BORROWER_ID = 130
+const HOLDER = toWalletAddress('holds ether elsewhere')
+const { weth, usdc, dai } = TOKENS
+const WETH_RAW = 5n * 10n ** 18n
+
+let ethereum: Devnet
+let borrower: Devnet
+let ethereumRpc: FaultyRpc
+let database: TestDatabase
+let nowSec: number
+const clock: Clock = { ...systemClock, now: () => nowSec * 1_000 }
+
+beforeAll(async () => {
+  database = await testDatabase()
+  const options = { ageSec: 30 * DAY_SEC }
+  ;[ethereum, borrower] = await Promise.all([startDevnet(options), startDevnet({ ...options, chainId: BORROWER_ID })])
+  ethereumRpc = await startFaultyRpc(ethereum.rpcUrl)
+  const blocks = await Promise.all([ethereum, borrower].map(({ client }) => client.getBlock()))
+  nowSec = (Math.floor(Math.max(...blocks.map(({ timestamp }) => Number(timestamp))) / DAY_SEC) + 1) * DAY_SEC
+  await mine(borrower, nowSec)
+  await borrower.send([
+    transferCall(weth.address, { from: BANK, to: HOLDER, value: WETH_RAW }),
+    transferCall(usdc.address, { from: BANK, to: HOLDER, value: usdToRaw(usdc, 1_000) }),
+    transferCall(dai.address, { from: BANK, to: HOLDER, value: usdToRaw(dai, 1_000) }),
+  ])
+  await borrower.rpc.call('anvil_setBalance', HOLDER, `0x${(2n * 10n ** 18n).toString(16)}`)
+}, 300_000)
+
+afterAll(async () => {
+  await ethereumRpc?.stop()
+  await Promise.all([ethereum?.stop(), borrower?.stop()])
+  await database?.close()
+}, 60_000)
+
+async function mine({ rpc }: Devnet, timeSec: number): Promise<void> {
+  await rpc.call('evm_setNextBlockTimestamp', timeSec)
+  await rpc.call('evm_mine')
+  nowSec = Math.max(nowSec, timeSec)
+}
+
+/** A round of ether's feed on Ethereum, in a block of that time. */
+async function tellPrice(dollars: bigint, timeSec: number): Promise<void> {
+  await ethereum.rpc.call('evm_setNextBlockTimestamp', timeSec)
+  await ethereum.setFeed(weth.feed, { answer: dollars * 10n ** 8n, updatedAtSec: BigInt(timeSec) })
+  nowSec = Math.max(nowSec, timeSec)
+}
+
+function createLender(overrides: Partial<FinanceChain> = {}): FinanceChain {
+  const usdFeeds = { [weth.address]: { feed: weth.feed, heartbeatSec: HEARTBEAT_SEC } }
+  const chain = createDevnetChain(ethereum, { prices: { usdFeeds, stablecoins: [] }, ...overrides })
+  return listing({ ...chain, rpcUrls: [ethereumRpc.url] }, [])
+}
+
+function createBorrower(): FinanceChain {
+  return listing(
+    createDevnetChain(borrower, {
+      prices: { usdFeeds: {}, stablecoins: [] },
+      borrowedFeed: { chainId: 1, token: weth.address, stablecoins: [usdc.address] },
+    }),
+    [weth.address, usdc.address, dai.address],
+  )
+}
+
+function portfolioOf(lender: FinanceChain | undefined) {
+  const chains = [createBorrower(), ...(lender === undefined ? [] : [lender])]
+  return createPortfolio(
+    chains.map((chain) => countedClient(chain).client),
+    { db: database.db, clock },
+  )
+}
+
+interface WireBalance {
+  readonly net_worth_usd: string | null
+  readonly incomplete: readonly { readonly what: string; readonly why: string }[]
+}
+
+async function read(portfolio: ReturnType<typeof createPortfolio>, moment = '') {
+  const query = `wallet=${HOLDER}&chain_id=${BORROWER_ID}${moment}`
+  const balance = (await portfolio.balance(query)).reply.data as WireBalance
+  const rows = await allRows(portfolio, query)
+  const row = (address: string): Partial<WireRow> => rows.find(({ token }) => token.id === address) ?? {}
+  return {
+    balance,
+    ether: row(zeroAddress),
+    wrapped: row(weth.address),
+    dollar: row(usdc.address),
+    dai: row(dai.address),
+  }
+}
+
+const NOTHING = { price_usd: null, price_source: null, price_chain_id: null, value_usd: null }
+
+test('ether and the dollars of a chain without feeds have Ethereum’s feed and one dollar', async () => {
+  await tellPrice(2_000n, nowSec + 12)
+  await mine(borrower, nowSec + 2)
+  const told = await read(portfolioOf(createLender()))
+  const ether = { price_source: 'feed', price_confidence: 'oracle', price_chain_id: 1, counted: true }
+  expect(told.ether).toMatchObject({ ...ether, value_usd: '4000.000000' })
+  expect(told.wrapped).toMatchObject({ ...ether, price_usd: '2000', value_usd: '10000.000000' })
+  expect(told.dollar).toMatchObject({ price_source: 'stablecoin', price_chain_id: null, value_usd: '1000.000000' })
+  expect(told.dai).toMatchObject({ ...NOTHING, reason: 'unpriced' })
+  expect(told.balance.net_worth_usd).toBe('15000.000000')
+  expect(told.balance.incomplete.map(({ what }) => what)).toEqual([
+    `value of DAI (${dai.address}) on chain ${BORROWER_ID}`,
+  ])
+})
+
+test('the round is that of the last block of Ethereum that is not later than the answer’s', async () => {
+  await mine(borrower, nowSec + 2)
+  await tellPrice(3_000n, nowSec + 12)
+  expect((await read(portfolioOf(createLender()))).wrapped.price_usd).toBe('2000')
+  await mine(borrower, nowSec + 2)
+  expect((await read(portfolioOf(createLender()))).wrapped.price_usd).toBe('3000')
+})
+
+test('a past block has the round of its time, and its price stays when Ethereum says another', async () => {
+  const { number, timestamp } = await borrower.client.getBlock()
+  await tellPrice(4_000n, nowSec + 12)
+  await mine(borrower, nowSec + 2)
+  const dated = await read(portfolioOf(createLender()), `&at_block=${number}`)
+  expect(dated.wrapped).toMatchObject({ price_usd: '3000', price_chain_id: 1, value_usd: '15000.000000' })
+  expect((await read(portfolioOf(createLender()), `&at_time=${timestamp}`)).wrapped.price_usd).toBe('3000')
+})
+
+test('a feed that is late prices neither ether nor the dollar beside it, and the sum says so', async () => {
+  await mine(borrower, nowSec + HEARTBEAT_SEC + 301)
+  const late = await read(portfolioOf(createLender()))
+  expect(late.wrapped).toMatchObject({ ...NOTHING, reason: 'stale' })
+  expect([late.ether, late.dollar]).toMatchObject([NOTHING, NOTHING])
+  expect(late.balance.net_worth_usd).toBe('0.000000')
+  expect(late.balance.incomplete).toHaveLength(4)
+})
+
+test('without Ethereum nothing of the chain has a price, and its net worth is null', async () => {
+  const { balance, wrapped, dollar } = await read(portfolioOf(undefined))
+  expect([wrapped, dollar]).toMatchObject([NOTHING, NOTHING])
+  expect(balance.net_worth_usd).toBeNull()
+  const [gap] = balance.incomplete
+  expect(gap?.why).toBe('No source of prices is configured for the chain')
+})
+
+test('where Ethereum does not answer, a live read says so and a dated one fails', async () => {
+  await tellPrice(4_000n, nowSec + 12)
+  await mine(borrower, nowSec + 2)
+  ethereumRpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+  const portfolio = portfolioOf(createLender())
+  try {
+    const { wrapped, dollar } = await read(portfolio)
+    expect(wrapped).toMatchObject({ ...NOTHING, reason: 'unpriced' })
+    expect(wrapped.detail).toContain('Devnet, whose feed prices it, cannot be read now')
+    expect(dollar).toMatchObject(NOTHING)
+    const { number } = await borrower.client.getBlock()
+    await expect(read(portfolio, `&at_block=${number}`)).rejects.toThrow()
+  } finally {
+    ethereumRpc.rule(() => undefined)
+  }
+})
+
+test('a midnight has the round of its time, and is read again when another feed is lent', async () => {
+  const midnightSec = (Math.floor(nowSec / DAY_SEC) + 1) * DAY_SEC
+  await tellPrice(5_000n, midnightSec - 10)
+  await mine(borrower, midnightSec - 5)
+  await tellPrice(6_000n, midnightSec + 10)
+  await mine(borrower, midnightSec + 10)
+  await mine(ethereum, midnightSec + 2 * DAY_SEC)
+  await mine(borrower, midnightSec + 2 * DAY_SEC)
+  const query = `wallet=${HOLDER}&chain_id=${BORROWER_ID}&max_snapshots=3`
+  const readMidnight = async (portfolio: ReturnType<typeof createPortfolio>) => {
+    const { reply } = await portfolio.snapshots(query)
+    const midnights = reply.data as readonly (WireBalance & { readonly timestamp: number })[]
+    return midnights.find(({ timestamp }) => timestamp === midnightSec)?.net_worth_usd
+  }
+  expect(await readMidnight(portfolioOf(undefined))).toBeNull()
+  expect(await readMidnight(portfolioOf(createLender()))).toBe('36000.000000')
+}, 60_000)

@@ -1,0 +1,159 @@
+import { expect, test } from 'bun:test'
+import { UnavailableError } from '../../../../src/lib/error.ts'
+import type { Trigger } from '../../../../src/trigger/trigger.ts'
+import { createAccount, readBooks } from '../../../support/account/scene.ts'
+import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
+import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
+import { BELOW, startLoopStage } from './loop_stage.ts'
+
+const { db, meter, world, start, watch, evaluated, messagesOf, told } = await startLoopStage()
+
+test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
+  const account = await createAccount(db)
+  await meter.units('crossing', 110)
+  const trigger = await watch(account, 'crossing', BELOW, { name: 'Mine' })
+  start()
+  await evaluated(await meter.mine())
+  const before = world.wakes
+  const crossed = await meter.units('crossing', 104)
+  await evaluated(crossed)
+  expect(world.wakes).toBe(before + 1)
+  await evaluated(await meter.units('crossing', 106))
+  await evaluated(await meter.units('crossing', 108))
+  const messages = await messagesOf(account)
+  expect(messages.map(({ type, data }) => [type, data['change'], data['value'], data['previous_value']])).toEqual([
+    ['trigger.fired', 1, '1.04', '1.10'],
+    ['trigger.cleared', 2, '1.08', '1.06'],
+  ])
+  const { hash } = await meter.rpc.call<{ hash: string }>('eth_getBlockByNumber', `0x${crossed.toString(16)}`, false)
+  expect(messages[0]?.data).toMatchObject({
+    trigger_id: trigger.id,
+    name: 'Mine',
+    chain_id: METER_CHAIN_ID,
+    block: { number: Number(crossed), hash, finality: 'latest' },
+    family: 'meter',
+    subject: { account: 'crossing' },
+    when: BELOW,
+    answer_url: `https://scope.test/v1/meter?account=crossing&at_block=${crossed}`,
+  })
+  expect(messages[0]?.text).toBe(`Mine: crossing (meter, Meter): level is 1.04, below 1.05, at block ${crossed}.`)
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 4, logged: 2 })
+})
+
+test('a trigger that holds when it is made fires at once, and an edit arms it anew', async () => {
+  const account = await createAccount(db)
+  await meter.units('low', 50)
+  start()
+  const trigger = await watch(account, 'low', BELOW)
+  await evaluated(await meter.mine())
+  await editTrigger(db, trigger, '1.04')
+  await evaluated(await meter.mine())
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, '0.50'],
+    ['trigger.fired', 2, '0.50'],
+  ])
+})
+
+test('only who is near a threshold, was touched, or seems to cross is confirmed', async () => {
+  const account = await createAccount(db)
+  const watched: Trigger[] = []
+  for (let index = 0; index < 20; index++) {
+    await meter.units(`far ${index}`, 200 + index)
+    watched.push(await watch(account, `far ${index}`, BELOW))
+  }
+  const asked = start()
+  await evaluated(await meter.mine())
+  expect(asked.confirmed).toBe(20)
+  for (let block = 0; block < 5; block++) await evaluated(await meter.mine())
+  expect(asked.confirmed).toBe(20)
+  // Listed again, which each trigger also is as long as any transaction runs that began before it was made.
+  for (const trigger of watched) await updateTrigger(db, trigger, { name: 'another' })
+  for (let block = 0; block < 5; block++) await evaluated(await meter.mine())
+  expect(asked.confirmed).toBe(20)
+  await evaluated(await meter.units('far 3', 300))
+  expect(asked.confirmed).toBe(21)
+  // No subject is touched, but all of them cross.
+  await evaluated(await meter.price(0))
+  expect(asked.confirmed).toBe(41)
+  expect(await told(account)).toHaveLength(20)
+})
+
+test('a subject that cannot be read leaves only its own trigger behind, and is read apart from then on', async () => {
+  const account = await createAccount(db, { credits: 1_200 })
+  const names = Array.from({ length: 600 }, (_, index) => `piece ${index}`)
+  // More statements at once than may wait for the database are refused.
+  for (let from = 0; from < names.length; from += 100) {
+    const some = names.slice(from, from + 100)
+    await Promise.all(some.map((name) => watch(account, name, { figure: 'level', is: true })))
+  }
+  let unreadable = ''
+  let pieces: number[] = []
+  let isLow = false
+  start({
+    confirm: async (subjects) => {
+      if (subjects.some(({ account: name }) => name === unreadable)) throw new UnavailableError('Cannot read')
+      pieces.push(subjects.length)
+      return subjects.map(() => ({ value: () => isLow, text: () => isLow, memo: undefined }))
+    },
+    screen: false,
+  })
+  await evaluated(await meter.mine())
+  expect(new Set(pieces)).toEqual(new Set([500, 100]))
+  unreadable = 'piece 7'
+  isLow = true
+  pieces = []
+  const crossed = await meter.mine()
+  await evaluated(crossed)
+  expect(pieces.length).toBeLessThan(12)
+  expect(await told(account)).toHaveLength(599)
+  const listUnseen = () =>
+    db.run<{ account: string; block: string }>(
+      `select w.subject ->> 'account' as account, u.since_block as block
+       from watch_unseen u join watch w on w.organization_id = u.organization_id and w.id = u.id`,
+      [],
+    )
+  const [sight] = await db.run<{ block: string }>("select block from watch_sight where family = 'meter'", [])
+  expect(sight?.block).toBe(String(crossed))
+  expect(await listUnseen()).toEqual([{ account: 'piece 7', block: String(crossed) }])
+  pieces = []
+  await evaluated(await meter.mine())
+  expect(new Set(pieces)).toEqual(new Set([500, 99]))
+  expect(await listUnseen()).toEqual([{ account: 'piece 7', block: String(crossed) }])
+  unreadable = ''
+  await evaluated(await meter.mine())
+  const messages = await messagesOf(account)
+  const blocks = messages.map(({ data }) => (data['block'] as { number: number }).number)
+  expect(messages).toHaveLength(600)
+  expect(new Set(messages.map(({ data }) => data['trigger_id'])).size).toBe(600)
+  expect(blocks.filter((number) => number === Number(crossed))).toHaveLength(599)
+  expect(await listUnseen()).toEqual([])
+}, 60_000)
+
+test('for_blocks counts blocks in a row, and without a screen all subjects are confirmed', async () => {
+  const account = await createAccount(db)
+  await meter.units('patient', 110)
+  await watch(account, 'patient', BELOW, { forBlocks: 3 })
+  start({ screen: false })
+  await evaluated(await meter.mine())
+  for (const units of [100, 100, 110, 100, 100]) await evaluated(await meter.units('patient', units))
+  expect(await told(account)).toEqual([])
+  await evaluated(await meter.units('patient', 99))
+  expect(await told(account)).toEqual([['trigger.fired', 1, '0.99']])
+})
+
+test('each event is told once, by its type, and what happened before the trigger was made is not', async () => {
+  const account = await createAccount(db)
+  await meter.units('eventful', 5)
+  await watch(account, 'nobody', BELOW)
+  start()
+  await evaluated(await meter.mine())
+  await watch(account, 'eventful', { event: ['Set'] })
+  await evaluated(await meter.units('eventful', 6))
+  await evaluated(await meter.units('another', 7))
+  await evaluated(await meter.units('eventful', 6))
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, 'Set'],
+    ['trigger.fired', 2, 'Set'],
+  ])
+})

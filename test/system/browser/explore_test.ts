@@ -1,0 +1,424 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { Locator, Page } from 'playwright-core'
+import { createProofRunner } from '../../../src/chain/receipt/proof/runner.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { parseKeys } from '../../../src/service/receipt/keys.ts'
+import { verifyReceipt } from '../../../src/service/receipt/verify.ts'
+import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../../support/kamino_scene.ts'
+import type { Json } from '../program/scenarios.ts'
+import { audit, BROWSER, focused, overflow, savedColumn, stops, tabTo } from './browser.ts'
+import { DEAD_CHAIN } from './scene.ts'
+import { setStage } from './stage.ts'
+
+const START_MS = 120_000
+/** An answer may wait until the request to an unavailable endpoint times out. */
+const ANSWER_MS = 30_000
+const KEY = 'walletscope.key'
+
+/** Formats dollars as the page does, for figures of a cent or more. */
+function shown(usd: string): string {
+  return `$${Number(usd).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
+}
+
+describe.skipIf(BROWSER === undefined)('Explore', () => {
+  const stage = setStage({ lending: true, startMs: START_MS, answerMs: ANSWER_MS })
+
+  /** Opens the page with a key, at a link to a view, and waits until all chains have answered. */
+  async function look(fragment: string, key = stage.scene.accounts.keys.main): Promise<Page> {
+    const page = await stage.open()
+    await page.addInitScript(`sessionStorage.setItem('${KEY}', '${key}')`)
+    await page.goto(`${stage.scene.url}${fragment}`)
+    return page
+  }
+
+  async function answered(page: Page): Promise<void> {
+    await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+  }
+
+  /** Sends a call that the page shows to the service itself. */
+  async function call(target: string): Promise<Json> {
+    const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
+    return (await fetch(new URL(target, stage.scene.url), { headers })).json()
+  }
+
+  /** Saves the first receipt in `there`, and verifies it. */
+  async function savesReceipt(page: Page, there: Pick<Locator, 'getByRole'> = page): Promise<void> {
+    const saving = page.waitForEvent('download')
+    await there
+      .getByRole('button', { name: /^Receipt, \d+ credits$/ })
+      .first()
+      .click()
+    const file = await saving
+    await page.getByText(`walletscope verify ${file.suggestedFilename()} --key ${stage.scene.url}`).waitFor()
+    expect(file.suggestedFilename()).toMatch(/^rcp_[0-9A-Z]{26}\.json$/)
+    const { signal } = new AbortController()
+    const keys = parseKeys(await (await fetch(new URL('.well-known/walletscope-keys.json', stage.scene.url))).text())
+    const given = { keys, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner: createProofRunner() }
+    const { is } = await verifyReceipt(readFileSync(await file.path(), 'utf8'), given)
+    expect(is).toBe('true')
+  }
+
+  /** Checks the net worth of a Solana wallet, and its uncounted rows. */
+  async function showsSolanaWorth(page: Page): Promise<void> {
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    const card = part.getByRole('article', { name: 'Net worth' })
+    await card.waitFor()
+    const { data } = await call(`v1/portfolio/balance?wallet=${SOLANA_WALLET}`)
+    expect(await card.innerText()).toContain(shown(data.by_kind.wallet_usd))
+    // 12.5 SOL at 150 dollars and 800 USDC.
+    expect(data.by_kind.wallet_usd).toBe('2675.000000')
+    await part.getByText('Claim at').or(part.getByText('GIFT')).first().waitFor()
+    expect(await card.innerText()).toMatch(/Not counted: 3 rows/)
+    await part.getByText('Coverage', { exact: true }).click()
+    expect(await card.innerText()).toMatch(/1 NFT, which have no row/)
+    expect(await part.innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+  }
+
+  /** Checks the daily series of the first market as charts and as a table, and the events on them. */
+  async function showsLendingByDay(page: Page, wallet: string): Promise<void> {
+    const card = page.locator('.market').first()
+    await card.scrollIntoViewIfNeeded()
+    const worth = card.locator('.chart').first()
+    await worth.waitFor()
+    const base = 'v1/lending/aave-v3/position/1'
+    const query = `wallet=${wallet}&market_id=main`
+    const { data: days } = await call(`${base}/snapshots?${query}`)
+    const { data: events } = await call(`${base}/events?${query}`)
+    const [before, last] = days.slice(-2)
+    expect(await worth.locator('.readout').innerText()).toContain(shown(last.net_worth_usd))
+    expect(await worth.locator('.mark').count()).toBe(events.length)
+    await worth.locator('.canvas').focus()
+    await page.keyboard.press('ArrowLeft')
+    expect(await worth.locator('.readout').innerText()).toContain(shown(before.debt_usd))
+    await page.keyboard.press('Home')
+    expect(await worth.locator('.readout').innerText()).toContain('Supplied')
+    await card.getByText(`${days.length} days as a table`).click()
+    expect(await card.locator('.as-table tbody tr').count()).toBe(days.length)
+    const rows = card.locator('.events tbody tr')
+    expect(await rows.count()).toBe(events.length)
+    const exact = await rows.first().locator('.figure-all').allTextContents()
+    expect(exact).toEqual([`${events[0].amount} ${events[0].asset.symbol}`, `${events[0].amountUSD} USD`])
+    const link = rows.first().getByRole('link')
+    expect(await link.getAttribute('href')).toBe(`https://etherscan.io/tx/${events[0].transactionHash}`)
+  }
+
+  /** Checks the daily chart of each chain, and its table. */
+  async function showsPortfolioByDay(page: Page, wallet: string): Promise<void> {
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    await part.getByRole('heading', { name: 'Day by day on Ethereum' }).scrollIntoViewIfNeeded()
+    const chart = part.locator('.chart')
+    await chart.waitFor()
+    const query = `wallet=${wallet}&chain_id=1&max_snapshots=90`
+    const { data: days } = await call(`v1/portfolio/snapshots?${query}`)
+    const [before, last] = days.slice(-2)
+    expect(await chart.count()).toBe(1)
+    expect(Number(last.net_worth_usd)).toBeGreaterThan(0)
+    expect(await chart.locator('.dot.net').count()).toBe(days.length)
+    const readout = chart.locator('.readout')
+    for (const figure of ['net_worth_usd', 'assets_usd', 'debt_usd'])
+      expect(await readout.innerText()).toContain(shown(last[figure]))
+    await chart.locator('.canvas').focus()
+    await page.keyboard.press('ArrowLeft')
+    expect(await readout.innerText()).toContain(shown(before.assets_usd))
+    await part.getByText(`${days.length} days as a table`).click()
+    const rows = part.locator('.history tbody tr')
+    expect(await rows.count()).toBe(days.length)
+    expect(await rows.first().innerText()).toContain(shown(last.supplied_usd))
+    expect(await part.locator('.history .proof').innerText()).toContain('5 credits')
+  }
+
+  const wallet = (name: 'provider' | 'spammed' | 'empty' | 'retired') => `#wallet=${stage.scene.devnet.wallets[name]}`
+
+  test('by keyboard alone: a key, a mistyped wallet, a wallet, its figures', async () => {
+    const page = await stage.open()
+    await page.goto(stage.scene.url)
+    await page.getByLabel('API key').waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+    await page.keyboard.press('Tab')
+    expect(await focused(page)).toBe('Skip to the content')
+    await tabTo(page, 'API key')
+    await page.keyboard.type('ws_sk_short')
+    await page.keyboard.press('Enter')
+    await page.getByText('paste the whole of it').waitFor()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(stage.scene.accounts.keys.main ?? '')
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Wallet' }).waitFor()
+    await tabTo(page, 'Wallet')
+    await page.keyboard.type('0x1234')
+    await page.keyboard.press('Enter')
+    await page.getByText('this has 4').waitFor()
+    expect(await audit(page)).toEqual([])
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(stage.scene.devnet.wallets.empty)
+    await page.keyboard.press('Enter')
+    await page.getByText('Nothing in Liquidity (Ethereum').waitFor()
+    expect(page.url()).toBe(`${stage.scene.url}${wallet('empty')}`)
+    await page.goBack()
+    await page.getByRole('heading', { level: 1 }).getByText('hold').waitFor()
+  }, 60_000)
+
+  test('every position is shown with all digits of the answer, its block, price and call; its receipt verifies', async () => {
+    const { provider } = stage.scene.devnet.wallets
+    const target = `v1/positions/uniswap-v3?wallet=${provider}&full=true&chain_id=1`
+    // Fees are separated once the history is complete.
+    const hasFees = ({ uncollected_fees: fees }: Json) => fees !== null
+    for (let calls = 1; calls < 20 && !(await call(target)).data.every(hasFees); calls++) await Bun.sleep(500)
+    const page = await look(wallet('provider'))
+    await answered(page)
+    const answer = await call(target)
+    const cards = page.locator('.position')
+    expect(await cards.count()).toBe(answer.data.length)
+    for (const [index, position] of answer.data.entries()) {
+      const exact = await cards.nth(index).locator('.figure-all').allTextContents()
+      const shown = await cards.nth(index).getByRole('img').getAttribute('aria-label')
+      expect(exact).toContain(`${position.usd.total} USD`)
+      for (const name of ['token0', 'token1'] as const) {
+        const { symbol } = position.position_state[name]
+        expect(exact).toContain(`${position.amounts[name].amount} ${symbol}`)
+        expect(exact).toContain(`${position.uncollected_fees[name].amount} ${symbol}`)
+      }
+      expect(shown).toContain(position.in_range ? ', in range' : 'out of range')
+      const pool = cards.nth(index).getByRole('link', { name: 'Pool on etherscan.io, in a new tab' })
+      const linked = await Promise.all(['href', 'rel', 'target'].map((name) => pool.getAttribute(name)))
+      expect(linked).toEqual([
+        `https://etherscan.io/address/${position.position_state.pool.id}`,
+        'noopener noreferrer',
+        '_blank',
+      ])
+    }
+    // The provenance of the list; cards have one of their own once their events are read.
+    const proof = page.getByRole('region', { name: 'Liquidity' }).locator('.part > .proof').first()
+    expect(await proof.innerText()).toContain(`${15 * answer.data.length} credits`)
+    expect(await proof.innerText()).toMatch(/Ethereum block \d+/)
+
+    await proof.getByText('curl', { exact: true }).click()
+    const command = proof.locator('code').filter({ hasText: 'curl' })
+    await command.waitFor()
+    const [, header, address] = /^curl -H "(.+)" '(.+)'$/.exec(await command.innerText()) ?? []
+    expect(header).toBe('Authorization: Bearer $WALLETSCOPE_KEY')
+    // The history may become complete between the two answers, so profit and loss is not compared.
+    const figures = (body: Json) => body.data.map((each: Json) => ({ ...each, pnl: undefined }))
+    expect(figures(await call(address ?? ''))).toEqual(figures(answer))
+
+    const first = cards.first()
+    expect(await first.locator('.picture-title').innerText()).toContain('USDC per WETH')
+    await first.getByText('Flip').click()
+    expect(await first.locator('.picture-title').innerText()).toContain('WETH per USDC')
+
+    // A figure shows all its digits when it has the focus.
+    const all = page.locator('.position .figure').first().locator('.figure-all')
+    expect(await all.isVisible()).toBe(false)
+    await page.locator('.position button').first().focus()
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Tab')
+    expect(await all.isVisible()).toBe(true)
+    expect(await all.innerText()).toMatch(/^\d+\.\d{6} USD$/)
+    // Arrow keys move between the figures and links of a card.
+    await page.keyboard.press('End')
+    expect(await focused(page)).not.toContain('USD per')
+    expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
+    await savesReceipt(page)
+    const list = page.getByRole('region', { name: 'Liquidity' }).locator('.part > .proof').first()
+    const save = list.getByRole('button', { name: `These rows as CSV, ${15 * answer.data.length} credits` })
+    const saved = await savedColumn(page, save, 'token_id')
+    expect(saved).toEqual(answer.data.map((each: Json) => each.token_id))
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('a chain that cannot be read is named with advice, and the others answer', async () => {
+    const page = await look(wallet('empty'))
+    const notice = page.getByRole('alert').filter({ hasText: `${DEAD_CHAIN.name} could not be read` })
+    await notice.waitFor()
+    await answered(page)
+    await notice.getByText('Why, and what helps').click()
+    expect(await notice.innerText()).toContain('503 SERVICE_UNAVAILABLE')
+    expect(await notice.innerText()).toContain('nothing was charged')
+    expect(await page.getByRole('alert').count()).toBe(1)
+    expect(await page.locator('.summary').innerText()).toContain('so this is not all')
+    await page.getByText('Aave V3 (Ethereum), Morpho Blue (Ethereum)').waitFor()
+    expect(await page.locator('.family h2').allTextContents()).toEqual(['Portfolio'])
+    const asked = stage.requests.length
+    await notice.getByRole('button', { name: 'Try all again' }).click()
+    while (stage.requests.length === asked) await page.waitForTimeout(50)
+    await answered(page)
+    await notice.waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 90_000)
+
+  test('lending: the health factor, the safe amounts, both sides; then over time, and the portfolio over time', async () => {
+    const { wallets } = await stage.scene.devnet.aave()
+    const page = await look(`#wallet=${wallets.everywhere}`)
+    const gauge = page.locator('.market .gauge-value')
+    await gauge.first().waitFor()
+    const { data } = await call(`v1/lending/aave-v3?wallet=${wallets.everywhere}&chain_id=1`)
+    const [{ positions, calculations }] = data
+    expect(await gauge.allTextContents()).toEqual(positions.map((each: { healthFactor: string }) => each.healthFactor))
+    for (const [index, card] of (await page.locator('.market').all()).entries()) {
+      const exact = await card.locator('.figure-all').allTextContents()
+      expect(exact).toContain(`${positions[index].totalDebtUSD} USD`)
+      expect(exact).toContain(`${calculations[index].safeBorrowAmountUSD} USD`)
+      expect(exact).toContain(`${calculations[index].safeWithdrawAmountUSD} USD`)
+    }
+    await page.getByLabel('Safe amounts keep').selectOption('1.1')
+    await page.getByText('keeps 1.1').first().waitFor()
+    expect(page.url()).toContain('target=1.1')
+
+    await showsLendingByDay(page, wallets.everywhere)
+    await showsPortfolioByDay(page, wallets.everywhere)
+    expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 90_000)
+
+  test('every market of Morpho, and the reason of one without figures', async () => {
+    const morpho = await stage.scene.devnet.morpho()
+    const page = await look(`#wallet=${morpho.wallets.borrower}`)
+    const morphoCards = page.locator('section[aria-label="Morpho Blue"] .market')
+    await morphoCards.first().waitFor()
+    const listed = await call(`v1/lending/morpho-blue?wallet=${morpho.wallets.borrower}&chain_id=1`)
+    const [{ positions: markets }] = listed.data
+    expect(markets.length).toBeGreaterThan(4)
+    expect(await morphoCards.count()).toBe(markets.length)
+    // A market without figures has a reason.
+    expect(markets.some(({ reason }: { reason: string | null }) => reason !== null)).toBe(true)
+    await page.getByText('its oracle does not answer').waitFor()
+    await page.getByText('Net yield a year').first().waitFor()
+    expect(await audit(page)).toEqual([])
+    const withFigures = morphoCards.filter({ hasText: 'Net yield a year' }).first()
+    await savesReceipt(page, withFigures)
+  }, 60_000)
+
+  test('closed positions on request, and their profit and loss for its price, in its components', async () => {
+    const page = await look(wallet('retired'))
+    await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
+    const card = page.locator('.position').first()
+    await page.locator('.position').getByText('Closed').first().waitFor()
+    await card.getByRole('button', { name: 'Profit and loss 4 credits' }).click()
+    await card.locator('.pnl').waitFor()
+    const { data } = await call(`v1/positions/uniswap-v3/${stage.scene.devnet.positions.retired}/pnl?chain_id=1`)
+    const exact = await card.locator('.pnl .figure-all').allTextContents()
+    const parts = (await card.locator('.bars .figure-all').allTextContents()).map((text) => Number(text.split(' ')[0]))
+    expect(exact).toContain(`${data.pnl_usd_value} USD`)
+    expect(exact).toContain(`${data.hodl_gross_benchmark_usd_value} USD`)
+    expect(parts.reduce((sum, part) => sum + part, 0)).toBeCloseTo(Number(data.pnl_usd_value), 6)
+    expect(await card.locator('.proof').innerText()).toContain('4 credits')
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('a Solana wallet: Kamino and Orca in the same pictures as Aave and Uniswap, and its net worth', async () => {
+    const page = await look(`#wallet=${SOLANA_WALLET}`)
+    const card = page.getByRole('article', { name: `Kamino, obligation ${OBLIGATION}` })
+    await card.waitFor()
+    expect(await card.locator('.gauge-value').textContent()).toBe('2.0000')
+    const { data } = await call(`v1/lending/kamino?wallet=${SOLANA_WALLET}`)
+    const [position] = data[0].positions
+    const exact = await card.locator('.figure-all').allTextContents()
+    expect(exact).toContain(`${position.netWorthUSD} USD`)
+    expect(exact).toContain(`${position.suppliedAssets[0].amountSuppliedUSD} USD`)
+    const part = page.getByRole('region', { name: 'Kamino' })
+    expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+    expect(await page.getByText('Kamino: add an obligation').count()).toBe(0)
+
+    const range = page.getByRole('article', { name: 'SOL and USDC' })
+    await range.getByRole('img', { name: /^Range from .* current price .* in range$/ }).waitFor()
+    expect(await range.innerText()).toMatch(/Orca · 0\.04\s?% fee/)
+    const digits = await range.locator('.figure-all').allTextContents()
+    const { data: ranges } = await call(`v1/positions/orca-whirlpool?wallet=${SOLANA_WALLET}&full=true`)
+    expect(digits).toContain(`${ranges[0].uncollected_fees.token0.amount} SOL`)
+    expect(digits).toContain(`${ranges[0].usd.token0_price} USD`)
+    expect(await range.innerText()).toMatch(/Reward: 1\.25 ORCA/)
+    const liquidity = page.getByRole('region', { name: 'Liquidity' })
+    expect(await liquidity.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+    expect(await range.getByRole('button', { name: 'Profit and loss' }).count()).toBe(0)
+    await showsSolanaWorth(page)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('a Kamino obligation from a link', async () => {
+    const page = await look(`#wallet=${SOLANA_WALLET}&kamino=${OBLIGATION}:${MARKET}`)
+    await page.getByText('Net in a year').waitFor()
+    const part = page.getByRole('region', { name: 'Kamino, added' })
+    expect(await part.locator('.gauge-value').textContent()).toBe('2.0000')
+    expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+8 credits/)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+    await savesReceipt(page, part)
+    await page.getByRole('button', { name: 'Remove' }).click()
+    expect(page.url()).not.toContain('kamino')
+  }, 60_000)
+
+  test('spam left out with its reason; the portfolio by kind and confidence, its missing chains and unread parts', async () => {
+    const page = await look(wallet('spammed'))
+    await page.getByText('1 position left out as spam').click()
+    await page.getByRole('listitem').getByText('its name contains a link').waitFor()
+    expect(await page.locator('.position').count()).toBe(1)
+
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    const { spammed } = stage.scene.devnet.wallets
+    const { data } = await call(`v1/portfolio/balance?wallet=${spammed}&allow_partial=true`)
+    await part.getByRole('heading', { name: /^Not counted: \d+ rows?$/ }).waitFor()
+    await part.getByRole('cell', { name: 'spam Token' }).first().waitFor()
+    const exact = await part.locator('.card .figure-all').allTextContents()
+    expect(exact).toContain(`${data.net_worth_usd} USD`)
+    for (const figures of [data.by_kind, data.by_confidence]) {
+      for (const figure of Object.values(figures)) expect(exact).toContain(`${figure} USD`)
+    }
+    expect(await part.innerText()).toContain(`${DEAD_CHAIN.name} is not in it`)
+    const assets = await call(`v1/portfolio/assets?wallet=${spammed}&allow_partial=true&counted=false&limit=25`)
+    expect(await part.getByRole('row').count()).toBe(assets.data.length + 1)
+    await part.getByText('Coverage', { exact: true }).click()
+    await part.getByText('position NFTs held by other contracts').waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('a link opens with any key, and sends the server nothing about the wallet', async () => {
+    const page = await stage.open()
+    await page.goto(`${stage.scene.url}${wallet('empty')}`)
+    await page.getByText('It opens with your key').waitFor()
+    const { empty } = stage.scene.devnet.wallets
+    expect(stage.requests.filter((address) => address.includes(empty) && !address.includes('#'))).toEqual([])
+    await page.getByLabel('API key').fill(stage.scene.accounts.keys.main ?? '')
+    await page.keyboard.press('Enter')
+    await answered(page)
+    const leaks = stage.requests.filter((address) => address.includes('ws_sk_'))
+    expect([page.url().includes('ws_sk_'), leaks]).toEqual([false, []])
+    await page.getByRole('button', { name: 'Forget key' }).click()
+    await page.getByLabel('API key').waitFor()
+    expect(await page.evaluate(`sessionStorage.getItem('${KEY}')`)).toBeNull()
+    await page.close()
+  }, 90_000)
+
+  test.each([
+    ['unknown', '401 INVALID_API_KEY', 'Check that the whole key was pasted'],
+    ['suspended', '403 ACCOUNT_SUSPENDED', 'The operator has suspended this organization'],
+    ['poor', '402 INSUFFICIENT_CREDITS', 'Nothing was charged'],
+  ] as const)(
+    'with a key that is %s one notice shows the error and advice',
+    async (name, code, advice) => {
+      const page = await look(wallet('provider'), stage.scene.accounts.keys[name])
+      const notice = page.getByRole('alert').filter({ hasText: code })
+      await notice.waitFor()
+      expect(await notice.innerText()).toContain(advice)
+      expect(await page.getByRole('alert').count()).toBe(1)
+      await notice.getByRole('button', { name: 'Try again' }).click()
+      await notice.waitFor()
+      expect(await audit(page)).toEqual([])
+    },
+    60_000,
+  )
+
+  test('at one request per second every part is answered in turn, and none is refused', async () => {
+    const page = await look(wallet('empty'), stage.scene.accounts.keys.limited)
+    await answered(page)
+    const failed = await page.getByRole('alert').allInnerTexts()
+    expect(failed.filter((text) => text.includes('RATE_LIMIT_EXCEEDED'))).toEqual([])
+  }, 60_000)
+})

@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
+import { grantCredits, readCredits } from '../../../src/account/credit.ts'
+import { setOrganizationState, updateOrganization } from '../../../src/account/organization.ts'
+import { createChainsFile } from '../../devnet/chain.ts'
+import { sharedDevnet } from '../../devnet/mod.ts'
+import { IS_FULL } from '../../support/cases.ts'
+import { emptyDatabase } from '../../support/database.ts'
+import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../../support/pgbouncer.ts'
+import { type Accounts, createAccounts, runJson, withDatabase } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { ask, type RawAnswer } from './http.ts'
+import {
+  executableProgram,
+  giveDatabase,
+  nodeProgram,
+  type Program,
+  type Service,
+  sourceProgram,
+  startService,
+} from './program.ts'
+import { type Json, ORGANIZATIONS, type Scenario, scenarios } from './scenarios.ts'
+
+await buildWhatIsStale()
+const devnet = await sharedDevnet()
+const TABLE = scenarios(devnet)
+
+const BEHIND_POOLER = 'the source behind PgBouncer in transaction mode'
+const PROGRAMS = [
+  ...(IS_FULL ? [['the source', sourceProgram, 'embedded'] as const] : []),
+  ['the executable alone', executableProgram, 'embedded'] as const,
+  ['the Node bundle alone', nodeProgram, 'server'] as const,
+  ...(hasPgBouncer() ? [[BEHIND_POOLER, sourceProgram, 'pooler'] as const] : []),
+]
+
+test.skipIf(!hasPgBouncer())(`${BEHIND_POOLER} takes the table, too (needs the program "pgbouncer")`, () => {
+  expect(PROGRAMS.map(([name]) => name)).toContain(BEHIND_POOLER)
+})
+
+describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
+  let program: Program
+  let service: Service
+  let accounts: Accounts
+  let database: Awaited<ReturnType<typeof emptyDatabase>> | undefined
+  let pooler: PgBouncer | undefined
+
+  beforeAll(async () => {
+    database = kind === 'embedded' ? undefined : await emptyDatabase()
+    pooler = kind === 'pooler' && database !== undefined ? await startPgBouncer(database.url) : undefined
+    const url = pooler?.url ?? database?.url
+    program = createProgram({
+      CHAINS: '1',
+      CHAINS_FILE: '../chains.json',
+      ...(url === undefined ? {} : { DATABASE_URL: url }),
+    })
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile(devnet.rpcUrl))
+    if (url === undefined) await giveDatabase(program)
+    else await runJson(program, ['migrate'])
+    service = await startService(program)
+    accounts = await createAccounts(program)
+  }, 60_000)
+
+  afterAll(async () => {
+    await service.stop()
+    await pooler?.close()
+    await database?.drop()
+    program.remove()
+  }, 30_000)
+
+  for (const scenario of TABLE) {
+    test(scenario.name, async () => {
+      const answer = await ask(service.port, request(scenario, accounts))
+      check(answer, scenario)
+    })
+  }
+
+  test('the pages for people are there with every file that they load', async () => {
+    for (const [page, script] of [
+      ['/', 'explore/main.js'],
+      ['/usage', 'usage/main.js'],
+      ['/operator', 'operator/main.js'],
+    ] as const) {
+      const got = await ask(service.port, { method: 'GET', target: page, headers: {} })
+      expect({ page, status: got.status, type: got.headers['content-type'] }).toEqual({
+        page,
+        status: 200,
+        type: 'text/html; charset=utf-8',
+      })
+      const files = [...got.body.matchAll(/(?:href|src)="(assets\/[^"]+)"/g)].map(([, file]) => `/${file}`)
+      expect(files.some((file) => file.endsWith(script))).toBe(true)
+      for (const file of files) {
+        const { status, body } = await ask(service.port, { method: 'GET', target: file, headers: {} })
+        expect({ file, status, isEmpty: body.length === 0 }).toEqual({ file, status: 200, isEmpty: false })
+      }
+    }
+  })
+
+  test('the log holds every request of every organization once, in order, with its charge', async () => {
+    await withDatabase(program, async (db) => {
+      await setOrganizationState(db, 'restore', { by: CLI_ACTOR, id: accounts.ids.suspended })
+      await updateOrganization(db, { by: CLI_ACTOR, id: accounts.ids.limited, rateLimit: 1_000 })
+      await grantCredits(db, {
+        by: CLI_ACTOR,
+        organizationId: accounts.ids.poor,
+        credits: 5,
+        reason: 'to read its log',
+      })
+    })
+    for (const name of ['main', 'poor', 'limited', 'suspended'] as const) {
+      const rows = TABLE.filter((each) => (each.key ?? 'main') === name && each.log !== null)
+      const logged = await wholeLog(service, accounts.keys[name] ?? '')
+      expect(logged).toEqual(
+        rows
+          .map((each) => ({
+            method: each.method ?? 'GET',
+            path: each.log?.path,
+            status_code: each.status,
+            credits_charged: each.log?.credits,
+            api_key_name: name,
+          }))
+          .reverse(),
+      )
+    }
+  }, 30_000)
+
+  test('granted credits are what the log charged and what is left', async () => {
+    for (const name of ['main', 'poor', 'limited', 'suspended'] as const) {
+      const charged = TABLE.filter((each) => (each.key ?? 'main') === name)
+        .map((each) => each.log?.credits ?? 0)
+        .reduce((sum, credits) => sum + credits, 0)
+      const shown = await withDatabase(program, (db) => readCredits(db, accounts.ids[name]))
+      const read = pagesRead.get(accounts.keys[name] ?? '') ?? 0
+      const granted = ORGANIZATIONS[name].credits + (name === 'poor' ? 5 : 0)
+      expect({ name, balance: Number(shown.balance), granted: Number(shown.granted) }).toEqual({
+        name,
+        granted,
+        balance: granted - charged - read,
+      })
+    }
+  }, 30_000)
+
+  test('SNAPSHOTS=off refuses every daily series at no cost, and nothing else', async () => {
+    await service.stop()
+    service = await startService(program, { SNAPSHOTS: 'off' })
+    const of = async (target: string) => {
+      const answer = await ask(service.port, request({ target }, accounts))
+      return {
+        status: answer.status,
+        code: JSON.parse(answer.body).error?.code,
+        cost: answer.headers['x-credits-charged'],
+      }
+    }
+    const { provider } = devnet.wallets
+    for (const target of [
+      `/v1/portfolio/snapshots?wallet=${provider}&chain_id=1`,
+      `/v1/lending/aave-v3/position/1/snapshots?wallet=${provider}`,
+    ]) {
+      expect({ target, ...(await of(target)) }).toEqual({ target, status: 403, code: 'FEATURE_DISABLED', cost: '0' })
+    }
+    expect(await of(`/v1/portfolio/balance?wallet=${provider}&allow_partial=true`)).toMatchObject({ status: 200 })
+  }, 60_000)
+})
+
+/** Pages of the log that were read by each key; every one cost a credit. */
+const pagesRead = new Map<string, number>()
+
+function request(
+  scenario: Pick<Scenario, 'target' | 'method' | 'key' | 'headers' | 'requestBody'>,
+  accounts: Accounts,
+) {
+  const key = accounts.keys[scenario.key ?? 'main']
+  return {
+    method: scenario.method ?? 'GET',
+    target: scenario.target,
+    headers: { ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }), ...scenario.headers },
+    ...(scenario.requestBody === undefined ? {} : { body: scenario.requestBody }),
+  }
+}
+
+function check(answer: RawAnswer, scenario: Scenario): void {
+  expect({ status: answer.status, body: answer.body.slice(0, 300) }).toMatchObject({ status: scenario.status })
+  for (const [name, value] of Object.entries(scenario.answers ?? {})) {
+    expect(answer.headers[name]).toEqual(typeof value === 'string' ? value : expect.stringMatching(value))
+  }
+  const { 'cache-control': kept = 'no-store' } = scenario.answers ?? {}
+  expect(answer.headers).toMatchObject({ 'cache-control': kept, 'x-content-type-options': 'nosniff' })
+  const recognised = scenario.log !== null || scenario.key === 'deleted'
+  for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-credits-remaining']) {
+    expect({ name, value: answer.headers[name] }).toEqual({
+      name,
+      value: recognised ? expect.stringMatching(/^\d+$/) : undefined,
+    })
+  }
+  if (recognised) expect(answer.headers['x-credits-charged']).toBe(String(scenario.log?.credits ?? 0))
+  checkBody(answer, scenario)
+}
+
+function checkBody(answer: RawAnswer, scenario: Scenario): void {
+  const requestId = answer.headers['x-request-id']
+  expect(requestId).toMatch(/^[A-Za-z0-9_-]{8,64}$/)
+  if (scenario.method === 'HEAD' || answer.status === 204) {
+    expect(answer.body).toBe('')
+    return
+  }
+  const isJson = answer.headers['content-type']?.startsWith('application/json') === true
+  if (isJson) expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+  const body: Json = isJson ? JSON.parse(answer.body) : undefined
+  if (scenario.status >= 400) {
+    expect(body).toEqual({ error: { code: scenario.code, message: expect.any(String), request_id: requestId } })
+    expect(body.error.message).not.toMatch(/\.$/)
+    if (scenario.says !== undefined) {
+      expect(body.error.message).toMatch(scenario.says)
+    }
+  } else if (scenario.target.startsWith('/v1/')) {
+    expect(body.request_id).toBe(requestId)
+  }
+  scenario.body?.(body, answer)
+}
+
+/** Rows of an organization's log, newest first, over all pages; the rows of this reading are not in it. */
+async function wholeLog(service: Service, key: string): Promise<Json[]> {
+  const rows: Json[] = []
+  let target: string | null = '/v1/usage/logs?limit=25&range=1h'
+  while (target !== null) {
+    const { status, body } = await ask(service.port, {
+      method: 'GET',
+      target,
+      headers: { Authorization: `Bearer ${key}` },
+    })
+    expect(status).toBe(200)
+    pagesRead.set(key, (pagesRead.get(key) ?? 0) + 1)
+    const { data, pagination }: Json = JSON.parse(body)
+    for (const row of data) {
+      const { method, path, status_code, credits_charged, api_key_name } = row
+      rows.push({ method, path, status_code, credits_charged, api_key_name })
+    }
+    const next = pagination.next_page === null ? undefined : new URL(pagination.next_page)
+    target = next === undefined ? null : `${next.pathname}${next.search}`
+  }
+  return rows
+}

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
+import { Readable } from 'node:stream'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { createTransport } from '../../../../src/chain/rpc/transport.ts'
+import { BODY_BYTES_MAX, ResponseTooLargeError } from '../../../../src/chain/rpc/unpack.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+
+const never = new AbortController().signal
+const BOMB_BYTES = 64 * 1024 * 1024
+/** What a decoder writes at once. */
+const CHUNK_BYTES = 64 * 1024
+
+type Pack = (bytes: Buffer) => Uint8Array
+
+let answer: { readonly coding: string; readonly body: Uint8Array } = { coding: '', body: Buffer.alloc(0) }
+let server: ReturnType<typeof Bun.serve>
+beforeAll(() => {
+  server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () => new Response(Buffer.from(answer.body), { headers: { 'content-encoding': answer.coding } }),
+  })
+})
+afterAll(() => server.stop(true))
+
+/** Sends a request to an endpoint that answers with this body; resolves to the result, or to the error. */
+async function read(coding: string, body: Uint8Array): Promise<unknown> {
+  answer = { coding, body }
+  const transport = createTransport({ url: server.url.href, timeoutMs: 20_000, clock: systemClock })
+  return await transport
+    .send({ method: 'eth_call', params: [], parse: (result) => result }, never)
+    .catch((error: unknown) => error)
+}
+
+/** Counts what all decoders of this process give while `work` runs, bytes. */
+async function countUnpacked(work: () => Promise<unknown>): Promise<number> {
+  let bytes = 0
+  const push = Readable.prototype.push
+  const spied = spyOn(Readable.prototype, 'push').mockImplementation(function (this: Readable, chunk, ...rest) {
+    if (/^(Gunzip|Inflate|InflateRaw|BrotliDecompress|ZstdDecompress)$/.test(this.constructor.name)) {
+      bytes += (chunk as Uint8Array | null)?.byteLength ?? 0
+    }
+    return push.call(this, chunk, ...rest)
+  })
+  await work().finally(() => spied.mockRestore())
+  return bytes
+}
+
+test.each([
+  ['gzip', gzipSync],
+  ['br', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+  ['deflate', deflateSync],
+  ['deflate', deflateRawSync],
+  ['gzip, br', (bytes) => brotliCompressSync(gzipSync(bytes))],
+] as [string, Pack][])('a bomb of %s is unpacked up to the limit and refused', async (coding, pack) => {
+  const bomb = pack(Buffer.alloc(BOMB_BYTES, 0x20))
+  expect(bomb.length).toBeLessThan(BODY_BYTES_MAX / 100)
+  let outcome: unknown
+  const unpacked = await countUnpacked(async () => {
+    outcome = await read(coding, bomb)
+  })
+  expect(outcome).toBeInstanceOf(ResponseTooLargeError)
+  expect(unpacked).toBeGreaterThan(BODY_BYTES_MAX / 2)
+  expect(unpacked).toBeLessThan(BODY_BYTES_MAX + bomb.length + 2 * CHUNK_BYTES)
+})
+
+const ANSWER = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: `0x${'ab'.repeat(300)}` }))
+
+test.each([
+  ['gzip', gzipSync],
+  ['gzip', (bytes) => Buffer.concat([gzipSync(bytes.subarray(0, 50)), gzipSync(bytes.subarray(50))])],
+  ['x-gzip', gzipSync],
+  ['GZIP', gzipSync],
+  ['deflate', deflateSync],
+  ['deflate', deflateRawSync],
+  ['br', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+  ['identity', (bytes) => bytes],
+  ['gzip, gzip', (bytes) => gzipSync(gzipSync(bytes))],
+] as [string, Pack][])('an answer packed by %s is read (%#)', async (coding, pack) => {
+  expect(await read(coding, pack(ANSWER))).toBe(`0x${'ab'.repeat(300)}`)
+})
+
+test.each([
+  ['gzip', gzipSync(ANSWER).subarray(0, -9), 'The answer cannot be unpacked, or was cut off'],
+  ['gzip', ANSWER, 'The answer cannot be unpacked, or was cut off'],
+  ['compress', ANSWER, 'The answer is packed in an unknown way'],
+  ['br, br, br, br', ANSWER, 'The answer is packed too often'],
+])('a body that is not what %s says is refused (%#)', async (coding, body, message) => {
+  expect(await read(coding, body)).toMatchObject({ name: 'UpstreamError', message })
+})

@@ -1,0 +1,136 @@
+import { expect, test } from 'bun:test'
+import type { Chain } from '../../../../src/chain/chain.ts'
+import type { LendingEvent } from '../../../../src/finance/lending/lending_event.ts'
+import { createFollowEntry } from '../../../../src/history/follow/entry.ts'
+import { createRecentFailures, HistoryFaultError } from '../../../../src/history/follow/failure.ts'
+import type { HistoryLog, Stream } from '../../../../src/history/stream.ts'
+import { IncompleteError } from '../../../../src/history/stream.ts'
+import { UnavailableError, UpstreamError } from '../../../../src/lib/error.ts'
+import { EMITTER, toTarget, toWallet } from '../../../support/history/scene.ts'
+import { toHash } from '../../../support/history/simulation/chain.ts'
+import { complete, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
+
+/** A check of a global history that always fails at the same block. */
+const WRONG_INDEX: Partial<Stream<LendingEvent>> = {
+  checkContinuity() {
+    throw new IncompleteError('index', { fromBlock: 7, toBlock: 9 })
+  },
+}
+
+/** Endpoints that agree, and accept ranges so short that one global scan serves all requests. */
+function agreeing(count: number) {
+  const endpoints = Array.from({ length: count }, () => quietEndpoint(1_000))
+  return {
+    endpoints: endpoints.map(({ endpoint }, index) => ({ ...endpoint, index })),
+    asked: () => endpoints.reduce((sum, { answered }) => sum + answered.length, 0),
+  }
+}
+
+function recorded() {
+  const records: Record<string, unknown>[] = []
+  const note = (record: Record<string, unknown>) => records.push(record)
+  return { records, log: { debug: note, info: note, warn: note, error: note } }
+}
+
+test('after a failure the work pauses for a second, twice as long after each further one, up to half a minute', () => {
+  const { log } = recorded()
+  const { clock } = simulateTime()
+  const chain = { id: 1, name: 'Test' } as Chain
+  const failures = createRecentFailures({ chain, stream: 'emitted', target: toTarget(1), log, clock })
+  const [one, other] = [0, 1].map((number) => createFollowEntry(toWallet(number), { fromBlock: 1, toBlock: 9 }, clock))
+  if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
+  const fail = () => failures.record(new UpstreamError('No answer'), [one, other], false)
+  expect(Array.from({ length: 7 }, fail)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  // Of those that are read together, the one that failed most often says how long.
+  failures.clear([other], false)
+  expect(fail()).toBe(30_000)
+  failures.clear([one, other], false)
+  expect(fail()).toBe(1_000)
+})
+
+const catchFailure = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
+
+test('a check that fails twice over agreeing endpoints is logged and reported as a bug, and not read for again', async () => {
+  const { clock, time } = simulateTime()
+  const { records, log } = recorded()
+  const { endpoints, asked } = agreeing(2)
+  const follower = follow(endpoints, { clock, log, checks: WRONG_INDEX })
+  // What the endpoints take is learned from their refusals of longer ranges.
+  await complete(follower, 2_000, toWallet(0))
+  const failure = await catchFailure(complete(follower, 65_000, toWallet(1)))
+  expect(failure).toBeInstanceOf(HistoryFaultError)
+  expect(failure).toMatchObject({
+    message:
+      'The history of chain 31337 (Quiet) cannot be completed. The check "index" fails in blocks 7 to 9 although ' +
+      'different endpoints gave the same logs: they may be wrong alike, so add another to RPC_URL_31337; if that does not help, it is a bug to report',
+    retryAfterSec: 20,
+  })
+  expect(records).toEqual([
+    {
+      msg: 'A history check failed twice with agreeing endpoints: they are wrong alike, or this is a bug',
+      chainId: 31_337,
+      stream: 'emitted',
+      contract: EMITTER,
+      check: 'index',
+      fromBlock: 7,
+      toBlock: 9,
+    },
+  ])
+  const before = asked()
+  expect(await catchFailure(complete(follower, 65_001, toWallet(2)))).toEqual(failure)
+  expect(asked()).toBe(before)
+  // A wallet whose own blocks are few is read without a scan.
+  await complete(follower, 2_000, toWallet(3))
+  time.nowMs += 20_000
+  const later = asked()
+  const unrestrictedSubject = {
+    subject: null,
+    fromBlock: 1,
+    final: { number: 65_002, hash: toHash(65_002), epoch: 0 },
+    requesters: new Set<string>(),
+  }
+  expect(await catchFailure(follower.complete(unrestrictedSubject, PLACE, never))).toEqual(failure)
+  expect(asked()).toBeGreaterThan(later)
+  await follower.close()
+})
+
+test('over a single endpoint a failed check leaves the history incomplete, and waiting requests fail with its name', async () => {
+  const { records, log } = recorded()
+  const { endpoints } = agreeing(1)
+  const follower = follow(endpoints, { log, checks: WRONG_INDEX })
+  await complete(follower, 2_000, toWallet(0))
+  const failure = await catchFailure(complete(follower, 65_000, toWallet(1)))
+  expect(failure).toBeInstanceOf(UnavailableError)
+  expect(failure).not.toBeInstanceOf(HistoryFaultError)
+  const message =
+    'The history of chain 31337 (Quiet) is not complete. The check "index" found that logs are missing in blocks 7 to 9'
+  expect(failure).toMatchObject({ message })
+  expect(records).toMatchObject([{ msg: 'Logs are missing at every endpoint', check: 'index' }])
+  // It pauses, or reads again, when this one comes and goes.
+  await catchFailure(complete(follower, 65_000, toWallet(2), AbortSignal.timeout(100)))
+  expect(follower.findFailure(toWallet(2))).toMatchObject({ message })
+  await follower.close()
+})
+
+test('a wallet whose logs meet a wrong check does not keep those it was read with from theirs', async () => {
+  const wrong = toWallet(7)
+  const decode = (
+    _: unknown,
+    __: readonly HistoryLog[],
+    { subjects }: { readonly subjects: readonly string[] | null },
+  ) => {
+    if (subjects?.includes(wrong) === true) throw new IncompleteError('pairing', { fromBlock: 3, toBlock: 3 })
+    return { rows: [], unsettled: [] }
+  }
+  const { clock } = simulateTime()
+  const { endpoints } = agreeing(2)
+  const follower = follow(endpoints, { clock, checks: { decode } })
+  const outcomes = await Promise.all(
+    Array.from({ length: 12 }, (_, number) => catchFailure(complete(follower, 2_000, toWallet(number)))),
+  )
+  expect(outcomes.map((outcome) => outcome instanceof HistoryFaultError)).toEqual(
+    outcomes.map((_, number) => toWallet(number) === wrong),
+  )
+  expect(outcomes.filter((outcome) => typeof outcome === 'boolean')).toHaveLength(11)
+  await follower.close()
+})

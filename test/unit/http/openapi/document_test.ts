@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { toHttpFailure } from '../../../../src/http/error.ts'
+import { getErrorCodes } from '../../../../src/http/openapi/codes.ts'
+import { openapiDocument } from '../../../../src/http/openapi/document.ts'
+import { IDEMPOTENCY_KEY_PARAMETER } from '../../../../src/http/openapi/headers.ts'
+import { choice, documented, flag, limit } from '../../../../src/http/request/input.ts'
+import { idempotencyKey } from '../../../../src/http/request/key.ts'
+import { createJsonSchema } from '../../../../src/http/route/json_schema.ts'
+import type { Route } from '../../../../src/http/route/route.ts'
+import { CodedError, ERROR_CODES } from '../../../../src/lib/error.ts'
+import { readConfig } from '../../../../src/service/config/config.ts'
+import { describeServices } from '../../../../src/service/routes.ts'
+import { createClient } from '../../../support/client.ts'
+import { createFixture, fixtureRoutes } from '../../../support/http/fixture.ts'
+import { findMismatches, resolve } from '../../../support/json_schema.ts'
+
+const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0 })
+const text = openapiDocument({ routes, publicUrl: 'https://api.example' })
+const document = JSON.parse(text)
+/** Pages that need no key. */
+const PAGES = [
+  '/.well-known/walletscope-keys.json',
+  '/docs',
+  '/formulas',
+  '/healthz',
+  '/metrics',
+  '/openapi.json',
+  '/readyz',
+]
+
+interface Operation {
+  readonly parameters?: readonly { readonly name: string }[]
+  readonly responses: Readonly<
+    Record<number, { content?: Record<string, { schema: { properties?: object } }>; headers?: object }>
+  >
+}
+
+describe('openapiDocument()', () => {
+  test('is the same text for the same routes in any order', () => {
+    expect(openapiDocument({ routes: [...routes].reverse(), publicUrl: 'https://api.example' })).toBe(text)
+  })
+
+  test('is OpenAPI 3.1, version 1.0.0, with the bearer key on everything', () => {
+    expect(document.openapi).toBe('3.1.0')
+    expect(document.info.version).toBe('1.0.0')
+    expect(document.servers).toEqual([{ url: 'https://api.example' }])
+    expect(document.security).toEqual([{ apiKey: [] }])
+    expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' })
+  })
+
+  test('has every route and no other, each with its own id', () => {
+    const operations = Object.entries<Record<string, { operationId: string }>>(document.paths).flatMap(
+      ([path, methods]) => Object.entries(methods).map(([method, { operationId }]) => ({ path, method, operationId })),
+    )
+    const named = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
+    expect(named.sort()).toEqual(
+      [
+        ...routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
+        ...PAGES.map((path) => `GET ${path}`),
+      ].sort(),
+    )
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length + PAGES.length)
+  })
+
+  test('pages require no key, and answer as the document describes', async () => {
+    const { app } = createFixture()
+    const call = createClient(app.handler)
+    const check = async (path: string, method: string, status: number) => {
+      const answer = await call(path, { method })
+      expect([path, answer.status]).toEqual([path, status])
+      const { security, responses } = document.paths[path].get
+      expect(security).toEqual([])
+      const said = responses[status].$ref === undefined ? responses[status] : resolve(document, responses[status].$ref)
+      const [[type, { schema }]] = Object.entries<{ schema: object }>(said.content) as [[string, { schema: object }]]
+      expect(answer.headers.get('content-type')).toStartWith(type)
+      expect(findMismatches(schema, answer.body ?? answer.text, document)).toEqual([])
+      for (const name of ['Retry-After', 'Allow']) {
+        expect([name, name in said.headers]).toEqual([name, answer.headers.has(name)])
+      }
+    }
+    for (const path of PAGES) {
+      await check(path, 'GET', 200)
+      await check(path, 'POST', 405)
+    }
+    const unready = createFixture()
+    unready.ready.database = false
+    const answer = await createClient(unready.app.handler)('/readyz')
+    expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true])
+    const { schema } = document.paths['/readyz'].get.responses[503].content['application/json']
+    expect(findMismatches(schema, answer.body, document)).toEqual([])
+  })
+
+  test("leaves the operator's pages out if they are served elsewhere", async () => {
+    const { paths } = JSON.parse(openapiDocument({ routes, operatorApart: true }))
+    const left = PAGES.filter((path) => !['/metrics', '/readyz'].includes(path))
+    expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual(left)
+  })
+
+  test('every reference resolves', () => {
+    const references = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map((match) => match[1] ?? '')
+    expect(references.length).toBeGreaterThan(10)
+    for (const reference of references) {
+      const target = reference.split('/').reduce((node, key) => node?.[key], document)
+      expect([reference, typeof target]).toEqual([reference, 'object'])
+    }
+  })
+
+  test('every route lists exactly the codes that it can answer', () => {
+    const codes = (path: string, method: string) =>
+      Object.fromEntries(
+        Object.entries<{ $ref?: string }>(document.paths[path][method].responses).flatMap(([status, { $ref }]) => {
+          if ($ref === undefined) return []
+          const { content } = document.components.responses[$ref.split('/').at(-1) ?? '']
+          return [[status, content?.['application/json'].schema.allOf[1].properties.error.properties.code.enum]]
+        }),
+      )
+    const common = {
+      400: ['INVALID_REQUEST', 'INVALID_PARAMETER', 'MISSING_PARAMETER'],
+      401: ['INVALID_API_KEY'],
+      402: ['INSUFFICIENT_CREDITS'],
+      403: ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED'],
+      404: ['ORGANIZATION_NOT_FOUND'],
+      409: ['INVALID_REQUEST'],
+      422: ['INVALID_REQUEST'],
+      429: ['RATE_LIMIT_EXCEEDED'],
+      500: ['API_ENDPOINT_NOT_CONFIGURED', 'INTERNAL_ERROR'],
+      503: ['SERVICE_UNAVAILABLE'],
+    }
+    expect(codes('/v1/positions/uniswap-v3', 'get')).toEqual(common)
+    expect(codes('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual({
+      ...common,
+      403: ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED', 'FEATURE_DISABLED'],
+      404: ['NOT_FOUND', 'ORGANIZATION_NOT_FOUND'],
+      502: ['UPSTREAM_ERROR'],
+    })
+    const body = { 408: ['INVALID_REQUEST'], 413: ['INVALID_REQUEST'], 415: ['INVALID_REQUEST'] }
+    expect(codes('/v1/lending/aave-v3/batch', 'post')).toEqual({ ...common, ...body })
+  })
+
+  test('every operation of the service has the answers of the headers and formats that it takes', () => {
+    const { paths } = JSON.parse(describeServices(readConfig({}, () => '')))
+    const operations = Object.entries<Record<string, Operation>>(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+    )
+    const lists: string[] = []
+    for (const { name, parameters = [], responses } of operations) {
+      const takes = (parameter: string) => parameters.some((each) => each.name === parameter)
+      const refused = [409, 422].map((status) => responses[status] !== undefined)
+      expect([name, ...refused]).toEqual([name, takes('Idempotency-Key'), takes('Idempotency-Key')])
+      const { content = {}, headers = {} } = responses[200] ?? responses[201] ?? {}
+      expect([name, 'text/csv' in content]).toEqual([name, takes('format')])
+      if (!takes('format')) continue
+      lists.push(name)
+      const body = Object.keys(content['application/json']?.schema.properties ?? {})
+      const told = { 'X-Total-Count': 'pagination', Link: 'pagination', 'X-Coverage': 'coverage', 'X-Counts': 'counts' }
+      for (const [header, field] of Object.entries(told)) {
+        expect([name, header, header in headers]).toEqual([name, header, body.includes(field)])
+      }
+    }
+    expect(lists.length).toBeGreaterThan(15)
+  })
+
+  test('the pattern of an Idempotency-Key accepts what the service accepts', () => {
+    const pattern = new RegExp(IDEMPOTENCY_KEY_PARAMETER.schema.pattern)
+    for (const text of ['a', '!#~', '"my key"', '"a \\" b"', 'my key', 'ключ', '', '"', 'a"b', '""', '"a\\b"']) {
+      const accepted = () => idempotencyKey(text)
+      if (pattern.test(text)) expect(accepted).not.toThrow()
+      else expect(accepted).toThrow('visible ASCII')
+    }
+  })
+
+  test('a route states whether an optional parameter may be required; none is missing if all are optional', () => {
+    const [first] = routes
+    if (first === undefined) throw new Error('Expected a route')
+    const optional = { ...first, path: '/v1/all', input: v.object({ page: limit }), asOf: false as const }
+    const listed = (route: Route) => getErrorCodes(route).get(400)
+    expect(listed(optional)).toEqual(['INVALID_REQUEST', 'INVALID_PARAMETER'])
+    expect(listed({ ...optional, errors: ['MISSING_PARAMETER'] })).toContain('MISSING_PARAMETER')
+    expect(listed({ ...optional, input: v.object({}) })).toEqual(['INVALID_REQUEST', 'INVALID_PARAMETER'])
+    expect(getErrorCodes(optional).get(500)).toEqual(['INTERNAL_ERROR'])
+  })
+
+  test('describes HEAD and OPTIONS, and lists the headers of 401 and 405', () => {
+    expect(document.info.description).toMatch(/HEAD is answered.*OPTIONS is answered with 204/)
+    for (const subject of ['Key', 'First call', 'Price', 'Errors', 'Retry', 'Pages', 'Past', 'Agents']) {
+      expect(document.info.description).toContain(`**${subject}**`)
+    }
+    const headers = (name: string) => document.components.responses[name].headers
+    expect(headers('Error401_INVALID_API_KEY')['WWW-Authenticate']).toBeDefined()
+    expect(headers('Error405_INVALID_REQUEST')['Allow']).toBeDefined()
+    expect(headers('Error415_INVALID_REQUEST')['Accept-Encoding']).toBeDefined()
+  })
+
+  test('lists X-As-Of if a chain is read, and only then', () => {
+    const [first, ...others] = routes
+    if (first === undefined) throw new Error('Expected a route')
+    const { paths } = JSON.parse(openapiDocument({ routes: [{ ...first, asOf: false }, ...others] }))
+    const listing = Object.entries<{ get?: { responses: { 200: { headers?: object } } } }>(paths)
+      .filter(([, { get }]) => get !== undefined && 'X-As-Of' in (get.responses[200].headers ?? {}))
+      .map(([path]) => path)
+    expect(listing.sort()).toEqual([
+      '/v1/lending/kamino/position/{obligation_address}/yield',
+      '/v1/positions/uniswap-v3',
+    ])
+  })
+
+  test('503, 429 and 409 carry Retry-After, every code stands under its status', () => {
+    const { responses, schemas } = document.components
+    expect(responses.Error503_SERVICE_UNAVAILABLE.headers['Retry-After']).toBeDefined()
+    expect(responses.Error409_INVALID_REQUEST.headers['Retry-After']).toBeDefined()
+    expect(responses.Error429_RATE_LIMIT_EXCEEDED.headers['Retry-After']).toBeDefined()
+    expect(schemas.Error.properties.error.properties.code.enum).toEqual([...ERROR_CODES])
+    for (const route of routes) {
+      for (const [status, codes] of getErrorCodes(route)) {
+        for (const code of codes) {
+          const usual = toHttpFailure(new CodedError(code, ''), { badGateway: true }).status
+          expect([code, code === 'INVALID_REQUEST' ? status : usual]).toEqual([code, status])
+        }
+      }
+    }
+  })
+
+  test('parameters describe their checks', () => {
+    const parameters = document.paths['/v1/positions/uniswap-v3'].get.parameters
+    const named = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)
+    expect(named('wallet')).toMatchObject({ in: 'query', required: true, schema: { pattern: '^0x[0-9a-fA-F]{40}$' } })
+    expect(named('page')).toEqual({
+      name: 'page',
+      in: 'query',
+      required: false,
+      description: 'Which page of the list, from 1.',
+      examples: { default: { value: 1, 'x-disabled': true } },
+      schema: { type: 'integer', minimum: 1, maximum: 1_000_000_000, default: 1 },
+    })
+    expect(named('limit').schema).toEqual({ type: 'integer', minimum: 1, maximum: 25, default: 10 })
+    expect(named('status').schema).toEqual({ type: 'string', enum: ['inactive'] })
+    expect(named('full').schema).toEqual({ type: 'boolean', default: false })
+    // A client that is made from the document shall outlive the configuration.
+    expect(named('chain_id')).toMatchObject({
+      examples: { default: { value: 1 } },
+      description: expect.stringContaining('1, 10'),
+    })
+    expect(named('chain_id').schema).toEqual({ type: 'integer', 'x-chain-ids': [1, 10] })
+    const [id] = document.paths['/v1/positions/uniswap-v3/{id}'].get.parameters
+    expect(id).toMatchObject({ name: 'id', in: 'path', required: true })
+  })
+
+  test('bodies are closed, answers have their request id, prices are stated', () => {
+    const batch = document.paths['/v1/lending/aave-v3/batch'].post
+    expect(batch.requestBody.content['application/json'].schema).toMatchObject({
+      type: 'object',
+      required: ['wallets'],
+      additionalProperties: false,
+      properties: { wallets: { type: 'array', minItems: 1 } },
+    })
+    expect(batch.responses[200].content['application/json'].schema.required).toEqual(['data', 'request_id'])
+    expect(batch['x-credits']).toBe('15 credits per wallet.')
+  })
+
+  test('/openapi.json serves it', async () => {
+    const answer = await createClient(createFixture().app.handler)('/openapi.json')
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect(answer.body.paths).toEqual(document.paths)
+  })
+})
+
+describe('jsonSchema()', () => {
+  test.each<[string, v.GenericSchema, unknown]>([
+    [
+      'text',
+      v.pipe(v.string(), v.minLength(1), v.maxLength(3), v.regex(/^a$/)),
+      { type: 'string', minLength: 1, maxLength: 3, pattern: '^a$' },
+    ],
+    [
+      'a number',
+      v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(9)),
+      { type: 'integer', minimum: 1, maximum: 9 },
+    ],
+    [
+      'a list',
+      v.pipe(v.array(v.boolean()), v.maxLength(2)),
+      { type: 'array', items: { type: 'boolean' }, maxItems: 2 },
+    ],
+    ['null or text', v.nullable(v.string()), { type: ['string', 'null'] }],
+    [
+      'null or one of two words',
+      v.nullable(v.picklist(['a', 'b'])),
+      { anyOf: [{ type: 'string', enum: ['a', 'b'] }, { type: 'null' }] },
+    ],
+    ['one of two', v.union([v.literal('MAX'), v.number()]), { anyOf: [{ const: 'MAX' }, { type: 'number' }] }],
+    ['a record', v.record(v.string(), v.number()), { type: 'object', additionalProperties: { type: 'number' } }],
+    [
+      'a choice with a default',
+      v.optional(choice(['a', 'b']), 'a'),
+      { type: 'string', enum: ['a', 'b'], default: 'a' },
+    ],
+    ['a flag with a default', v.optional(flag, 'false'), { type: 'boolean', default: false }],
+    ['a limit', limit, { type: 'integer', minimum: 1, maximum: 25, default: 10, description: 'Entries of a page.' }],
+    ['what is said of it', v.pipe(v.string(), v.transform(Number), documented({ type: 'number' })), { type: 'number' }],
+    [
+      'an object',
+      v.strictObject({ a: v.string(), b: v.optional(v.string()) }),
+      {
+        type: 'object',
+        properties: { a: { type: 'string' }, b: { type: 'string' } },
+        required: ['a'],
+        additionalProperties: false,
+      },
+    ],
+  ])('%s', (_name, schema, expected) => {
+    expect(createJsonSchema(schema)).toEqual(expected as never)
+  })
+
+  test('refuses what it does not know', () => {
+    expect(() => createJsonSchema(v.date())).toThrow('Cannot describe a schema: The "date" schema')
+  })
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import { forEachLimit } from '../../../../src/lib/async/for_each_limit.ts'
+import { settle } from '../../../support/test_clock.ts'
+
+const { signal } = new AbortController()
+
+test('forEachLimit() starts items in their order, up to the limit at the same time', async () => {
+  const begun: number[] = []
+  let running = 0
+  let most = 0
+  const work = async (item: number) => {
+    begun.push(item)
+    most = Math.max(most, ++running)
+    await settle(1 + (item % 3))
+    running--
+  }
+  await forEachLimit([5, 4, 3, 2, 1, 0], 2, work, signal)
+  expect([begun, most, running]).toEqual([[5, 4, 3, 2, 1, 0], 2, 0])
+})
+
+test('forEachLimit() aborts the others when one fails, starts no more, and throws once they have ended', async () => {
+  const begun: number[] = []
+  const ended: number[] = []
+  const work = async (item: number, shared: AbortSignal) => {
+    begun.push(item)
+    if (item === 1) throw new Error('Unlucky')
+    // One item ends as soon as it is aborted, the other continues for a while.
+    await new Promise((resolve) => shared.addEventListener('abort', resolve))
+    if (item === 2) await settle()
+    ended.push(item)
+  }
+  await expect(forEachLimit([0, 2, 1, 3, 4], 3, work, signal)).rejects.toThrow('Unlucky')
+  expect([begun, ended]).toEqual([
+    [0, 2, 1],
+    [0, 2],
+  ])
+})
+
+test('forEachLimit() starts nothing for an aborted caller', async () => {
+  const begun: number[] = []
+  const left = AbortSignal.abort()
+  await expect(forEachLimit([0, 1], 2, async (item) => begun.push(item), left)).rejects.toThrow()
+  expect(begun).toEqual([])
+})

@@ -1,0 +1,129 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Glob } from 'bun'
+
+const ROOT = join(import.meta.dir, '../..')
+
+function files(pattern: string): { readonly path: string; readonly text: string }[] {
+  return [...new Glob(pattern).scanSync(ROOT)]
+    .sort()
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+}
+
+const SOURCE = files('src/**/*.ts')
+
+/** Lines of code in `SOURCE` that match `pattern`, without comments and without the `allowed` files. */
+function uses(pattern: RegExp, allowed: RegExp): string[] {
+  return SOURCE.filter(({ path }) => !allowed.test(path)).flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .map((line, index) => ({ line: line.replace(/^\s*(\*|\/\*|\/\/).*$/, ''), at: `${path}:${index + 1}` }))
+      .filter(({ line }) => pattern.test(line))
+      .map(({ at }) => at),
+  )
+}
+
+test('only the edges read the environment and chance', () => {
+  // The watchdog is the script of another process.
+  expect(uses(/\bprocess\.env\b/, /^src\/(program|db\/embedded\/watchdog)\.ts$/)).toEqual([])
+  expect(uses(/\bMath\.random\(/, /^$/)).toEqual([])
+  expect(uses(/\bconsole\./, /^$/)).toEqual([])
+  expect(uses(/\bprocess\.exit\(/, /^src\/(program|db\/embedded\/watchdog)\.ts$/)).toEqual([])
+})
+
+test('the clock alone tells the time and makes timers', () => {
+  // The wrapper is printed into the clients of callers, which have no clock of ours.
+  const allowed = /^src\/(lib\/clock|http\/openapi\/client\/wrapper)\.ts$/
+  expect(uses(/\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b/, allowed)).toEqual([])
+  // A socket's own `setTimeout` sets how long its other end may be silent.
+  expect(uses(/(?<!\bsocket\.)\bsetTimeout\(|\bsetInterval\(|\bAbortSignal\.timeout\b/, allowed)).toEqual([])
+  expect(uses(/\btimers(\/promises)?'|\bBun\.sleep\b/, allowed)).toEqual([])
+})
+
+test('the transactions of the driver, which may commit what must roll back, are not used', () => {
+  expect(uses(/\.begin\(|\.reserve\(|\bsql\.end\(\)/, /^$/)).toEqual([])
+})
+
+test('code files stay small; tables of data may be long', () => {
+  const table = /lens_artifact\.ts$|\.d\.ts$|\/table\//
+  expect(
+    SOURCE.filter(({ path, text }) => !table.test(path) && text.split('\n').length > 500).map(({ path }) => path),
+  ).toEqual([])
+})
+
+test('every exported function and class has a docstring', () => {
+  const silent = SOURCE.flatMap(({ path, text }) => {
+    const lines = text.split('\n')
+    return lines
+      .map((line, index) => ({ line, index }))
+      .filter(({ line }) => /^export (async )?function|^export (abstract )?class/.test(line))
+      .filter(({ index }) => !/\*\/\s*$/.test(lines[index - 1] ?? ''))
+      .map(({ index }) => `${path}:${index + 1}`)
+  })
+  expect(silent).toEqual([])
+})
+
+test('names of files are snake_case', () => {
+  const names = [...SOURCE, ...files('test/**/*.ts'), ...files('sql/**/*.sql')].map(({ path }) => path)
+  expect(names.filter((path) => !/^[a-z0-9_/.]+$/.test(path))).toEqual([])
+})
+
+/**
+ * Words that readers must not have to guess: a function begins with a verb, and a program is no person. The limits are
+ * today's counts; a change that lowers a count lowers its limit.
+ */
+const WORDS_MAX = { exportedFunctionsEndingInOf: 1, functionsEndingInOf: 3, indefinitePersons: 13 }
+
+test('functions ending in "Of" and indefinite persons do not rise', () => {
+  const code = [...SOURCE, ...files('src/**/*.js')]
+  const prose = [...code, ...files('src/**/*.{sol,md,tsx}'), ...files('README.md')]
+  const count = (texts: typeof code, pattern: RegExp) =>
+    texts.reduce((sum, { text }) => sum + [...text.matchAll(pattern)].length, 0)
+  const counts = {
+    exportedFunctionsEndingInOf: count(code, /^export (?:async )?(?:function|const) [a-z]\w*Of\b/gm),
+    functionsEndingInOf: count(code, /\b(?:function|const) [a-z]\w*Of\b/g),
+    indefinitePersons: count(prose, /\b(?:no|any|some|every)(?:body|one)\b|\bwho(?:m)?ever\b/gi),
+  }
+  const risen = Object.entries(WORDS_MAX).filter(([word, max]) => counts[word as keyof typeof counts] > max)
+  expect(risen.map(([word, max]) => `${word}: ${counts[word as keyof typeof counts]}, at most ${max}`)).toEqual([])
+})
+
+test('the map of rooms in the README names every folder of src, and no other', () => {
+  const [map = ''] = /^src\/lib .*?^```/ms.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
+  const rooms = [...map.matchAll(/^src\/(\w+)/gm)].map(([, room]) => room).sort()
+  const folders = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  expect(rooms).toEqual(folders.map(({ name }) => name).sort())
+})
+
+test('nothing is left half-done', () => {
+  const words = new RegExp(
+    ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', String.raw`\b(test|it|describe)\.(skip|only|todo)\b`].join('|'),
+  )
+  expect([...SOURCE, ...files('test/**/*.ts')].filter(({ text }) => words.test(text)).map(({ path }) => path)).toEqual(
+    [],
+  )
+})
+
+test('pages say what they are given, which is never just anything', () => {
+  const untyped = files('src/dashboard/**/*.js').flatMap(({ path, text }) =>
+    [...text.matchAll(/@(?:type|param|property|typedef|template|returns)[^\n]*\bany\b/g)].map(
+      ([line]) => `${path}: ${line}`,
+    ),
+  )
+  expect(untyped).toEqual([])
+})
+
+test("the guide's list of work in the background has every job, and no other", () => {
+  const guide = readFileSync(join(ROOT, 'src/dashboard/guide/operating.md'), 'utf8')
+  const [, section = ''] = guide.split('## What runs in the background\n')
+  const rows = section.split('\n## ')[0]?.match(/^\| [^|]*/gm) ?? []
+  const listed = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name))
+  const job = /\bname: (['`])(\w.*?)\1,\s+(?:everyMs|gatherMs|retryMs|round)\b/g
+  const family = /^ {2}work: \{\n {4}feature: '([^']+)'/gm
+  const jobs = SOURCE.flatMap(({ path, text }) => [
+    ...[...text.matchAll(job)].map(([, , name = '']) => name.replace(/ \$\{.*/, ' 1 latest')),
+    ...[...text.matchAll(family)].map(([, feature]) => `${path.split('/')[2]} ${feature}`),
+  ])
+  expect([...new Set(jobs)].sort()).toEqual(listed.sort())
+})
