@@ -18,26 +18,6 @@ export function formatFailures(report: string): string {
     .join('\n\n')
 }
 
-/** A run of `bun test`: where it ran, its report, and its output. */
-export interface TestRun {
-  readonly root: string
-  readonly report: string
-  readonly said: string
-}
-
-/**
- * Files to run again, each once: those in which a test failed, and those that errors outside of tests name. None if
- * another file has no result, as one that fails while it is loaded.
- */
-export function listFailedFiles({ root, report, said }: TestRun): string[] {
-  const failed = listCases(report).flatMap(([, test = '']) => parseAttributes(test)['file'] ?? [])
-  const strays = listStrayErrors(said.replaceAll(`${root}/`, '')).flatMap((text) => text.match(TEST_FILE) ?? [])
-  const suites = [...report.matchAll(/<testsuite ([^>]*)>/g)].map(([, suite = '']) => parseAttributes(suite)['file'])
-  const known = new Set([...suites, ...failed, ...strays]).size
-  const count = Number(/^Ran \d+ tests? across (\d+) files?\./m.exec(said)?.[1])
-  return known === count ? [...new Set([...failed, ...strays])] : []
-}
-
 /** Errors outside of tests. The report leaves them out. */
 export function listStrayErrors(said: string): string[] {
   return [...said.matchAll(STRAY)].map(([, text = '']) => text.trim())
@@ -48,7 +28,6 @@ function listCases(report: string) {
 }
 
 const STRAY = /^# Unhandled error between tests\n-+\n([\s\S]*?)^-{10,}$/gm
-const TEST_FILE = /(?<![\w./-])test\/[\w./-]+_test\.ts\b/g
 const LINES_MAX = 12
 const WIDTH_MAX = 200
 const ENTITIES: Readonly<Record<string, string>> = { quot: '"', apos: "'", lt: '<', gt: '>', amp: '&' }

@@ -10,7 +10,11 @@ afterAll(async () => {
   const closed = closeTestDatabases((next) => {
     step = next
   }).then(() => 'closed')
-  if ((await Promise.race([closed, Bun.sleep(LIMIT_MS)])) === 'closed') return
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, LIMIT_MS)
+  const first = await Promise.race([closed, late])
+  clearTimeout(timer)
+  if (first === 'closed') return
   // Every server ends with this process, by its watchdog; that servers stop in time has tests of its own.
   console.error(`The tests' databases were not closed within ${LIMIT_MS} ms: still at "${step}"`)
 }, 2 * LIMIT_MS)

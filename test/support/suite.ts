@@ -1,7 +1,11 @@
 /**
- * `bun run test [files and options of "bun test"]`: the tests in several processes, which share one PostgreSQL server
- * and one directory for everything temporary. Both are gone afterwards, also if the run is interrupted; of a run that
- * is killed, the next one removes the directory.
+ * `bun run test [--all] [files and options of "bun test"]`: the tests by tier, in several processes, which share one
+ * PostgreSQL server and one directory for everything temporary. Both are gone afterwards, also if the run is
+ * interrupted; of a run that is killed, the next one removes the directory.
+ *
+ * Without names it runs `unit` (in its process alone), `contract` (chains and PostgreSQL) and six files of `system` (the
+ * program, processes, browsers), which run one at a time; with `--all`, all of them. Names are parts of paths, of any
+ * tier. A file that fails once has failed; `test/quarantine.txt` names those that are left out.
  */
 import {
   accessSync,
@@ -16,9 +20,10 @@ import {
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Glob } from 'bun'
 import { KEPT_MEMORY } from './allocators.ts'
 import { openTestServer, sweep } from './database.ts'
-import { formatFailures, listFailedFiles, listStrayErrors } from './failures.ts'
+import { formatFailures, listStrayErrors } from './failures.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 /** How long each file took on this machine: the longest begin first. */
@@ -28,78 +33,129 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /** Short, because names of sockets begin with it. */
 const PREFIX = 'wst-'
-/** Tests wait for much that is not work: two more than there are cores. More would be late for what they time. */
+/** Tests wait for much that is not work: two more than there are cores. */
 const WORKERS = Math.min(8, availableParallelism() + 2)
-/** More files than these do not fail by chance, even beside other work of the machine. */
-const AGAIN_MAX = 16
 /** Many times what all tests say. */
 const SAID_MAX = 2 ** 25
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** The tests are to end: nothing is run again. */
-let isStopped = false
+const TIERS = ['unit', 'contract', 'system'] as const
+/** The files of `system` whose failure a user would meet first: the API, commands, start and end, agents, pages, crashes. */
+const SMOKE = ['scenario', 'command', 'lifecycle', 'clients']
+  .map((name) => `test/system/program/${name}_test.ts`)
+  .concat('test/system/browser/explore_test.ts', 'test/system/account/gate/crash_test.ts')
+/** Options of `bun test` whose value is the next word. */
+const TAKES_VALUE = ['-t']
 
+/** What a tier's run left. */
+interface TierRun {
+  readonly tier: (typeof TIERS)[number]
+  readonly files: number
+  readonly status: number
+  readonly pass: number
+  readonly fail: number
+  readonly wallSec: number
+  readonly cpuSec: number
+}
+
+const { files, options } = chooseFiles(process.argv.slice(2))
 const directory = temporaryHome()
 process.env['TMPDIR'] = directory
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
 const server = await openTestServer()
-const status = await runTests(process.argv.slice(2), server.environment)
+let signal: NodeJS.Signals | undefined
+for (const each of SIGNALS)
+  process.on(each, () => {
+    signal = each
+  })
+const runs: TierRun[] = []
+for (const tier of TIERS) {
+  const chosen = files.filter((file) => file.startsWith(`test/${tier}/`))
+  if (chosen.length > 0 && signal === undefined) runs.push(await runTier(tier, chosen))
+}
 await server.close()
-process.exit(status)
+console.error(summarize(runs))
+process.exit(signal === undefined ? Math.max(...runs.map(({ status }) => status)) : 1)
 
-/**
- * All at once, then what failed once more and alone: what only fails beside others is named, and is not a failure. Errors
- * outside of tests are what is left of tests that failed, if any did. Returns the exit status.
- */
-async function runTests(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
-  const beside = [`--parallel=${WORKERS}`, '--no-isolate', `--timings=${TIMINGS}`, '--update-timings', ...words]
-  const first = await runOnce(beside, environment)
-  if (first.status === 0) return 0
-  const files = listFailedFiles(first)
-  if (files.length === 0 || files.length > AGAIN_MAX) {
-    console.error([formatFailures(first.report), ...listStrayErrors(first.said)].join('\n\n'))
-    return first.status
+/** Splits the words of the command into files, which are those of README's command if no word is a name, and options. */
+function chooseFiles(words: readonly string[]): { readonly files: readonly string[]; readonly options: string[] } {
+  const quarantined = readQuarantine()
+  const tests = [...new Glob('test/{unit,contract,system}/**/*_test.ts').scanSync(ROOT)].sort()
+  const isOption = (word: string, index: number) => word.startsWith('-') || TAKES_VALUE.includes(words[index - 1] ?? '')
+  const names = words.filter((word, index) => !isOption(word, index)).map((word) => word.replace(/^\.\//, ''))
+  const options = words.filter((word, index) => isOption(word, index) && word !== '--all')
+  for (const name of names) {
+    if (!tests.some((file) => file.includes(name)))
+      throw new Error(`Cannot run tests of "${name}": no path of a file test/**/*_test.ts contains it`)
   }
-  console.error(`${formatFailures(first.report)}\n\nThe same files, each alone:\n`)
-  let fail = 0
-  let status = 0
-  for (const file of files) {
-    const again = await runOnce([`./${file}`], environment)
-    if (isStopped) return again.status
-    if (again.status === 0) console.error(`Failed beside others, and holds alone: ${file}\n`)
-    else console.error([formatFailures(again.report), ...listStrayErrors(again.said)].join('\n\n'))
-    fail += again.counts.fail
-    status ||= again.status
-  }
-  console.error(`\n ${first.counts.pass + first.counts.fail - fail} pass\n ${fail} fail`)
-  return status
+  const files = tests.filter((file) => {
+    if (names.length > 0) return names.some((name) => file.includes(name))
+    if (quarantined.has(file)) return false
+    return words.includes('--all') || !file.startsWith('test/system/') || SMOKE.includes(file)
+  })
+  return { files, options }
 }
 
-/** Runs `bun test`, shows its output, and returns its counts. */
-async function runOnce(words: readonly string[], environment: Readonly<Record<string, string>>) {
-  const report = join(directory, 'report.xml')
-  rmSync(report, { force: true })
+/** Paths of tests that are left out: a line each, with a reason behind `#`. */
+function readQuarantine(): ReadonlySet<string> {
+  const lines = readFileSync(join(ROOT, 'test/quarantine.txt'), 'utf8').split('\n')
+  const paths = lines.map((line) => line.replace(/#.*/, '').trim()).filter((path) => path !== '')
+  for (const path of paths) console.error(`In quarantine, not run: ${path}`)
+  return new Set(paths)
+}
+
+/** Runs the files of a tier, shows their output, and says what failed. */
+async function runTier(tier: TierRun['tier'], chosen: readonly string[]): Promise<TierRun> {
+  const report = join(directory, `${tier}.xml`)
+  const beginMs = performance.now()
   const child = Bun.spawn(
     [
-      ...[process.execPath, 'test', '--no-orphans', '--timeout=60000'],
-      ...['--reporter=junit', `--reporter-outfile=${report}`, ...words],
+      ...[process.execPath, 'test', '--no-orphans', '--timeout=60000', '--no-isolate'],
+      // What another process does in time is judged only while no other test runs.
+      `--parallel=${tier === 'system' ? 1 : WORKERS}`,
+      ...[`--timings=${TIMINGS}`, '--update-timings', '--reporter=junit', `--reporter-outfile=${report}`],
+      ...[...options, ...chosen.map((file) => `./${file}`)],
     ],
-    { cwd: ROOT, env: { ...KEPT_MEMORY, ...process.env, ...environment }, stdio: ['inherit', 'inherit', 'pipe'] },
+    {
+      cwd: ROOT,
+      env: { ...KEPT_MEMORY, ...process.env, ...server.environment },
+      stdio: ['inherit', 'inherit', 'pipe'],
+    },
   )
-  const pass = () => {
-    isStopped = true
-    child.kill('SIGTERM')
-  }
-  for (const signal of SIGNALS) process.on(signal, pass)
+  const stop = () => child.kill('SIGTERM')
+  for (const each of SIGNALS) process.on(each, stop)
   let said = ''
   for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
     process.stderr.write(chunk)
     said = `${said}${chunk}`.slice(-SAID_MAX)
   }
   const status = await child.exited
-  for (const signal of SIGNALS) process.off(signal, pass)
+  for (const each of SIGNALS) process.off(each, stop)
   const count = (name: string) => Number([...said.matchAll(new RegExp(`^ *(\\d+) ${name}$`, 'gm'))].at(-1)?.[1] ?? 0)
-  const counts = { pass: count('pass'), fail: count('fail') }
-  return { root: ROOT, status, counts, said, report: existsSync(report) ? readFileSync(report, 'utf8') : '' }
+  if (status !== 0)
+    console.error([formatFailures(readIfAny(report)), ...listStrayErrors(said)].filter(Boolean).join('\n\n'))
+  return {
+    tier,
+    files: chosen.length,
+    status,
+    pass: count('pass'),
+    fail: count('fail'),
+    wallSec: (performance.now() - beginMs) / 1_000,
+    cpuSec: Number(child.resourceUsage()?.cpuTime.total ?? 0n) / 1e6,
+  }
+}
+
+/** Says what each tier took. The last lines have the form of `bun test`. */
+function summarize(done: readonly TierRun[]): string {
+  const rows = done.map(({ tier, files: count, pass, fail, wallSec, cpuSec }) => [
+    tier.padEnd(8),
+    `${count} files, ${pass + fail} tests, ${Math.round(wallSec)} s, ${Math.round(cpuSec)} CPU seconds`,
+  ])
+  const sum = (key: 'pass' | 'fail') => done.reduce((total, run) => total + run[key], 0)
+  return ['', ...rows, '', ` ${sum('pass')} pass`, ` ${sum('fail')} fail`].join('\n')
+}
+
+function readIfAny(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
 
 function temporaryHome(): string {

@@ -127,3 +127,8 @@ test("the guide's list of work in the background has every job, and no other", (
   ])
   expect([...new Set(jobs)].sort()).toEqual(listed.sort())
 })
+
+test('few files of tests wait for another process', () => {
+  // They run one at a time: a subject that has a file takes the next test, too.
+  expect(files('test/system/**/*_test.ts').length).toBeLessThanOrEqual(25)
+})
