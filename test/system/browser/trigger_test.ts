@@ -7,243 +7,354 @@ import { runJson } from '../program/accounts.ts'
 import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
 import { setStage } from './stage.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are walked by the words that the test names.
-type Json = any
+describe('triggers', async () => {
+  // biome-ignore lint/suspicious/noExplicitAny: answers are walked by the words that the test names.
+  type Json = any
 
-const START_MS = 90_000
-const ANSWER_MS = 30_000
+  const START_MS = 90_000
+  const ANSWER_MS = 30_000
 
-describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
-  const stage = setStage({
-    lending: true,
-    startMs: START_MS,
-    answerMs: ANSWER_MS,
-    env: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' },
-  })
-  let receiver: Awaited<ReturnType<typeof startReceiver>>
-  beforeAll(async () => {
-    receiver = await startReceiver({ plain: true })
-  })
-  afterAll(() => receiver.stop())
-
-  /** Calls the API with a key of the main organization, and returns the answer's `data`. */
-  async function api(method: string, path: string, body?: unknown) {
-    const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}`, 'content-type': 'application/json' }
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
-    return ((await (await fetch(`${stage.scene.url}${path}`, init)).json()) as Json).data
-  }
-
-  /** Opens a page that needs a session, through a login link of the command line. */
-  async function signIn(path: string, words: readonly string[]): Promise<Page> {
-    const page = await stage.open()
-    const { url } = await runJson(stage.scene.program, ['login', ...words])
-    await page.goto(`${stage.scene.url}login${new URL(url).search}`)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.waitForURL(`${stage.scene.url}${path.split('#')[0]}`)
-    await page.goto(`${stage.scene.url}${path}`)
-    return page
-  }
-
-  async function explore(
-    wallet: string,
-    before: (page: Page) => Promise<unknown> = async () => undefined,
-  ): Promise<Page> {
-    const page = await stage.open()
-    await before(page)
-    await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-    await page.goto(`${stage.scene.url}#wallet=${wallet}`)
-    return page
-  }
-
-  test('a bell at a health factor creates, shows and deletes a trigger, by keyboard alone', async () => {
-    const { url: hook } = await api('POST', 'v1/webhooks', {
-      url: `http://127.0.0.1:${receiver.port}/ok`,
-      name: 'Bridge',
+  describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
+    const stage = setStage({
+      lending: true,
+      startMs: START_MS,
+      answerMs: ANSWER_MS,
+      env: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' },
     })
-    expect(hook).toContain('127.0.0.1')
-    const { wallets } = await stage.scene.devnet.aave()
-    const wallet = wallets.everywhere
-    const page = await explore(wallet)
-    const card = page.getByRole('article', { name: 'Aave V3, market main' })
-    await card.waitFor()
-    // All buttons of a card are one stop of the Tab key: arrow keys move between them.
-    await card.getByRole('button', { name: /^Notify me about the health factor/ }).focus()
-    await page.keyboard.press('Enter')
-    const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
-    const level = dialog.getByLabel('Falls below')
-    await level.waitFor()
-    const data = await api('GET', `v1/lending/aave-v3?wallet=${wallet}&chain_id=1`)
-    // Below the current health factor, so that it does not fire at once.
-    expect(Number(await level.inputValue())).toBeLessThan(Number(data[0].positions[0].healthFactor))
-    expect(await audit(page)).toEqual([])
-    await tabTo(page, 'Send it to')
-    await page.keyboard.type('Bridge')
-    await page.keyboard.press('Enter')
-    await tabTo(page, 'Falls below')
-    await page.keyboard.press('Enter')
-    const made = dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem')
-    await made.waitFor()
-    const [trigger] = await api('GET', 'v1/triggers')
-    expect(trigger).toMatchObject({
-      chain_id: 1,
-      family: 'aave-v3',
-      subject: { wallet, market_id: 'main' },
-      when: { figure: 'health_factor', below: await level.inputValue() },
-      webhook_id: expect.stringMatching(/^whk_/),
+    let receiver: Awaited<ReturnType<typeof startReceiver>>
+    beforeAll(async () => {
+      receiver = await startReceiver({ plain: true })
     })
-    expect(await made.innerText()).toContain('to Bridge')
-    expect(await audit(page)).toEqual([])
+    afterAll(() => receiver.stop())
 
-    await level.fill('0.0.1')
-    await page.keyboard.press('Enter')
-    await dialog.getByRole('alert').getByText('The trigger was not created').waitFor()
-    await tabTo(page, `Delete health factor below ${trigger.when.below}`)
-    await page.keyboard.press('Enter')
-    await made.waitFor({ state: 'detached' })
-    expect(await api('GET', 'v1/triggers')).toEqual([])
-    await page.keyboard.press('Escape')
-    await dialog.waitFor({ state: 'detached' })
-    expect(await focused(page)).toBe('Notify me about the health factor, Aave V3, market main')
-  }, 90_000)
+    /** Calls the API with a key of the main organization, and returns the answer's `data`. */
+    async function api(method: string, path: string, body?: unknown) {
+      const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}`, 'content-type': 'application/json' }
+      const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+      return ((await (await fetch(`${stage.scene.url}${path}`, init)).json()) as Json).data
+    }
 
-  test('a bell at a range creates a trigger for leaving it, on a phone, in light and dark', async () => {
-    const page = await explore(stage.scene.devnet.wallets.provider)
-    await page.setViewportSize({ width: 390, height: 844 })
-    const card = page
-      .getByRole('article', { name: /^Position \d+/ })
-      .filter({ hasText: 'In range' })
-      .first()
-    await card.getByRole('button', { name: /^Notify me about the range/ }).click()
-    const dialog = page.getByRole('dialog', { name: 'Notify me about the range' })
-    expect(await dialog.getByLabel('When it').inputValue()).toBe('false')
-    await dialog.getByRole('button', { name: 'Notify me' }).click()
-    await dialog.getByText('not in range').waitFor()
-    expect(await audit(page, { dark: true })).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-    const [trigger] = await api('GET', 'v1/triggers')
-    expect(trigger).toMatchObject({ family: 'uniswap-v3', when: { figure: 'in_range', is: false }, webhook_id: null })
-    await dialog.getByRole('button', { name: 'Close' }).click()
-    await api('DELETE', `v1/triggers/${trigger.id}`)
-  }, 90_000)
+    /** Opens a page that needs a session, through a login link of the command line. */
+    async function signIn(path: string, words: readonly string[]): Promise<Page> {
+      const page = await stage.open()
+      const { url } = await runJson(stage.scene.program, ['login', ...words])
+      await page.goto(`${stage.scene.url}login${new URL(url).search}`)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL(`${stage.scene.url}${path.split('#')[0]}`)
+      await page.goto(`${stage.scene.url}${path}`)
+      return page
+    }
 
-  /** A wallet with a position of each family. */
-  const getWallet = {
-    'morpho-blue': async () => (await stage.scene.devnet.morpho()).wallets.borrower,
-    kamino: async () => SOLANA_WALLET,
-  }
-  for (const family of ['morpho-blue', 'kamino'] as const) {
-    test(`a bell watches a position of ${family} by the subject of its routes`, async () => {
-      const wallet = await getWallet[family]()
-      const page = await explore(wallet)
-      const bell = page.getByRole('button', {
-        name: family === 'kamino' ? /the health factor, Kamino/ : /the health factor, Morpho/,
+    async function explore(
+      wallet: string,
+      before: (page: Page) => Promise<unknown> = async () => undefined,
+    ): Promise<Page> {
+      const page = await stage.open()
+      await before(page)
+      await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
+      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+      return page
+    }
+
+    test('a bell at a health factor creates, shows and deletes a trigger, by keyboard alone', async () => {
+      const { url: hook } = await api('POST', 'v1/webhooks', {
+        url: `http://127.0.0.1:${receiver.port}/ok`,
+        name: 'Bridge',
       })
-      const card = page.getByRole('article').filter({ has: bell }).first()
-      const label = (await card.getAttribute('aria-label')) ?? ''
-      await bell.first().click()
+      expect(hook).toContain('127.0.0.1')
+      const { wallets } = await stage.scene.devnet.aave()
+      const wallet = wallets.everywhere
+      const page = await explore(wallet)
+      const card = page.getByRole('article', { name: 'Aave V3, market main' })
+      await card.waitFor()
+      // All buttons of a card are one stop of the Tab key: arrow keys move between them.
+      await card.getByRole('button', { name: /^Notify me about the health factor/ }).focus()
+      await page.keyboard.press('Enter')
       const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
-      await dialog.getByRole('button', { name: 'Notify me' }).click()
-      await dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem').waitFor()
-      const [trigger] = await api('GET', `v1/triggers?family=${family}`)
-      const market = label.split(' ').at(-1)
-      expect(trigger.subject).toEqual(
-        family === 'kamino'
-          ? { wallet, obligation_address: OBLIGATION, market_address: MARKET }
-          : { wallet, market_id: market },
-      )
-      await dialog.getByRole('button', { name: /^Delete health factor/ }).click()
-      await dialog.getByRole('listitem').waitFor({ state: 'detached' })
+      const level = dialog.getByLabel('Falls below')
+      await level.waitFor()
+      const data = await api('GET', `v1/lending/aave-v3?wallet=${wallet}&chain_id=1`)
+      // Below the current health factor, so that it does not fire at once.
+      expect(Number(await level.inputValue())).toBeLessThan(Number(data[0].positions[0].healthFactor))
+      expect(await audit(page)).toEqual([])
+      await tabTo(page, 'Send it to')
+      await page.keyboard.type('Bridge')
+      await page.keyboard.press('Enter')
+      await tabTo(page, 'Falls below')
+      await page.keyboard.press('Enter')
+      const made = dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem')
+      await made.waitFor()
+      const [trigger] = await api('GET', 'v1/triggers')
+      expect(trigger).toMatchObject({
+        chain_id: 1,
+        family: 'aave-v3',
+        subject: { wallet, market_id: 'main' },
+        when: { figure: 'health_factor', below: await level.inputValue() },
+        webhook_id: expect.stringMatching(/^whk_/),
+      })
+      expect(await made.innerText()).toContain('to Bridge')
+      expect(await audit(page)).toEqual([])
+
+      await level.fill('0.0.1')
+      await page.keyboard.press('Enter')
+      await dialog.getByRole('alert').getByText('The trigger was not created').waitFor()
+      await tabTo(page, `Delete health factor below ${trigger.when.below}`)
+      await page.keyboard.press('Enter')
+      await made.waitFor({ state: 'detached' })
       expect(await api('GET', 'v1/triggers')).toEqual([])
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      expect(await focused(page)).toBe('Notify me about the health factor, Aave V3, market main')
     }, 90_000)
+
+    test('a bell at a range creates a trigger for leaving it, on a phone, in light and dark', async () => {
+      const page = await explore(stage.scene.devnet.wallets.provider)
+      await page.setViewportSize({ width: 390, height: 844 })
+      const card = page
+        .getByRole('article', { name: /^Position \d+/ })
+        .filter({ hasText: 'In range' })
+        .first()
+      await card.getByRole('button', { name: /^Notify me about the range/ }).click()
+      const dialog = page.getByRole('dialog', { name: 'Notify me about the range' })
+      expect(await dialog.getByLabel('When it').inputValue()).toBe('false')
+      await dialog.getByRole('button', { name: 'Notify me' }).click()
+      await dialog.getByText('not in range').waitFor()
+      expect(await audit(page, { dark: true })).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+      const [trigger] = await api('GET', 'v1/triggers')
+      expect(trigger).toMatchObject({ family: 'uniswap-v3', when: { figure: 'in_range', is: false }, webhook_id: null })
+      await dialog.getByRole('button', { name: 'Close' }).click()
+      await api('DELETE', `v1/triggers/${trigger.id}`)
+    }, 90_000)
+
+    /** A wallet with a position of each family. */
+    const getWallet = {
+      'morpho-blue': async () => (await stage.scene.devnet.morpho()).wallets.borrower,
+      kamino: async () => SOLANA_WALLET,
+    }
+    for (const family of ['morpho-blue', 'kamino'] as const) {
+      test(`a bell watches a position of ${family} by the subject of its routes`, async () => {
+        const wallet = await getWallet[family]()
+        const page = await explore(wallet)
+        const bell = page.getByRole('button', {
+          name: family === 'kamino' ? /the health factor, Kamino/ : /the health factor, Morpho/,
+        })
+        const card = page.getByRole('article').filter({ has: bell }).first()
+        const label = (await card.getAttribute('aria-label')) ?? ''
+        await bell.first().click()
+        const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
+        await dialog.getByRole('button', { name: 'Notify me' }).click()
+        await dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem').waitFor()
+        const [trigger] = await api('GET', `v1/triggers?family=${family}`)
+        const market = label.split(' ').at(-1)
+        expect(trigger.subject).toEqual(
+          family === 'kamino'
+            ? { wallet, obligation_address: OBLIGATION, market_address: MARKET }
+            : { wallet, market_id: market },
+        )
+        await dialog.getByRole('button', { name: /^Delete health factor/ }).click()
+        await dialog.getByRole('listitem').waitFor({ state: 'detached' })
+        expect(await api('GET', 'v1/triggers')).toEqual([])
+      }, 90_000)
+    }
+
+    test('no bell is shown if the service has no triggers', async () => {
+      const served: Json = await (await fetch(`${stage.scene.url}openapi.json`)).json()
+      delete served.paths['/v1/triggers']
+      const { wallets } = await stage.scene.devnet.aave()
+      const page = await explore(wallets.everywhere, (page) =>
+        page.route('**/openapi.json', (route) => route.fulfill({ json: served })),
+      )
+      await page.locator('.market .gauge-value').first().waitFor()
+      expect(await page.getByRole('button', { name: /^Notify me about/ }).count()).toBe(0)
+    }, 60_000)
+
+    test('an organization sees its triggers, messages and failed deliveries, redelivers one, and creates a webhook', async () => {
+      const { ids } = stage.scene.accounts
+      const bad = await api('POST', 'v1/webhooks', { url: `http://127.0.0.1:${receiver.port}/status/410` })
+      const { wallets } = await stage.scene.devnet.aave()
+      const subject = { wallet: wallets.everywhere, market_id: 'main' }
+      const when = { figure: 'health_factor', below: '1000' }
+      const about = { chain_id: 1, family: 'aave-v3', subject, when, webhook_id: bad.id }
+      // It holds, so it fires at once; a receiver that is gone makes the message a dead letter.
+      await api('POST', 'v1/triggers', { ...about, name: 'Main vault' })
+      await stage.scene.devnet.rpc.call('evm_mine')
+      const page = await signIn('usage', ['--org', ids.main])
+      const dead = page.getByRole('region', { name: 'Dead letters' })
+      const row = page.getByRole('region', { name: 'Triggers' }).getByRole('row').filter({ hasText: 'Main vault' })
+      await row.getByText('fired').waitFor()
+      await dead.getByText('410 in').waitFor()
+      await page.getByRole('button', { name: 'Messages of Main vault' }).click()
+      await page.getByRole('heading', { name: 'Messages of Main vault' }).waitFor()
+      await page.getByRole('row').filter({ hasText: 'fired, change 1' }).getByText('dead', { exact: true }).waitFor()
+      const webhooks = page.getByRole('region', { name: 'Webhooks' })
+      await webhooks.getByText('stopped').waitFor()
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+
+      await api('PATCH', `v1/webhooks/${bad.id}`, { url: `http://127.0.0.1:${receiver.port}/ok`, status: 'active' })
+      const before = receiver.received.length
+      await dead.getByRole('button', { name: /^Post again: fired, change 1/ }).click()
+      await dead.getByText('Everything arrived').waitFor()
+      await waitFor('the message', () => receiver.received.length > before)
+
+      await tabTo(page, 'URL of a new webhook')
+      await page.keyboard.type(`http://127.0.0.1:${receiver.port}/new`)
+      await page.keyboard.press('Enter')
+      expect(await page.locator('.new-key code').innerText()).toStartWith('whsec_')
+      await page.getByRole('button', { name: `Test http://127.0.0.1:${receiver.port}/new` }).click()
+      await waitFor('the test message', () => receiver.received.some(({ path }) => path === '/new'))
+      await page.getByLabel('URL of a new webhook').fill('https://169.254.169.254/')
+      await page.getByRole('button', { name: 'Create webhook' }).click()
+      await page.getByText('The webhook was not created').waitFor()
+      await page.setViewportSize({ width: 390, height: 844 })
+      expect(await overflow(page)).toEqual([0, 0])
+      await page.getByRole('button', { name: 'Pause Main vault' }).click()
+      await row.getByText('paused').waitFor()
+      await page.getByRole('button', { name: 'Delete Main vault' }).click()
+      await page.getByRole('button', { name: 'Delete it' }).click()
+      await page.getByText('No trigger yet').waitFor()
+    }, 90_000)
+
+    test('a webhook is deleted after a confirmation, and not while triggers post to it', async () => {
+      const url = `http://127.0.0.1:${receiver.port}/unwanted`
+      const { id } = await api('POST', 'v1/webhooks', { url, name: 'Unwanted' })
+      const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
+      const when = { figure: 'health_factor', below: '1.01' }
+      const trigger = await api('POST', 'v1/triggers', {
+        chain_id: 1,
+        family: 'aave-v3',
+        subject,
+        when,
+        webhook_id: id,
+      })
+      const page = await signIn('usage', ['--org', stage.scene.accounts.ids.main])
+      const row = page.getByRole('region', { name: 'Webhooks' }).getByRole('row').filter({ hasText: 'Unwanted' })
+      await row.getByRole('button', { name: `Delete ${url}` }).click()
+      const dialog = page.getByRole('dialog', { name: 'Delete "Unwanted"?' })
+      await dialog.getByRole('button', { name: 'Delete it' }).click()
+      await dialog.getByText('1 trigger posts to it').waitFor()
+      await api('DELETE', `v1/triggers/${trigger.id}`)
+      await dialog.getByRole('button', { name: 'Delete it' }).click()
+      await page.getByText(`${url} is deleted.`).waitFor()
+      await row.waitFor({ state: 'detached' })
+    }, 60_000)
+
+    test('the operator sees the block and process of the evaluation, and the age of the oldest message', async () => {
+      const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
+      const when = { figure: 'health_factor', below: '1.01' }
+      await api('POST', 'v1/triggers', { chain_id: 1, family: 'aave-v3', subject, when })
+      const page = await signIn('operator#triggers', [])
+      const region = page.getByRole('region', { name: 'Triggers' })
+      const row = region.getByRole('row').filter({ hasText: 'latest' })
+      await row.getByText('evaluated').waitFor()
+      expect(await row.innerText()).toMatch(/[0-9a-f-]{36}/)
+      expect(await region.getByText('The oldest is due for').count()).toBe(1)
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+    }, 60_000)
+  })
+})
+
+describe('causes', async () => {
+  const DEAD = {
+    10: 'OP Mainnet',
+    56: 'BNB Smart Chain',
+    137: 'Polygon',
+    8453: 'Base',
+    42161: 'Arbitrum One',
+    43114: 'Avalanche',
   }
+  const IDS = Object.keys(DEAD)
+  /** No process listens on this port. */
+  const CLOSED_PORT = 'http://127.0.0.1:9'
+  const env = { CHAINS: `1,${IDS}`, ...Object.fromEntries(IDS.map((id) => [`RPC_URL_${id}`, CLOSED_PORT])) }
 
-  test('no bell is shown if the service has no triggers', async () => {
-    const served: Json = await (await fetch(`${stage.scene.url}openapi.json`)).json()
-    delete served.paths['/v1/triggers']
-    const { wallets } = await stage.scene.devnet.aave()
-    const page = await explore(wallets.everywhere, (page) =>
-      page.route('**/openapi.json', (route) => route.fulfill({ json: served })),
+  describe.skipIf(BROWSER === undefined)('Explore, if many chains cannot be read', () => {
+    const stage = setStage({ lending: true, startMs: 120_000, answerMs: 60_000, env })
+
+    async function enter(wallet: string, key: string | undefined): Promise<Page> {
+      const page = await stage.open()
+      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+      await page.getByLabel('API key').fill(key ?? '')
+      await page.keyboard.press('Enter')
+      return page
+    }
+
+    /** Counts visible occurrences of a text. */
+    const seen = (page: Page, text: string) => page.getByText(text).filter({ visible: true }).count()
+
+    async function shoot(page: Page, name: string): Promise<void> {
+      const folder = process.env['SCREENSHOTS']
+      if (folder === undefined) return
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.screenshot({ path: `${folder}/${name}_${width}.png`, fullPage: true })
+      }
+      await page.setViewportSize({ width: 1280, height: 900 })
+    }
+
+    test('six dead chains of seven share one notice, and the seventh answers', async () => {
+      const page = await enter(stage.scene.devnet.wallets.provider, stage.scene.accounts.keys.main)
+      const line = page.getByRole('alert').filter({ hasText: '6 chains could not be read' })
+      await line.waitFor()
+      await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+      await page.locator('.position').first().waitFor()
+      await page.getByText('6 chains are not in it').waitFor()
+      expect(await page.getByRole('alert').filter({ visible: true }).count()).toBe(1)
+      for (const name of Object.values(DEAD)) expect([name, await seen(page, name)]).toEqual([name, 1])
+      await shoot(page, 'six_dead')
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+
+      const asked = stage.requests.length
+      await line.getByRole('button', { name: 'Try all again' }).click()
+      const again = () => stage.requests.slice(asked).map((address) => new URL(address))
+      const lists = () => again().filter(({ pathname }) => pathname === '/v1/positions/uniswap-v3')
+      while (lists().length < IDS.length) await page.waitForTimeout(50)
+      await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+      await line.waitFor()
+      expect(
+        lists()
+          .map(({ searchParams }) => searchParams.get('chain_id'))
+          .sort(),
+      ).toEqual([...IDS].sort())
+      // Successful parts are not requested again.
+      const isOfList = ({ pathname }: URL) => !pathname.endsWith('/snapshots')
+      expect(again().filter((url) => isOfList(url) && url.searchParams.get('chain_id') === '1')).toEqual([])
+      await line.getByText('Why, and what helps').click()
+      for (const name of Object.values(DEAD)) expect(await line.innerText()).toContain(`${name}, Aave V3: `)
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+    }, 180_000)
+
+    test.each([
+      ['unknown', 'Check that the whole key was pasted'],
+      ['suspended', 'The operator has suspended this organization'],
+    ] as const)(
+      'a key that is %s is refused on entry, and no request is sent with it',
+      async (name, advice) => {
+        const page = await enter(stage.scene.devnet.wallets.provider, stage.scene.accounts.keys[name])
+        await page.getByRole('alert').getByText(advice).waitFor()
+        await page.getByLabel('API key').waitFor()
+        expect(stage.requests.filter((address) => address.includes('wallet=') && !address.includes('#'))).toEqual([])
+        expect(await page.evaluate("sessionStorage.getItem('walletscope.key')")).toBeNull()
+        await shoot(page, `key_${name}`)
+        expect(await audit(page)).toEqual([])
+        expect(await overflow(page)).toEqual([0, 0])
+      },
+      60_000,
     )
-    await page.locator('.market .gauge-value').first().waitFor()
-    expect(await page.getByRole('button', { name: /^Notify me about/ }).count()).toBe(0)
-  }, 60_000)
 
-  test('an organization sees its triggers, messages and failed deliveries, redelivers one, and creates a webhook', async () => {
-    const { ids } = stage.scene.accounts
-    const bad = await api('POST', 'v1/webhooks', { url: `http://127.0.0.1:${receiver.port}/status/410` })
-    const { wallets } = await stage.scene.devnet.aave()
-    const subject = { wallet: wallets.everywhere, market_id: 'main' }
-    const when = { figure: 'health_factor', below: '1000' }
-    const about = { chain_id: 1, family: 'aave-v3', subject, when, webhook_id: bad.id }
-    // It holds, so it fires at once; a receiver that is gone makes the message a dead letter.
-    await api('POST', 'v1/triggers', { ...about, name: 'Main vault' })
-    await stage.scene.devnet.rpc.call('evm_mine')
-    const page = await signIn('usage', ['--org', ids.main])
-    const dead = page.getByRole('region', { name: 'Dead letters' })
-    const row = page.getByRole('region', { name: 'Triggers' }).getByRole('row').filter({ hasText: 'Main vault' })
-    await row.getByText('fired').waitFor()
-    await dead.getByText('410 in').waitFor()
-    await page.getByRole('button', { name: 'Messages of Main vault' }).click()
-    await page.getByRole('heading', { name: 'Messages of Main vault' }).waitFor()
-    await page.getByRole('row').filter({ hasText: 'fired, change 1' }).getByText('dead', { exact: true }).waitFor()
-    const webhooks = page.getByRole('region', { name: 'Webhooks' })
-    await webhooks.getByText('stopped').waitFor()
-    expect(await audit(page)).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-
-    await api('PATCH', `v1/webhooks/${bad.id}`, { url: `http://127.0.0.1:${receiver.port}/ok`, status: 'active' })
-    const before = receiver.received.length
-    await dead.getByRole('button', { name: /^Post again: fired, change 1/ }).click()
-    await dead.getByText('Everything arrived').waitFor()
-    await waitFor('the message', () => receiver.received.length > before)
-
-    await tabTo(page, 'URL of a new webhook')
-    await page.keyboard.type(`http://127.0.0.1:${receiver.port}/new`)
-    await page.keyboard.press('Enter')
-    expect(await page.locator('.new-key code').innerText()).toStartWith('whsec_')
-    await page.getByRole('button', { name: `Test http://127.0.0.1:${receiver.port}/new` }).click()
-    await waitFor('the test message', () => receiver.received.some(({ path }) => path === '/new'))
-    await page.getByLabel('URL of a new webhook').fill('https://169.254.169.254/')
-    await page.getByRole('button', { name: 'Create webhook' }).click()
-    await page.getByText('The webhook was not created').waitFor()
-    await page.setViewportSize({ width: 390, height: 844 })
-    expect(await overflow(page)).toEqual([0, 0])
-    await page.getByRole('button', { name: 'Pause Main vault' }).click()
-    await row.getByText('paused').waitFor()
-    await page.getByRole('button', { name: 'Delete Main vault' }).click()
-    await page.getByRole('button', { name: 'Delete it' }).click()
-    await page.getByText('No trigger yet').waitFor()
-  }, 90_000)
-
-  test('a webhook is deleted after a confirmation, and not while triggers post to it', async () => {
-    const url = `http://127.0.0.1:${receiver.port}/unwanted`
-    const { id } = await api('POST', 'v1/webhooks', { url, name: 'Unwanted' })
-    const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
-    const when = { figure: 'health_factor', below: '1.01' }
-    const trigger = await api('POST', 'v1/triggers', { chain_id: 1, family: 'aave-v3', subject, when, webhook_id: id })
-    const page = await signIn('usage', ['--org', stage.scene.accounts.ids.main])
-    const row = page.getByRole('region', { name: 'Webhooks' }).getByRole('row').filter({ hasText: 'Unwanted' })
-    await row.getByRole('button', { name: `Delete ${url}` }).click()
-    const dialog = page.getByRole('dialog', { name: 'Delete "Unwanted"?' })
-    await dialog.getByRole('button', { name: 'Delete it' }).click()
-    await dialog.getByText('1 trigger posts to it').waitFor()
-    await api('DELETE', `v1/triggers/${trigger.id}`)
-    await dialog.getByRole('button', { name: 'Delete it' }).click()
-    await page.getByText(`${url} is deleted.`).waitFor()
-    await row.waitFor({ state: 'detached' })
-  }, 60_000)
-
-  test('the operator sees the block and process of the evaluation, and the age of the oldest message', async () => {
-    const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
-    const when = { figure: 'health_factor', below: '1.01' }
-    await api('POST', 'v1/triggers', { chain_id: 1, family: 'aave-v3', subject, when })
-    const page = await signIn('operator#triggers', [])
-    const region = page.getByRole('region', { name: 'Triggers' })
-    const row = region.getByRole('row').filter({ hasText: 'latest' })
-    await row.getByText('evaluated').waitFor()
-    expect(await row.innerText()).toMatch(/[0-9a-f-]{36}/)
-    expect(await region.getByText('The oldest is due for').count()).toBe(1)
-    expect(await audit(page)).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-  }, 60_000)
+    test('an invalid address causes one notice', async () => {
+      const wrong = '0xD8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
+      const page = await enter(wrong, stage.scene.accounts.keys.main)
+      const notice = page.getByRole('alert').filter({ hasText: 'The wallet could not be read' })
+      await notice.waitFor()
+      expect(await notice.innerText()).toContain('checksum')
+      expect(await page.getByRole('alert').filter({ visible: true }).count()).toBe(1)
+      await shoot(page, 'wrong_address')
+      expect(await audit(page)).toEqual([])
+    }, 60_000)
+  })
 })
