@@ -107,7 +107,7 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
     /**
      * Reads a target. Where a contract does not answer at a past block, its first block may be that of an older part, so
      * endpoints are asked which deployments stand: those that do not take nothing else away, and `read` is called again
-     * with the others. Throws as `read`; `DisputeError` if endpoints contradict each other.
+     * with the others, if there are any. Throws as `read`; `DisputeError` if endpoints contradict each other.
      */
     async readDeployed<Target extends FamilyTarget<Deployment>, Read>(
       target: Target,
@@ -121,7 +121,8 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
         if (block === undefined || !(error instanceof ContractUnresponsiveError)) throw error
         const { standing } = await readStanding({ client, probes: deployments.map(toProbe), block, clock }, signal)
         const deployed = deployments.filter((each) => standing.has(getContract(each)))
-        if (deployed.length === deployments.length) throw error
+        // Where nothing stands, the answer would rest on absence alone.
+        if (deployed.length === deployments.length || deployed.length === 0) throw error
         return await read({ ...target, deployments: deployed })
       }
     },

@@ -26,7 +26,7 @@ async function ask(method: string, params: unknown[]): Promise<unknown> {
 
 /** The real contract, from the bytecode that viem carries. */
 async function deployMulticall3(): Promise<Hex> {
-  const contracts = '../../../node_modules/viem/_esm/constants/contracts.js'
+  const contracts = '../../../../node_modules/viem/_esm/constants/contracts.js'
   const { multicall3Bytecode } = (await import(contracts)) as { multicall3Bytecode: Hex }
   const at = '0xcA11bde05977b3631167028862bE2a173976CA11'
   await ask('anvil_setCode', [at, await ask('eth_call', [{ data: multicall3Bytecode }, 'latest'])])

@@ -173,7 +173,7 @@ describe('a repeated key', async () => {
   test('a claim is answered while all connections of usage logs and planes are taken', async () => {
     const account = await createAccount(db)
     const { wait, release } = await holdLock(database.url)
-    const slow = Array.from({ length: 8 }, () => db.run(`select ${wait}`, [], { lane: 'read', deadlineMs: 60_000 }))
+    const slow = Array.from({ length: 8 }, () => db.run(`select ${wait}`, [], { lane: 'read', deadlineMs: 10_000 }))
     const first = settlement(account.caller)
     // Neither returns before the lock is released if it needs one of those connections.
     await gate.claim(claim(account, 'k', first.settlementId))
