@@ -117,6 +117,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
     `insert into liquidity_change values (1, 2, 9, 4, '\\x05', -887272, 887272, -${2n ** 127n}, '\\x03', null, ${2n ** 256n - 1n})`,
     `insert into wallet_entry values (1, 2, '\\x01', '\\x07')`,
     `insert into price_at values (1, 'stablecoin', '\\x02', 3, 1, 0, 'stablecoin', 'state')`,
+    `insert into first_block values (1, '\\x05', 'getPool()', 7)`,
     `insert into midnight values (1, 20000, 2, '\\x03', '\\x04', 5, false)`,
     `insert into snapshot_series values ('\\x01', 1, null, 0)`,
     `insert into lending_snapshot values ('\\x01', 1, 20000, 0.000000000000000001, -1, 1e60, null)`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { unpackProgram } from '../../../../src/db/embedded/program.ts'
 import { temporaryDirectory } from '../../../support/database.ts'
@@ -17,8 +17,7 @@ test.each(['"', '$', '`', '\\'])(
 )
 
 /** What a first start says where this is mounted; only root can mount. */
-function startWhere(mount: (directory: string) => string): string {
-  const directory = temporaryDirectory()
+function startWhere(mount: (directory: string) => string, directory = temporaryDirectory()): string {
   const script = `mkdir -p ${directory}/data && ${mount(directory)} && exec "$0" "$@"`
   const command = ['unshare', '-m', 'sh', '-c', script, process.execPath, OWNER, join(directory, 'data')]
   return Bun.spawnSync(command, { stdout: 'ignore', timeout: 60_000 }).stderr.toString()
@@ -30,7 +29,15 @@ test.if(process.getuid?.() === 0)(
     expect(startWhere((directory) => `mount -t tmpfs -o mode=755,size=600m,noexec tmpfs ${directory}/data`)).toContain(
       'is on a file system that runs no programs (noexec)',
     )
-    expect(startWhere(() => 'mount -t tmpfs -o size=1m tmpfs /dev/shm')).toContain('/dev/shm is full or too small')
+    // Directories of tests may be in /dev/shm.
+    const elsewhere = mkdtempSync('/var/tmp/walletscope-test-')
+    chmodSync(elsewhere, 0o711)
+    try {
+      const small = startWhere(() => 'mount -t tmpfs -o size=1m tmpfs /dev/shm', elsewhere)
+      expect(small).toContain('/dev/shm is full or too small')
+    } finally {
+      rmSync(elsewhere, { recursive: true, force: true })
+    }
   },
   120_000,
 )

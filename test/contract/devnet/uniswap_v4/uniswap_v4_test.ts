@@ -1,7 +1,7 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, parseAbi, zeroAddress } from 'viem'
 import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
-import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { rangeAround } from '../../../devnet/ticks.ts'
 import { POSITION_MANAGER_ABI, STATE_VIEW_ABI } from '../../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
@@ -26,10 +26,12 @@ const WIRING_ABI = parseAbi([
 let devnet: Devnet
 let v4: UniswapV4
 
+// Other tests trade in the pools of the shared one.
 beforeAll(async () => {
-  devnet = await sharedDevnet()
+  devnet = await startDevnet()
   v4 = await devnet.uniswapV4()
 }, LIMIT_MS)
+afterAll(() => devnet?.stop(), LIMIT_MS)
 
 const slot0 = (name: V4PoolName) =>
   devnet.client.readContract({

@@ -177,8 +177,9 @@ test('a midnight has the round of its time, and is read again when another feed 
   await mine(borrower, midnightSec - 5)
   await tellPrice(6_000n, midnightSec + 10)
   await mine(borrower, midnightSec + 10)
-  await mine(ethereum, midnightSec + 2 * DAY_SEC)
-  await mine(borrower, midnightSec + 2 * DAY_SEC)
+  // After the newest midnight, which the database's clock calls old.
+  await mine(ethereum, midnightSec + 2 * DAY_SEC + 60)
+  await mine(borrower, midnightSec + 2 * DAY_SEC + 60)
   const query = `wallet=${HOLDER}&chain_id=${BORROWER_ID}&max_snapshots=3`
   const readMidnight = async (portfolio: ReturnType<typeof createPortfolio>) => {
     const { reply } = await portfolio.snapshots(query)
