@@ -31,6 +31,11 @@ function formatYieldPath(wallet: string, market: { readonly id: Hex }): string {
 describe('receipt=true', () => {
   test('adds a receipt that verifies to every route that reads state, and changes nothing else', async () => {
     const { good } = devnet.positions
+    // Blocks of one second would make a time mean the newest of them, which no later block confirms.
+    for (let block = 0; block < 4; block++) {
+      await devnet.rpc.call('evm_increaseTime', 1)
+      await devnet.rpc.call('evm_mine')
+    }
     const height = await devnet.client.getBlockNumber()
     const { timestamp } = await devnet.client.getBlock({ blockNumber: height - 3n })
     const paths: readonly (readonly [path: string, price: number])[] = [
