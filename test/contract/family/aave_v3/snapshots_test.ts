@@ -14,6 +14,7 @@ import { createSnapshotStore } from '../../../../src/finance/series/store.ts'
 import { createMidnights } from '../../../../src/history/midnight.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import { PendingError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS, type MarketName, AAVE_WALLETS as W } from '../../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
@@ -117,13 +118,19 @@ interface Snapshot {
   readonly health_factor: string
 }
 
+/** Asks for a series, again while days of it are still being read: how many one answer waits for is the machine's. */
 async function snapshots(
   asked: Route,
   wallet: Address,
   { market = 'main', more = '' }: { market?: MarketName; more?: string } = {},
 ) {
   const query = `wallet=${wallet}&market_id=${market}${more}`
-  const { reply, credits } = await callRoute(asked, { params: { chain_id: '1' }, query })
+  const ask = (): ReturnType<typeof callRoute> =>
+    callRoute(asked, { params: { chain_id: '1' }, query }).catch((error: unknown) => {
+      if (!(error instanceof PendingError)) throw error
+      return ask()
+    })
+  const { reply, credits } = await ask()
   return { data: reply.data as readonly Snapshot[], headers: reply.headers ?? {}, asOf: reply.asOf, credits }
 }
 
