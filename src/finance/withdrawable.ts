@@ -23,3 +23,8 @@ export interface Withdrawable {
   /** The first reason why it is less. */
   readonly limitedBy: WithdrawalLimit
 }
+
+/** Returns what a withdrawal pays that a rule of its protocol refuses. */
+export function refuseWithdrawal({ limitedBy = 'halted' }: { readonly limitedBy?: WithdrawalLimit }): Withdrawable {
+  return { amount: 0n, limitedBy }
+}

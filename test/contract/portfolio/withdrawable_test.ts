@@ -16,7 +16,7 @@ import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
 import { allRows, createPortfolio, type WireRow } from './support.ts'
 
 const SEED = 20_261_129
-const WALLETS = caseCount(100, 12)
+const WALLETS = caseCount(150, 12)
 /** Token units by which a row of Aave may stay below the pool's own limit where a debt holds it, with its unit of value. */
 const BURN_ROUNDING = 3n
 

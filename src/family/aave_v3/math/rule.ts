@@ -1,7 +1,8 @@
 import type { LiquidationReason } from '../../../finance/lending/due.ts'
+import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { minBigint, mulDivDown, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
-import { type Account, type Asset, getLiquidationThreshold, hasBit } from './account.ts'
+import { type Account, type Asset, getLiquidationThreshold, hasBit, type PayingReserve } from './account.ts'
 import type { Lender } from './state.ts'
 
 /*
@@ -10,8 +11,8 @@ import type { Lender } from './state.ts'
  * term. What bounds one asset among several that a wallet may borrow (liquidity, borrow cap) bounds no figure here,
  * because no asset is named; where only one may be borrowed, it does.
  *
- * Rules that bound a withdrawal by what stays behind (health factor, collateral without LTV first) are in `safe.ts`: they
- * bound the account, not an asset.
+ * Rules that bound a withdrawal by what stays behind (health factor, collateral without LTV first) are in `safe.ts` and
+ * `withdrawal.ts`: they bound the account, not an asset.
  */
 
 /** What a rule can refuse. */
@@ -115,14 +116,24 @@ export const LOAN_LIMITS: readonly Limit<Account, Rational>[] = [
 ]
 
 /** What can be withdrawn of a supply. */
-export const WITHDRAWAL_LIMITS: readonly Limit<Asset, bigint>[] = [
+export const WITHDRAWAL_LIMITS: readonly (Limit<Asset<PayingReserve>, bigint> & {
+  readonly limitedBy: WithdrawalLimit
+})[] = [
   {
-    rule: 'paused_or_inactive',
-    source: 'validateWithdraw: ReserveInactive, ReservePaused; a frozen reserve pays',
+    rule: 'paused',
+    limitedBy: 'paused',
+    source: 'validateWithdraw: ReservePaused; a frozen reserve pays',
+    room: ({ reserve }) => (reserve.isPaused ? 0n : undefined),
+  },
+  {
+    rule: 'inactive',
+    limitedBy: 'inactive',
+    source: 'validateWithdraw: ReserveInactive',
     room: ({ reserve }) => (reserve.isOpen ? undefined : 0n),
   },
   {
     rule: 'liquidity',
+    limitedBy: 'liquidity',
     source: 'Pool.getVirtualUnderlyingBalance, since 3.1; before, what the supply token holds',
     room: ({ reserve }) => reserve.withdrawable,
   },
@@ -177,7 +188,8 @@ function boundBySilo(account: Account, getAmount: (asset: Asset) => bigint): Rat
   return silo && rational(mulDivDown(getAmount(silo), silo.price, pow10(silo.reserve.decimals)), account.unit)
 }
 
-function isOwed({ variableDebt, stableDebt }: Asset): boolean {
+/** True if a wallet owes anything of an asset. */
+export function isOwed({ variableDebt, stableDebt }: Asset<PayingReserve>): boolean {
   return variableDebt + stableDebt > 0n
 }
 

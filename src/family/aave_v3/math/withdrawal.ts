@@ -1,5 +1,5 @@
 import type { Withdrawable } from '../../../finance/withdrawable.ts'
-import { minBigint, pow10, WAD } from '../../../lib/number/fixed_point.ts'
+import { pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import {
   type Account,
   type Asset,
@@ -8,15 +8,19 @@ import {
   hasLtv,
   type PayingReserve,
 } from './account.ts'
+import { isOwed, WITHDRAWAL_LIMITS } from './rule.ts'
 
 const BPS = 10_000n
 /**
- * Most token units by which a balance falls further than what was paid out of it: burning rounds scaled units up, and the
- * rest is rounded down.
+ * Most token units by which a balance falls further than what was paid out of it: burning rounds scaled units up, and
+ * the rest is rounded down.
  */
 const BURN_ROUNDING = 3n
 
 type HeldAsset = Asset<PayingReserve>
+
+/** What one rule lets out, token units. */
+type Bound = Withdrawable & { readonly amount: bigint }
 
 /** An account that its pool may be unable to value. */
 type UnsureAccount = Omit<Account<PayingReserve>, 'data' | 'unit' | 'terms'> & {
@@ -33,16 +37,20 @@ type UnsureAccount = Omit<Account<PayingReserve>, 'data' | 'unit' | 'terms'> & {
  * @proof test/unit/family/aave_v3/withdrawal_test.ts, test/contract/portfolio/withdrawable_test.ts
  */
 export function computeWithdrawable(account: UnsureAccount, asset: HeldAsset): Withdrawable | undefined {
-  const { supplied, reserve } = asset
-  if (!reserve.isOpen) return { amount: 0n, limitedBy: reserve.isPaused ? 'paused' : 'inactive' }
-  const isBound = asset.isCollateral && account.assets.some(owes)
-  if (isBound && (account.data === undefined || account.category?.answered === false)) {
-    return { amount: 0n, limitedBy: 'price' }
-  }
-  const free = isBound ? computeFree(account, asset) : supplied
-  const paid = minBigint(free, reserve.withdrawable)
-  if (paid >= supplied) return undefined
-  return { amount: paid, limitedBy: reserve.withdrawable <= free ? 'liquidity' : 'health' }
+  const bounds = WITHDRAWAL_LIMITS.flatMap(({ room, limitedBy }): Bound[] => {
+    const amount = room(asset)
+    return amount === undefined ? [] : [{ amount, limitedBy }]
+  })
+  const least = [...bounds, boundByDebt(account, asset)].reduce((tightest, bound) =>
+    bound.amount < tightest.amount ? bound : tightest,
+  )
+  return least.amount < asset.supplied ? least : undefined
+}
+
+function boundByDebt(account: UnsureAccount, asset: HeldAsset): Bound {
+  if (!asset.isCollateral || !account.assets.some(isOwed)) return { amount: asset.supplied, limitedBy: 'health' }
+  if (account.data === undefined || account.category?.answered === false) return { amount: 0n, limitedBy: 'price' }
+  return { amount: computeFree(account, asset), limitedBy: 'health' }
 }
 
 /** Computes what the account's debt leaves free of one collateral, token units. */
@@ -97,8 +105,4 @@ function createHealthCheck(account: UnsureAccount, asset: HeldAsset): (value: bi
 /** True if an asset counts as collateral, however little there is of it. */
 function isCollateral(asset: HeldAsset, account: UnsureAccount): boolean {
   return asset.isCollateral && (account.features.zeroLtvEModes || getLiquidationThreshold(asset.reserve, account) > 0n)
-}
-
-function owes({ variableDebt, stableDebt }: HeldAsset): boolean {
-  return variableDebt + stableDebt > 0n
 }

@@ -1,4 +1,4 @@
-import type { Withdrawable, WithdrawalLimit } from '../../../finance/withdrawable.ts'
+import { refuseWithdrawal, type Withdrawable, type WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import { SF } from './accrual.ts'
 import { type Snapshot, type Supply, valueObligation } from './position.ts'
@@ -41,7 +41,7 @@ function computeWithdrawable(supply: Supply, input: RuleInput, isPriced: boolean
   const { position } = input
   if (!isPriced && position.borrows.length > 0) return { amount: 0n, limitedBy: 'price' }
   const refusal = REFUSALS.find(({ refuses, holds }) => refuses.includes('withdrawal') && holds(input))
-  if (refusal?.limitedBy !== undefined) return { amount: 0n, limitedBy: refusal.limitedBy }
+  if (refusal !== undefined) return refuseWithdrawal(refusal)
   const bounds = [
     ...WITHDRAWAL_LIMITS.flatMap(({ room, limitedBy }): Bound[] => {
       const roomSf = room(supply, input)

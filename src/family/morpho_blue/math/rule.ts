@@ -1,16 +1,18 @@
 import type { LiquidationReason } from '../../../finance/lending/due.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
+import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { compareRational, ONE } from '../../../lib/number/rational.ts'
 import { computeIdleLiquidity } from './market.ts'
 import type { MarketState } from './state.ts'
 
 /*
- * Everything by which Morpho Blue refuses a loan or a withdrawal, or lets any wallet liquidate: one row for each rule, with
- * its place in `Morpho.sol`. Nothing can be paused and no debt has a term. A liquidation that leaves no collateral writes
- * the rest of the debt off at the lenders' expense (`badDebtAssets`): it lowers what lenders hold, and calls nothing due.
+ * Everything by which Morpho Blue refuses a loan or a withdrawal, or lets any wallet liquidate: one row for each rule,
+ * with its place in `Morpho.sol`. Nothing can be paused and no debt has a term. A liquidation that leaves no collateral
+ * writes the rest of the debt off at the lenders' expense (`badDebtAssets`): it lowers what lenders hold, and calls
+ * nothing due.
  *
- * Rules that bound an amount by the health factor (`InsufficientCollateral`) are in `safe.ts`.
+ * Rules that bound an amount by the health factor (`InsufficientCollateral`) are in `safe.ts` and `withdrawal.ts`.
  */
 
 /** What a rule can refuse: `withdrawal` is of what was lent. */
@@ -33,6 +35,8 @@ interface Refusal {
   readonly rule: string
   readonly source: string
   readonly refuses: readonly Action[]
+  /** What a row says of it; of rules that refuse withdrawals. */
+  readonly limitedBy?: WithdrawalLimit
   readonly holds: (input: RuleInput) => boolean
 }
 
@@ -42,6 +46,7 @@ export const REFUSALS: readonly Refusal[] = [
     rule: 'interest_not_accrued',
     source: '_accrueInterest: the interest-rate model reverts, in every function',
     refuses: ['loan', 'withdrawal', 'collateral_withdrawal', 'liquidation'],
+    limitedBy: 'halted',
     holds: ({ isAccrued }) => !isAccrued,
   },
   {
@@ -54,19 +59,26 @@ export const REFUSALS: readonly Refusal[] = [
     rule: 'silent_oracle_with_debt',
     source: 'withdrawCollateral, _isHealthy: IOracle.price reverts, asked of a position with debt alone',
     refuses: ['collateral_withdrawal'],
+    limitedBy: 'price',
     holds: ({ oraclePrice, owed }) => owed > 0n && oraclePrice === undefined,
   },
   {
     rule: 'idle_liquidity',
     source: 'borrow, withdraw: InsufficientLiquidity, of a market that lent everything',
     refuses: ['loan', 'withdrawal'],
+    limitedBy: 'liquidity',
     holds: ({ market }) => computeIdleLiquidity(market) === 0n,
   },
 ]
 
+/** Finds the first rule that refuses an action altogether. */
+export function findRefusal(action: Action, input: RuleInput): Refusal | undefined {
+  return REFUSALS.find(({ refuses, holds }) => refuses.includes(action) && holds(input))
+}
+
 /** True if a rule refuses an action altogether. */
 export function isRefused(action: Action, input: RuleInput): boolean {
-  return REFUSALS.some(({ refuses, holds }) => refuses.includes(action) && holds(input))
+  return findRefusal(action, input) !== undefined
 }
 
 /** Amount that the market would pay out of what was lent, raw units. Source: `withdraw`, InsufficientLiquidity. */

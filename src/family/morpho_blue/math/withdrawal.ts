@@ -1,20 +1,8 @@
-import type { Withdrawable } from '../../../finance/withdrawable.ts'
+import { refuseWithdrawal, type Withdrawable } from '../../../finance/withdrawable.ts'
 import { minBigint, mulDivUp, WAD } from '../../../lib/number/fixed_point.ts'
-import { computeIdleLiquidity, ORACLE_SCALE } from './market.ts'
-import type { MarketParams, MarketState, StoredPosition } from './state.ts'
-
-/** Inputs of what a position lets out. */
-interface Position extends Pick<StoredPosition, 'collateral'> {
-  /** False if the contract cannot accrue interest. */
-  readonly isAccrued: boolean
-  readonly market: MarketState
-  readonly params: Pick<MarketParams, 'lltv'>
-  /** Raw units of the loan token. */
-  readonly supplied: bigint
-  readonly owed: bigint
-  /** Undefined if the oracle is silent. */
-  readonly oraclePrice: bigint | undefined
-}
+import { ORACLE_SCALE } from './market.ts'
+import { computePayable, findRefusal, type RuleInput } from './rule.ts'
+import type { MarketParams, StoredPosition } from './state.ts'
 
 /**
  * Computes what a withdrawal of the loan tokens that were lent pays alone: as much as the market holds idle. Undefined if
@@ -24,10 +12,11 @@ interface Position extends Pick<StoredPosition, 'collateral'> {
  * @source Morpho.sol `withdraw`: `totalBorrowAssets <= totalSupplyAssets` afterwards
  * @proof test/unit/family/morpho_blue/holdings_test.ts, test/contract/portfolio/withdrawable_test.ts
  */
-export function computeWithdrawableLoan({ isAccrued, market, supplied }: Position): Withdrawable | undefined {
-  if (!isAccrued) return HALTED
-  const idle = computeIdleLiquidity(market)
-  return supplied > idle ? { amount: idle, limitedBy: 'liquidity' } : undefined
+export function computeWithdrawableLoan(position: RuleInput): Withdrawable | undefined {
+  const refusal = findRefusal('withdrawal', position)
+  if (refusal !== undefined) return refuseWithdrawal(refusal)
+  const amount = computePayable(position)
+  return amount < position.supplied ? { amount, limitedBy: 'liquidity' } : undefined
 }
 
 /**
@@ -38,15 +27,15 @@ export function computeWithdrawableLoan({ isAccrued, market, supplied }: Positio
  * @source Morpho.sol `withdrawCollateral`, `_isHealthy`
  * @proof test/unit/family/morpho_blue/holdings_test.ts, test/contract/portfolio/withdrawable_test.ts
  */
-export function computeWithdrawableCollateral(position: Position): Withdrawable | undefined {
-  const { isAccrued, owed, collateral, oraclePrice, params } = position
-  if (!isAccrued) return HALTED
+export function computeWithdrawableCollateral(
+  position: RuleInput & Pick<StoredPosition, 'collateral'> & { readonly params: Pick<MarketParams, 'lltv'> },
+): Withdrawable | undefined {
+  const refusal = findRefusal('collateral_withdrawal', position)
+  if (refusal !== undefined) return refuseWithdrawal(refusal)
+  const { owed, collateral, oraclePrice = 0n, params } = position
   if (owed === 0n) return undefined
-  if (oraclePrice === undefined) return { amount: 0n, limitedBy: 'price' }
   if (oraclePrice === 0n || params.lltv === 0n) return { amount: 0n, limitedBy: 'health' }
   // The least collateral whose worth, rounded down twice as the contract does, still bears the debt.
   const needed = mulDivUp(mulDivUp(owed, WAD, params.lltv), ORACLE_SCALE, oraclePrice)
   return { amount: collateral - minBigint(needed, collateral), limitedBy: 'health' }
 }
-
-const HALTED: Withdrawable = { amount: 0n, limitedBy: 'halted' }
