@@ -32,7 +32,6 @@ const LEASE_SEC = 15
 /** Interval of checks which partitions have triggers, milliseconds. */
 const LOOK_MS = 2_000
 const HOUR_MS = 3_600_000
-const ORGANIZATIONS_MAX = 100
 /** Delay after the full hour, milliseconds, so that the database's clock has passed it. */
 const HOUR_LATE_MS = 1_000
 /** Longest interval of charges, milliseconds: this process' clock may be wrong, and only the database's tells hours. */
@@ -114,7 +113,7 @@ function hourJob({ db, clock, log }: TriggersOptions): Job {
     retryMs: RETRY_MS,
     onError: (error) => log.error({ msg: 'Failed to charge for triggers', error }),
     async round(signal) {
-      while (!signal.aborted && (await chargeHour(db, ORGANIZATIONS_MAX)) > 0);
+      while (!signal.aborted && (await chargeHour(db)));
       return Math.min(HOUR_LOOK_MS, HOUR_MS - (clock.now() % HOUR_MS) + HOUR_LATE_MS)
     },
   }

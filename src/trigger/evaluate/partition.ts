@@ -150,11 +150,11 @@ export async function notifyBlindTriggers(
 }
 
 /**
- * Charges the triggers of at most `organizationsMax` organizations for the hours that they used up to the last full hour
- * of the database's clock; 0 if none is left.
+ * Charges the triggers of one organization for the hours that they used up to the last full hour of the database's clock.
+ * False if none is left.
  */
-export async function chargeHour(db: Database, organizationsMax: number): Promise<number> {
-  return await triggerHour(db, { hour: 0, limit: organizationsMax }, { deadlineMs: HOUR_DEADLINE_MS })
+export async function chargeHour(db: Database): Promise<boolean> {
+  return (await triggerHour(db, { hour: 0, limit: 1 }, { deadlineMs: HOUR_DEADLINE_MS })) > 0
 }
 
 /**

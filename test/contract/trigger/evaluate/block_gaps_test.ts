@@ -18,7 +18,7 @@ const {
   runRounds,
   watch,
   evaluated,
-  messagesOf,
+  listMessages,
   told,
 } = await startLoopStage()
 
@@ -40,7 +40,7 @@ for (const gives of [true, false]) {
     await evaluated(await meter.mine())
     const at = `0x${changed.toString(16)}`
     const { hash, timestamp } = await meter.rpc.call<{ hash: Hex; timestamp: Hex }>('eth_getBlockByNumber', at, false)
-    expect((await messagesOf(account)).map(({ data }) => data['block'])).toEqual([
+    expect((await listMessages(account)).map(({ data }) => data['block'])).toEqual([
       { number: Number(changed), hash, timestamp: Number(timestamp), finality: 'latest' },
     ])
   })
@@ -66,7 +66,7 @@ test('a replaced block takes back what does not hold on the new branch, and noth
     ['trigger.fired', 1, '1.00'],
     ['trigger.reverted', 1, '1.10'],
   ])
-  expect((await messagesOf(account)).at(-1)?.data['subject']).toEqual({ account: 'taken back' })
+  expect((await listMessages(account)).at(-1)?.data['subject']).toEqual({ account: 'taken back' })
   await evaluated(await meter.units('taken back', 101))
   expect((await told(account)).at(-1)).toEqual(['trigger.fired', 2, '1.01'])
   expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 6 })
@@ -104,7 +104,7 @@ test('after a gap each block is looked at, and each change is told at its block'
   const firedAgain = await meter.units('gap', 90)
   restoreEndpoint()
   await evaluated(await meter.mine())
-  const messages = await messagesOf(account)
+  const messages = await listMessages(account)
   expect(
     messages.map(({ type, data }) => [type, data['change'], (data['block'] as { number: number }).number]),
   ).toEqual([
@@ -126,7 +126,7 @@ test('final blocks are looked at one by one, and for_blocks counts them', async 
   await meter.units('final', 110)
   await meter.mine()
   await evaluated((await meter.mine()) - 2n, 'finalized')
-  expect((await messagesOf(account)).map(({ type, data }) => [type, data['block']])).toMatchObject([
+  expect((await listMessages(account)).map(({ type, data }) => [type, data['block']])).toMatchObject([
     ['trigger.fired', { number: Number(held), finality: 'finalized' }],
     ['trigger.cleared', { number: Number(held) + 1 }],
   ])
@@ -151,7 +151,7 @@ test('blocks whose state is gone are told at once, from the first one left out',
   for (let block = 0; block < 5; block++) await meter.mine()
   goneBefore = await meter.mine()
   await evaluated(goneBefore)
-  expect((await messagesOf(account)).map(({ type, data }) => [type, data['trigger_ids'], data['since']])).toEqual([
+  expect((await listMessages(account)).map(({ type, data }) => [type, data['trigger_ids'], data['since']])).toEqual([
     ['trigger.blind', [trigger.id], { block: String(last + 1n), at: expect.any(String) }],
     ['trigger.sighted', [trigger.id], { block: String(last + 1n), at: expect.any(String) }],
   ])
@@ -176,7 +176,7 @@ test('a block at which a family fails is read again, and left out and told after
   await runRounds()
   fails = false
   await evaluated(await meter.mine())
-  expect((await messagesOf(account)).map(({ type, data }) => [type, data['block']])).toMatchObject([
+  expect((await listMessages(account)).map(({ type, data }) => [type, data['block']])).toMatchObject([
     ['trigger.fired', { number: Number(fired) }],
     ['trigger.cleared', { number: Number(fired) + 1 }],
   ])
@@ -185,7 +185,7 @@ test('a block at which a family fails is read again, and left out and told after
   await runRounds()
   world.nowMs += 15_000
   await evaluated(lost)
-  const [, , blind] = await messagesOf(account)
+  const [, , blind] = await listMessages(account)
   expect([blind?.type, blind?.data['trigger_ids'], blind?.data['since']]).toMatchObject([
     'trigger.blind',
     [trigger.id],
@@ -195,7 +195,7 @@ test('a block at which a family fails is read again, and left out and told after
   await evaluated(await meter.mine())
   fails = false
   await evaluated(await meter.mine())
-  expect((await messagesOf(account)).slice(3).map(({ type }) => type)).toEqual(['trigger.sighted'])
+  expect((await listMessages(account)).slice(3).map(({ type }) => type)).toEqual(['trigger.sighted'])
 })
 
 test('a change is told at the newest final block, if that is asked for', async () => {
@@ -208,7 +208,7 @@ test('a change is told at the newest final block, if that is asked for', async (
   expect(await told(account)).toEqual([])
   await meter.mine()
   await evaluated(crossed, 'finalized')
-  expect((await messagesOf(account)).map(({ data }) => data['block'])).toMatchObject([
+  expect((await listMessages(account)).map(({ data }) => data['block'])).toMatchObject([
     { number: Number(crossed), finality: 'finalized' },
   ])
 })
@@ -230,7 +230,7 @@ test('a log that an endpoint drops delays a change by at most the sweep, and inv
     for (let each = 0; each < 4; each++) await meter.mine()
     await evaluated(await meter.mine())
   }
-  const messages = await messagesOf(account)
+  const messages = await listMessages(account)
   expect(messages.map(({ type, data }) => [type, data['value'], data['subject']])).toEqual([
     ['trigger.fired', '1.00', { account: 'dropped' }],
   ])
@@ -252,6 +252,6 @@ test('events in a gap of over a thousand blocks, as between final blocks of fast
   }
   restoreEndpoint()
   await evaluated(await meter.mine())
-  const blocks = (await messagesOf(account)).map(({ data }) => (data['block'] as { number: number }).number)
+  const blocks = (await listMessages(account)).map(({ data }) => (data['block'] as { number: number }).number)
   expect(blocks).toEqual(changed.map(Number))
 }, 30_000)

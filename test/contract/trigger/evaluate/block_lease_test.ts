@@ -20,7 +20,7 @@ const {
   runRounds,
   watch,
   evaluated,
-  messagesOf,
+  listMessages,
   told,
 } = await startLoopStage()
 
@@ -38,14 +38,14 @@ test('endpoints away: one blind, one sighted, and the change in between', async 
   await db.run("update watch set active_at = active_at - interval '2 seconds'", [])
   world.nowMs += 1_999
   await runRounds()
-  expect(await messagesOf(account)).toEqual([])
+  expect(await listMessages(account)).toEqual([])
   world.nowMs += 1
   await runRounds()
-  expect((await messagesOf(account)).map(({ type }) => type)).toEqual(['trigger.blind'])
+  expect((await listMessages(account)).map(({ type }) => type)).toEqual(['trigger.blind'])
   restoreEndpoint()
   await evaluated(await meter.mine())
   await evaluated(await meter.mine())
-  const messages = await messagesOf(account)
+  const messages = await listMessages(account)
   expect(messages.map(({ type }) => type)).toEqual(['trigger.blind', 'trigger.sighted', 'trigger.fired'])
   expect(messages[1]?.data).toMatchObject({ chain_id: METER_CHAIN_ID, since: messages[0]?.data['since'] })
 }, 60_000)
@@ -86,13 +86,13 @@ test('a figure that cannot be told is blind by itself after the promised time, a
   }
   await pass(59)
   await evaluated(await meter.mine())
-  expect(await messagesOf(mine)).toEqual([])
+  expect(await listMessages(mine)).toEqual([])
   await pass(1)
   await evaluated(await meter.mine())
-  expect((await messagesOf(mine)).map(({ type, data }) => [type, data['trigger_ids'], data['since']])).toEqual([
+  expect((await listMessages(mine)).map(({ type, data }) => [type, data['trigger_ids'], data['since']])).toEqual([
     ['trigger.blind', [stale.id], { block: String(first), at: expect.any(String) }],
   ])
-  expect(await messagesOf(theirs)).toEqual([])
+  expect(await listMessages(theirs)).toEqual([])
   expect((await states()).sort()).toEqual([
     ['fresh', 'armed'],
     ['stale', 'blind'],
@@ -101,14 +101,14 @@ test('a figure that cannot be told is blind by itself after the promised time, a
   value = true
   await pass(60)
   await evaluated(await meter.mine())
-  expect((await messagesOf(mine)).map(({ type, data }) => [type, data['name']])).toEqual([
+  expect((await listMessages(mine)).map(({ type, data }) => [type, data['name']])).toEqual([
     ['trigger.blind', undefined],
     ['trigger.fired', 'fresh'],
   ])
   isUnknown = false
   await evaluated(await meter.mine())
   expect(
-    (await messagesOf(mine)).slice(2).map(({ type, data }) => [type, data['trigger_ids'] ?? data['name']]),
+    (await listMessages(mine)).slice(2).map(({ type, data }) => [type, data['trigger_ids'] ?? data['name']]),
   ).toEqual([
     ['trigger.sighted', [stale.id]],
     ['trigger.fired', 'stale'],
@@ -132,7 +132,7 @@ test('a process that takes over reports what the one before left out', async () 
   await db.run('update watch_cursor set lease_until = now()', [])
   start({ screen: false, confirm })
   await evaluated(await meter.mine())
-  expect((await messagesOf(account)).map(({ type }) => type)).toEqual(['trigger.blind'])
+  expect((await listMessages(account)).map(({ type }) => type)).toEqual(['trigger.blind'])
 })
 
 test('triggers of an organization are let go when it is suspended, and evaluated at once when it is restored', async () => {
@@ -176,7 +176,7 @@ test('a trigger that is moved to another finality is let go at once, and told of
   expect(asked.confirmed - before).toBe(2)
   await meter.mine()
   await evaluated(crossed, 'finalized')
-  const messages = await messagesOf(account)
+  const messages = await listMessages(account)
   expect(messages.map(({ type, data }) => [type, data['change'], data['value'], data['block']])).toMatchObject([
     ['trigger.fired', 1, '1.00', { finality: 'latest' }],
     ['trigger.cleared', 2, '1.20', { finality: 'latest' }],

@@ -6,7 +6,7 @@ import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
 import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const { db, meter, world, start, watch, evaluated, messagesOf, told } = await startLoopStage()
+const { db, meter, world, start, watch, evaluated, listMessages, told } = await startLoopStage()
 
 test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
   const account = await createAccount(db)
@@ -20,7 +20,7 @@ test('a trigger fires at the block where its figure crosses, and is cleared beyo
   expect(world.wakes).toBe(before + 1)
   await evaluated(await meter.units('crossing', 106))
   await evaluated(await meter.units('crossing', 108))
-  const messages = await messagesOf(account)
+  const messages = await listMessages(account)
   expect(messages.map(({ type, data }) => [type, data['change'], data['value'], data['previous_value']])).toEqual([
     ['trigger.fired', 1, '1.04', '1.10'],
     ['trigger.cleared', 2, '1.08', '1.06'],
@@ -122,7 +122,7 @@ test('a subject that cannot be read leaves only its own trigger behind, and is r
   expect(await listUnseen()).toEqual([{ account: 'piece 7', block: String(crossed) }])
   unreadable = ''
   await evaluated(await meter.mine())
-  const messages = await messagesOf(account)
+  const messages = await listMessages(account)
   const blocks = messages.map(({ data }) => (data['block'] as { number: number }).number)
   expect(messages).toHaveLength(600)
   expect(new Set(messages.map(({ data }) => data['trigger_id'])).size).toBe(600)
@@ -145,7 +145,7 @@ test('for_blocks counts blocks in a row, and without a screen all subjects are c
 test('each event is told once, by its type, and what happened before the trigger was made is not', async () => {
   const account = await createAccount(db)
   await meter.units('eventful', 5)
-  await watch(account, 'nobody', BELOW)
+  await watch(account, 'absent', BELOW)
   start()
   await evaluated(await meter.mine())
   await watch(account, 'eventful', { event: ['Set'] })

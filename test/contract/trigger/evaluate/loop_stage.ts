@@ -83,7 +83,7 @@ export async function startLoopStage() {
     }
   }
 
-  async function messagesOf({ organizationId }: Account): Promise<readonly Message[]> {
+  async function listMessages({ organizationId }: Account): Promise<readonly Message[]> {
     const rows = await db.run<{ body: string }>('select body from message where organization_id = $1 order by no', [
       organizationId,
     ])
@@ -91,7 +91,7 @@ export async function startLoopStage() {
   }
 
   async function told(account: Account) {
-    return (await messagesOf(account)).map(({ type, data: { change, value } }) => [type, change, value])
+    return (await listMessages(account)).map(({ type, data: { change, value } }) => [type, change, value])
   }
 
   /** Starts a loop as one process does, whose rounds `evaluated()` runs. */
@@ -164,7 +164,7 @@ export async function startLoopStage() {
     runRounds,
     watch,
     evaluated,
-    messagesOf,
+    listMessages,
     told,
   }
 }
