@@ -3,6 +3,7 @@ import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import { QUORUM } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
+import { createServerTime, type ServerTime } from '../db/server_time.ts'
 import { hexFromBytes, toHexDigits } from '../history/stored_part.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readStanding, type StandingProbe } from './standing.ts'
@@ -20,6 +21,13 @@ interface Wanted {
   fromMs: number
 }
 
+interface FirstBlocksOptions {
+  readonly db: Database
+  readonly clock: Clock
+  /** Decides what is old enough to be final. @default the database's */
+  readonly serverTime?: ServerTime
+}
+
 /** First blocks of deployments whose configuration names none. */
 export type FirstBlocks = ReturnType<typeof createFirstBlocks>
 
@@ -28,7 +36,7 @@ export type FirstBlocks = ReturnType<typeof createFirstBlocks>
  * bisecting at an endpoint that has the past, and stored once two endpoints agree that the deployment stands at the
  * block and not at the one before it. With one endpoint nothing is stored: each read asks it again.
  */
-export function createFirstBlocks({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
+export function createFirstBlocks({ db, clock, serverTime = createServerTime({ db, clock }) }: FirstBlocksOptions) {
   const finder = createBlockFinder(clock)
   const found = new Map<string, bigint>()
   const wanted = new Map<string, Wanted>()
@@ -49,7 +57,7 @@ export function createFirstBlocks({ db, clock }: { readonly db: Database; readon
       const { standing, isAgreed } = await readStanding(query, signal)
       return { stands: standing.has(probe.contract), isAgreed }
     }
-    const settled = await finder.findByTime(client, BigInt(Math.floor(clock.now() / 1_000)) - SETTLED_SEC, signal)
+    const settled = await finder.findByTime(client, BigInt(Math.floor(await serverTime())) - SETTLED_SEC, signal)
     let [low, high] = [0n, settled.number]
     if (high === 0n || !(await hasProbe(high, 1)).stands) return undefined
     while (high - low > 1n) {

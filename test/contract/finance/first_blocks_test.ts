@@ -78,7 +78,7 @@ function createClient(count: number): EvmClient<FinanceChain> {
   return client
 }
 
-const create = () => createFirstBlocks({ db: database.db, clock })
+const create = () => createFirstBlocks({ db: database.db, clock, serverTime: async () => GENESIS_SEC + 100_000 })
 
 function search(firstBlocks: FirstBlocks, count: number): Promise<bigint | undefined> {
   firstBlocks.want(createClient(count), PROBE)
