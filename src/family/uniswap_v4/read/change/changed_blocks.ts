@@ -25,9 +25,6 @@ export interface AmountsQuery {
   readonly prefetcher?: PricePrefetcher | undefined
 }
 
-/** Fee growth moved between two changes in one block, so their fees can never be separated: no retry helps. */
-export class FeesMovedInBlockError extends CodedError {}
-
 /** A block in which the position changed. */
 export interface ChangeGroup {
   readonly number: number
@@ -189,11 +186,12 @@ function toNamedPool({ client, target: { poolManager } }: AmountsQuery, { pool }
   return { client, poolManager, pool }
 }
 
-function feesMovedError({ client }: AmountsQuery, { tokenId, block }: StoredChange): FeesMovedInBlockError {
+/** The error if fee growth moved between two changes in one block: their fees can never be separated. */
+function feesMovedError({ client }: AmountsQuery, { tokenId, block }: StoredChange): CodedError {
   const message =
     `Cannot compute what ${formatPosition({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
     'donation in between'
-  return new FeesMovedInBlockError('NOT_FOUND', message)
+  return new CodedError('NOT_FOUND', message)
 }
 
 /** The error if the state shows that a change is missing. */
