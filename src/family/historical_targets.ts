@@ -49,8 +49,8 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
   const { name, clock, getContract, getters = [], firstBlocks, canReadBeforeDeployment = false } = options
   const blockResolver = createBlockResolver(clock)
   /**
-   * Lowest known block with a deployment, by contract whose first block is unknown. A client that records its reads has a memory
-   * of its own, so that its record holds what an answer rests on.
+   * Lowest known block with a deployment, by contract whose first block is unknown. A client that records its reads has
+   * a memory of its own, so that its record holds what an answer rests on.
    */
   const lowestBlocks = new WeakMap<ChainClient, Map<Address, StandingBlock>>()
 

@@ -21,8 +21,8 @@ export const DEFAULT_CHAIN_IDS: readonly number[] = [1, 10, 56, 137, 8_453, 42_1
  *
  * Sources. Names, native currencies and endpoints: `viem/chains` 2.57 and DefiLlama's list of endpoints. Block times:
  * Uniswap's `sdk-core` and `viem/chains`, else `@gfxlabs/oku-chains` 1.12. Wrapped natives: Aave's address book,
- * `@morpho-org/morpho-ts` 2.8 and Oku. Explorers: `viem/chains`. `test/unit/chain/registry_test.ts` holds the table to those
- * packages.
+ * `@morpho-org/morpho-ts` 2.8 and Oku. Explorers: `viem/chains`. `test/unit/chain/registry_test.ts` holds the table to
+ * those packages.
  */
 const ROWS: readonly Pick<Chain, 'id' | 'name' | 'nativeCurrency' | 'blockTimeMs' | 'explorer' | 'rpcUrls'>[] = [
   {

@@ -1,5 +1,6 @@
 import { createIdleWaiter, TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { getRootReason } from '../../lib/failure_tracker.ts'
 import { type Log, logThrottled, resetThrottled } from '../../lib/log.ts'
 import type { DatabaseAddress } from '../address.ts'
 import { classifyFailure, createCircuitBreaker, loggedUnavailableError, unavailableError } from './failure.ts'
@@ -311,7 +312,7 @@ export function createLane(options: LaneOptions) {
         await run(OPENING, [], CHECK_MS)
         return undefined
       } catch (error) {
-        return error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
+        return getRootReason(error)
       }
     },
     report: (): LaneReport => ({

@@ -397,13 +397,13 @@ contract Lens is LensPage {
         uint256 decimals = (configuration >> 48) & 0xff;
         if ((configuration >> 62) & 1 == 0 || cap == 0 || decimals > 60) return type(uint128).max;
         cap *= 10 ** decimals;
-        uint256 owed = supplyOf(page, word(place + 384)) + supplyOf(page, word(place + 352));
+        uint256 owed = readSupply(page, word(place + 384)) + readSupply(page, word(place + 352));
         if (owed >= cap) return 0;
         return cap - owed > type(uint128).max ? type(uint128).max : cap - owed;
     }
 
     /// Everything owed in a debt token; all that there may be if it does not answer.
-    function supplyOf(Page memory page, uint256 token) private view returns (uint256) {
+    function readSupply(Page memory page, uint256 token) private view returns (uint256) {
         if (token == 0) return 0;
         if (!ask(page, address(uint160(token)), IToken.totalSupply.selector, 32)) return type(uint128).max;
         return word(page.answer) > type(uint128).max ? type(uint128).max : word(page.answer);

@@ -76,7 +76,7 @@ function createBorrower(): FinanceChain {
   )
 }
 
-function portfolioOf(lender: FinanceChain | undefined) {
+function createPortfolioWith(lender: FinanceChain | undefined) {
   const chains = [createBorrower(), ...(lender === undefined ? [] : [lender])]
   return createPortfolio(
     chains.map((chain) => countedClient(chain).client),
@@ -108,7 +108,7 @@ const NOTHING = { price_usd: null, price_source: null, price_chain_id: null, val
 test('ether and the dollars of a chain without feeds have Ethereum’s feed and one dollar', async () => {
   await tellPrice(2_000n, nowSec + 12)
   await mine(borrower, nowSec + 2)
-  const told = await read(portfolioOf(createLender()))
+  const told = await read(createPortfolioWith(createLender()))
   const ether = { price_source: 'feed', price_confidence: 'oracle', price_chain_id: 1, counted: true }
   expect(told.ether).toMatchObject({ ...ether, value_usd: '4000.000000' })
   expect(told.wrapped).toMatchObject({ ...ether, price_usd: '2000', value_usd: '10000.000000' })
@@ -123,23 +123,23 @@ test('ether and the dollars of a chain without feeds have Ethereum’s feed and 
 test('the round is that of the last block of Ethereum that is not later than the answer’s', async () => {
   await mine(borrower, nowSec + 2)
   await tellPrice(3_000n, nowSec + 12)
-  expect((await read(portfolioOf(createLender()))).wrapped.price_usd).toBe('2000')
+  expect((await read(createPortfolioWith(createLender()))).wrapped.price_usd).toBe('2000')
   await mine(borrower, nowSec + 2)
-  expect((await read(portfolioOf(createLender()))).wrapped.price_usd).toBe('3000')
+  expect((await read(createPortfolioWith(createLender()))).wrapped.price_usd).toBe('3000')
 })
 
 test('a past block has the round of its time, and its price stays when Ethereum says another', async () => {
   const { number, timestamp } = await borrower.client.getBlock()
   await tellPrice(4_000n, nowSec + 12)
   await mine(borrower, nowSec + 2)
-  const dated = await read(portfolioOf(createLender()), `&at_block=${number}`)
+  const dated = await read(createPortfolioWith(createLender()), `&at_block=${number}`)
   expect(dated.wrapped).toMatchObject({ price_usd: '3000', price_chain_id: 1, value_usd: '15000.000000' })
-  expect((await read(portfolioOf(createLender()), `&at_time=${timestamp}`)).wrapped.price_usd).toBe('3000')
+  expect((await read(createPortfolioWith(createLender()), `&at_time=${timestamp}`)).wrapped.price_usd).toBe('3000')
 })
 
 test('a feed that is late prices neither ether nor the dollar beside it, and the sum says so', async () => {
   await mine(borrower, nowSec + HEARTBEAT_SEC + 301)
-  const late = await read(portfolioOf(createLender()))
+  const late = await read(createPortfolioWith(createLender()))
   expect(late.wrapped).toMatchObject({ ...NOTHING, reason: 'stale' })
   expect([late.ether, late.dollar]).toMatchObject([NOTHING, NOTHING])
   expect(late.balance.net_worth_usd).toBe('0.000000')
@@ -147,7 +147,7 @@ test('a feed that is late prices neither ether nor the dollar beside it, and the
 })
 
 test('without Ethereum nothing of the chain has a price, and its net worth is null', async () => {
-  const { balance, wrapped, dollar } = await read(portfolioOf(undefined))
+  const { balance, wrapped, dollar } = await read(createPortfolioWith(undefined))
   expect([wrapped, dollar]).toMatchObject([NOTHING, NOTHING])
   expect(balance.net_worth_usd).toBeNull()
   const [gap] = balance.incomplete
@@ -158,7 +158,7 @@ test('where Ethereum does not answer, a live read says so and a dated one fails'
   await tellPrice(4_000n, nowSec + 12)
   await mine(borrower, nowSec + 2)
   ethereumRpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
-  const portfolio = portfolioOf(createLender())
+  const portfolio = createPortfolioWith(createLender())
   try {
     const { wrapped, dollar } = await read(portfolio)
     expect(wrapped).toMatchObject({ ...NOTHING, reason: 'unpriced' })
@@ -186,6 +186,6 @@ test('a midnight has the round of its time, and is read again when another feed 
     const midnights = reply.data as readonly (WireBalance & { readonly timestamp: number })[]
     return midnights.find(({ timestamp }) => timestamp === midnightSec)?.net_worth_usd
   }
-  expect(await readMidnight(portfolioOf(undefined))).toBeNull()
-  expect(await readMidnight(portfolioOf(createLender()))).toBe('36000.000000')
+  expect(await readMidnight(createPortfolioWith(undefined))).toBeNull()
+  expect(await readMidnight(createPortfolioWith(createLender()))).toBe('36000.000000')
 }, 60_000)
