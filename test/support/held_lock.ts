@@ -1,10 +1,13 @@
 import { openSession } from '../../src/db/connection/session.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { waitFor } from './wait_for.ts'
 
 /** A lock that a session of its own holds, so that statements wait for the test instead of for time. */
 export interface HeldLock {
   /** SQL of a call that returns once the lock was released, then at once. */
   readonly wait: string
+  /** Returns once a statement waits for the lock, after it has taken its other locks and its transaction id. */
+  untilWaiting(): Promise<void>
   release(): Promise<void>
 }
 
@@ -15,5 +18,10 @@ export async function holdLock(url: string): Promise<HeldLock> {
   const key = ++locks
   const holder = await openSession({ url, applicationName: 'holder', clock: systemClock })
   await holder.run(`select pg_advisory_lock(${key})`, [])
-  return { wait: `pg_advisory_xact_lock_shared(${key})`, release: () => holder.close() }
+  const waiting = `select from pg_locks where locktype = 'advisory' and objid = ${key} and not granted`
+  return {
+    wait: `pg_advisory_xact_lock_shared(${key})`,
+    untilWaiting: () => waitFor('a statement that waits', async () => (await holder.run(waiting, [])).length > 0),
+    release: () => holder.close(),
+  }
 }

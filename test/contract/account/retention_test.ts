@@ -6,8 +6,9 @@ import { retentionJob } from '../../../src/account/retention.ts'
 import { type Database, SqlError } from '../../../src/db/database.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { createAccount, readBooks, settlement, waitForSleeper } from '../../support/account/scene.ts'
+import { createAccount, readBooks, settlement } from '../../support/account/scene.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { holdLock } from '../../support/held_lock.ts'
 import { settle } from '../../support/test_clock.ts'
 
 /** One round of the job. */
@@ -20,11 +21,12 @@ const WEEK_MS = 7 * DAY_MS
 /** A Monday. */
 const MONDAY_MS = Date.UTC(1970, 0, 5)
 
+let url: string
 let db: Database
 let gate: AccountGate
 
 beforeAll(async () => {
-  db = (await testDatabase()).db
+  ;({ url, db } = await testDatabase())
   gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
 }, 60_000)
 
@@ -136,23 +138,20 @@ test('while a reader holds the log, as a dump does, nothing is dropped and no re
   const name = await makePartition(120)
   const { caller, organizationId } = await createAccount(db)
   await settleBatch(db, [settlement(caller, { ...ago(120), credits: 5 })])
-  let isOver = false
-  const reading = db.run('select pg_sleep(3), count(*) from request_log', [], {
+  const lock = await holdLock(url)
+  const reading = db.run(`select ${lock.wait}, count(*) from request_log`, [], {
     lane: 'background',
     deadlineMs: 10_000,
   })
-  const held = reading.then(() => {
-    isOver = true
-  })
-  await waitForSleeper(db)
+  await lock.untilWaiting()
   const dropping = tendLog(90).catch((error: unknown) => error)
   const settled = 50
   for (let count = 0; count < settled; count += 1) await gate.settle(settlement(caller))
   expect(await dropping).toMatchObject({ code: '55P03' })
-  expect(isOver).toBe(false)
   expect(await partitions()).toContain(name)
   await readBooks(db, organizationId)
-  await held
+  await lock.release()
+  await reading
   await tendLog(90)
   expect(await partitions()).not.toContain(name)
   expect(await readBooks(db, organizationId)).toMatchObject({ dropped: 5, logged: settled })

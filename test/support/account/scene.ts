@@ -187,11 +187,3 @@ export async function ageRateWindow(db: Database, organizationId: string, ms: nu
     [organizationId, ms],
   )
 }
-
-/** Waits until a statement with `pg_sleep` sleeps, after it has taken its locks and its transaction id. */
-export async function waitForSleeper(db: Database): Promise<void> {
-  await waitFor('a statement that sleeps', async () => {
-    const sleeping = "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
-    return (await db.run(sleeping, [])).length > 0
-  })
-}

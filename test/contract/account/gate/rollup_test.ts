@@ -9,8 +9,9 @@ import { openDatabase } from '../../../../src/db/connection/pool.ts'
 import type { Database } from '../../../../src/db/database.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { createAccount, readBooks, settlement, waitForSleeper } from '../../../support/account/scene.ts'
+import { createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../../support/database.ts'
+import { holdLock } from '../../../support/held_lock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
 let database: TestDatabase
@@ -69,19 +70,21 @@ test('totals and books are exact before, while and after new rows are added to t
 
 test('what a slow transaction logs is counted, even if later transactions were counted before', async () => {
   const { caller, organizationId } = await createAccount(db)
+  const lock = await holdLock(database.url)
   const slow = db.run(
-    `with mine as (select pg_current_xact_id() as xid), slept as (select pg_sleep(1) from mine)
+    `with mine as (select pg_current_xact_id() as xid), slept as (select ${lock.wait} from mine)
      insert into request_rollup_pending (xid, hour, organizations, callers, paths, statuses, requests, credits)
      select xid, 490000, array[999999], array[999999], array[0], array[200], array[1], array[0]
      from mine, slept`,
     [],
   )
-  await waitForSleeper(db)
+  await lock.untilWaiting()
   for (let round = 0; round < 3; round++) {
     await settleBatch(db, [settlement(caller)])
     await fold()
   }
   expect(await count('request_rollup_pending')).toBe(0)
+  await lock.release()
   await slow
   expect(await count('request_rollup_pending')).toBe(1)
   await fold()
@@ -133,23 +136,17 @@ test('an old snapshot does not make batches of the gate read more and more pages
     await settleBatch(one, [settlement(caller)])
   }
   await call()
-  const snapshot = db.run('select pg_sleep(60), count(*) from organization', [], {
+  const lock = await holdLock(database.url)
+  const snapshot = db.run(`select ${lock.wait}, count(*) from organization`, [], {
     lane: 'background',
     deadlineMs: 70_000,
   })
-  snapshot.catch(() => {})
-  await waitFor('the snapshot', async () => {
-    const [row] = await db.run<{ n: number }>(
-      "select count(*)::int4 as n from pg_stat_activity where query like 'select pg_sleep(60)%' and state = 'active'",
-      [],
-    )
-    return row?.n === 1
-  })
+  await lock.untilWaiting()
   for (let batch = 0; batch < 1_500; batch++) await call()
   // A plan that was made while the tables were empty says nothing.
   await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
-  // By then the window's rows belong to an earlier era.
-  await Bun.sleep(4_000)
+  // As if four seconds had passed: the window's rows belong to an earlier era.
+  await db.run(`update rate_window_state set era = era - 2`, [])
   await call()
   const pages: number[] = []
   for (let batch = 0; batch < 21; batch++) {
@@ -159,7 +156,8 @@ test('an old snapshot does not make batches of the gate read more and more pages
   }
   // The median, as one batch in two seconds begins an era and removes the rows of the era before.
   expect(pages.sort((a, b) => a - b)[10]).toBeLessThan(120)
-  await db.run(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'select pg_sleep(60)%'`, [])
+  await lock.release()
+  await snapshot
   await one.close()
 }, 60_000)
 

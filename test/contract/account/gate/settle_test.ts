@@ -7,8 +7,10 @@ import { openDatabase } from '../../../../src/db/connection/pool.ts'
 import type { Database } from '../../../../src/db/database.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { createAccount, readBooks, settlement, waitForSleeper } from '../../../support/account/scene.ts'
+import { createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { testDatabase } from '../../../support/database.ts'
+import { holdLock } from '../../../support/held_lock.ts'
+import { waitFor } from '../../../support/wait_for.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -145,15 +147,22 @@ test('batches that bring the same new names at once agree on their numbers', asy
   const path = `/v1/new/${organizationId}`
   // Each over a connection of its own. The first one waits for the balance when it has its numbers.
   const many = openDatabase({ url, clock: systemClock, log: silentLog })
-  await Promise.all(Array.from({ length: 8 }, () => many.run('select pg_sleep(0.05)', [], { lane: 'gate' })))
+  const lock = await holdLock(url)
   const held = many.run(
     `with balance as (select from spending_limit where organization_id = $1 for update)
-     select pg_sleep(0.4) from balance`,
+     select ${lock.wait} from balance`,
     [organizationId],
   )
-  await waitForSleeper(db)
+  await lock.untilWaiting()
   const batches = Array.from({ length: 8 }, (_, key) => [settlement({ ...caller, apiKeyId: `key_${key}` }, { path })])
-  const outcomes = await Promise.all(batches.map((batch) => settleBatch(many, batch)))
+  const settling = Promise.all(batches.map((batch) => settleBatch(many, batch)))
+  // What holds the balance and seven batches: a lane has eight connections.
+  await waitFor('all connections to wait for another transaction', async () => {
+    const waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    return (await db.run(waits, [])).length === batches.length
+  })
+  await lock.release()
+  const outcomes = await settling
   await held
   await many.close()
   expect(outcomes.flat().every((each) => 'paid' in each && each.paid)).toBe(true)

@@ -12,6 +12,7 @@ import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
 import { OPINIONS } from '../../../support/staged/opinions.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
+import { waitFor } from '../../../support/wait_for.ts'
 import { createClient, createReader, type PositionRead, requirePosition } from './support.ts'
 
 const ROUNDS = 20
@@ -262,7 +263,8 @@ describe('read()', () => {
       proxy.rule(() => ({ kind: 'hang' }))
       const leaving = new AbortController()
       const reading = read(morpho.markets.wethUsdc, morpho.wallets.borrower, leaving.signal)
-      setTimeout(() => leaving.abort(), 20)
+      await waitFor('a request', () => proxy.waiting() > 0)
+      leaving.abort()
       await expect(reading).rejects.toThrow(AbortedError)
     })
   })
