@@ -1,0 +1,5 @@
+import './embedded/broken_off.ts'
+import './embedded/hostile_user.ts'
+import './embedded/owner.ts'
+import './embedded/program.ts'
+import './embedded/server_processes.ts'
