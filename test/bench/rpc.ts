@@ -32,7 +32,7 @@ export async function benchRpc(options: { readonly quick: boolean }): Promise<bo
       for (const { name, depthMax } of WAYS) {
         const chain = createDevnetChain(devnet, { rpcUrls: [rpc.url] })
         const client = createChainClient({ chain, clock: systemClock, log: silentLog })
-        const { reader, targets: places } = createTestReader(client, { opinion: name })
+        const { reader, targets: places } = createTestReader(client, { mode: name })
         const read = () => reader.readWallet(wallet, { targets: places, signal: patient })
         const found = (await read()).flatMap(({ positions }) => positions).length
         const tookMs: number[] = []

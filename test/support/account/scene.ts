@@ -4,7 +4,6 @@ import { grantCredits } from '../../../src/account/credit.ts'
 import { createOrganization } from '../../../src/account/organization.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Admission, Caller, Gate, SessionRequest, Settlement } from '../../../src/http/exchange/gate.ts'
-import { waitFor } from '../wait_for.ts'
 
 /** An organization with credits and one key. */
 export interface Account {

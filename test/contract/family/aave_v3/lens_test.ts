@@ -50,7 +50,6 @@ describe('the lens', () => {
     expect(markets.map(({ lenders: _, ...market }) => market)).toEqual(
       [current, current, current, old].map((features) => ({ answered: true, unit: 10n ** 8n, features, sentinel })),
     )
-    // `staged/` compares them with each reserve's own configuration.
     expect(markets.map(({ lenders }) => lenders.length > 0)).toEqual([true, true, true, true])
   })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters, keccak256, numberToHex } from 'viem'
-import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
+import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import { computeBorrows, computeSupplies, computeTotals } from '../../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../../src/family/aave_v3/read/position.ts'
 import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts'
@@ -12,7 +12,6 @@ import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
-import { OPINIONS, type Opinion } from '../../../support/staged/opinions.ts'
 import { countedChains, createChain, createClient, DEPLOYMENTS, findPosition, patient, readWallets } from './support.ts'
 
 const RANDOM_COUNT = 300
@@ -170,11 +169,8 @@ describe('read()', () => {
 
   test('is the same for every mode of reading', async () => {
     const client = createClient(createChain(devnet))
-    const [override, deployless, staged] = await Promise.all(
-      OPINIONS.map((rung) => readWallets(client, wallets, { opinion: rung })),
-    )
+    const [override, deployless] = await Promise.all(LENS_MODES.map((mode) => readWallets(client, wallets, { mode })))
     expect(deployless as unknown).toEqual(override)
-    expect(staged as unknown).toEqual(override)
   }, 120_000)
 
   test('finds each wallet in its markets, in the order of configuration, and no other wallet', async () => {
@@ -261,14 +257,14 @@ describe('a reserve without a price', () => {
     ],
   ]
   for (const [name, broken, mended] of breaks) {
-    test(`${name} makes its market unanswerable for its holders alone, on every rung`, async () => {
+    test(`${name} makes its market unanswerable for its holders alone, in every mode`, async () => {
       const { breakable, borrower, everywhere, lender } = aave.wallets
       const client = createClient(createChain(devnet))
       const before = await readWallets(client, [borrower, everywhere])
       await broken()
       try {
-        for (const rung of OPINIONS) {
-          const read = await readWallets(client, [borrower, breakable, everywhere, lender], { opinion: rung })
+        for (const mode of LENS_MODES) {
+          const read = await readWallets(client, [borrower, breakable, everywhere, lender], { mode })
           expect(read.unanswerable).toEqual(
             [breakable, lender].map((wallet) => ({
               chainId: 1,
@@ -303,7 +299,7 @@ describe('requests', () => {
 
   afterAll(() => rpc.stop(), 60_000)
 
-  async function countedRead(count: number, opinion?: Opinion): Promise<{ calls: number; depth: number }> {
+  async function countedRead(count: number, mode?: LensMode): Promise<{ calls: number; depth: number }> {
     const client = createClient(createChain(devnet, { rpcUrls: [rpc.url] }))
     // The chain's id is asked for once in the life of an endpoint.
     await readWallets(client, [aave.wallets.empty])
@@ -311,7 +307,7 @@ describe('requests', () => {
     // Long enough for all that go together to arrive before the first is answered.
     rpc.rule(() => ({ kind: 'delay', ms: 50 }))
     const asked = Array.from({ length: count }, (_, index) => wallets[index] ?? toWalletAddress(`aave nobody ${index}`))
-    await readWallets(client, asked, opinion === undefined ? {} : { opinion })
+    await readWallets(client, asked, mode === undefined ? {} : { mode })
     return { calls: rpc.seen.length, depth: rpc.depth() }
   }
 
@@ -424,10 +420,10 @@ describe('requests', () => {
     await expect(failing).rejects.toThrow('Cannot read chain 1 (Devnet)')
     rpc.rule(() => undefined)
     const absent = [{ market: 'main', poolAddressesProvider: toWalletAddress('no market'), startBlock: 0 }]
-    for (const rung of LENS_MODES) {
+    for (const mode of LENS_MODES) {
       const nowhere = readWallets(createClient(createChain(devnet)), wallets.slice(0, 1), {
         deployments: absent,
-        opinion: rung,
+        mode,
       })
       await expect(nowhere).rejects.toThrow(UnavailableError)
     }

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { ChainRead, Position } from '../../../../src/family/aave_v3/read/position.ts'
 import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts'
@@ -10,8 +11,6 @@ import { MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
-import type { Opinion } from '../../../support/staged/opinions.ts'
-import { readWalletsStaged } from './staged/read.ts'
 
 /** The markets of the devnet as configuration describes them; the last one is a 3.0. */
 export const DEPLOYMENTS: readonly AaveV3Deployment[] = Object.entries(MARKETS).map(([market, { provider }]) => ({
@@ -43,19 +42,18 @@ export function createClient(chain: FinanceChain): FinanceClient {
 
 interface Asked {
   readonly deployments?: readonly AaveV3Deployment[]
-  readonly opinion?: Opinion
+  readonly mode?: LensMode
 }
 
 /** What wallets have on one chain. */
 export async function readWallets(
   client: FinanceClient,
   wallets: readonly Address[],
-  { deployments = DEPLOYMENTS, opinion }: Asked = {},
+  { deployments = DEPLOYMENTS, mode }: Asked = {},
 ): Promise<ChainRead> {
-  if (opinion === 'staged') return await readWalletsStaged(client, { deployments, wallets }, patient)
   const { id } = client.chain
   const reader = createLendingReader({
-    clients: new Map([[id, withLensMode(client, opinion)]]),
+    clients: new Map([[id, withLensMode(client, mode)]]),
     deployments: new Map([[id, deployments]]),
     clock: systemClock,
   })

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, concatHex, type Hex, numberToHex, pad, toFunctionSelector } from 'viem'
+import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import { computeSupplies } from '../../../../src/family/aave_v3/math/account.ts'
 import { safeBorrow } from '../../../../src/family/aave_v3/math/safe.ts'
 import type { ChainRead } from '../../../../src/family/aave_v3/read/position.ts'
@@ -10,7 +11,6 @@ import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
-import { OPINIONS } from '../../../support/staged/opinions.ts'
 import { forwarderCode, type Instead } from './forwarder.ts'
 import { createChain, createClient, readWallets } from './support.ts'
 
@@ -51,7 +51,7 @@ async function readThrough(base: MarketName, functions: Readonly<Record<string, 
 async function readAlike(deployments: readonly AaveV3Deployment[]): Promise<ChainRead> {
   const client = createClient(createChain(devnet))
   const reads = []
-  for (const rung of OPINIONS) reads.push(await readWallets(client, wallets, { deployments, opinion: rung }))
+  for (const mode of LENS_MODES) reads.push(await readWallets(client, wallets, { deployments, mode }))
   const [best, ...others] = reads as [ChainRead, ...ChainRead[]]
   for (const other of others) expect(other as unknown).toEqual(best)
   return best

@@ -10,7 +10,6 @@ import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import type { MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
-import { OPINIONS } from '../../../support/staged/opinions.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { createClient, createReader, type PositionRead, requirePosition } from './support.ts'
@@ -159,7 +158,7 @@ describe('read()', () => {
 
   test('is the same for every mode of reading', async () => {
     const client = createClient(createDevnetChain(devnet))
-    const readers = OPINIONS.map((rung) => createReader(client, { opinion: rung }))
+    const readers = LENS_MODES.map((mode) => createReader(client, { mode }))
     const kinds = new Set<string>()
     for (const { market, wallet } of everything()) {
       const [first, ...others] = await Promise.all(readers.map((read) => read(market, wallet)))
@@ -173,15 +172,15 @@ describe('read()', () => {
     const { wethUsdc } = morpho.markets
     const counts: Record<string, { requests: number; depth: number }> = {}
     await withProxy(async (proxy) => {
-      for (const rung of LENS_MODES) {
-        const read = createReader(createClient(createDevnetChain(devnet, { rpcUrls: [proxy.url] })), { opinion: rung })
+      for (const mode of LENS_MODES) {
+        const read = createReader(createClient(createDevnetChain(devnet, { rpcUrls: [proxy.url] })), { mode })
         await read(wethUsdc, morpho.wallets.borrower)
         proxy.reset()
         // Long enough for all that go together to arrive before the first is answered.
         proxy.rule(() => ({ kind: 'delay', ms: 50 }))
         await read(wethUsdc, morpho.wallets.borrower)
         proxy.rule(() => undefined)
-        counts[rung] = { requests: proxy.seen.length, depth: proxy.depth() }
+        counts[mode] = { requests: proxy.seen.length, depth: proxy.depth() }
       }
     })
     expect(counts).toEqual({

@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { Block } from '../../../../src/chain/block.ts'
+import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { MarketRead, Position } from '../../../../src/family/morpho_blue/read/position.ts'
 import { createPositionReader } from '../../../../src/family/morpho_blue/read/read.ts'
@@ -9,8 +10,6 @@ import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
-import type { Opinion } from '../../../support/staged/opinions.ts'
-import { readPositionStaged } from './staged.ts'
 
 /** Morpho at its address on Ethereum. */
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
@@ -36,18 +35,17 @@ export const patient: AbortSignal = new AbortController().signal
 /** Reads a wallet in a market of one chain. */
 export function createReader(
   client: FinanceClient,
-  options: { readonly opinion?: Opinion; readonly clock?: Clock; readonly morpho?: Address } = {},
+  options: { readonly mode?: LensMode; readonly clock?: Clock; readonly morpho?: Address } = {},
 ) {
-  const { opinion, clock = systemClock, morpho = MORPHO } = options
+  const { mode, clock = systemClock, morpho = MORPHO } = options
   const reader = createPositionReader({
-    clients: new Map([[client.chain.id, withLensMode(client, opinion === 'staged' ? undefined : opinion)]]),
+    clients: new Map([[client.chain.id, withLensMode(client, mode)]]),
     deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),
     clock,
   })
   return async (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
     const place = reader.targets.get(client.chain.id)
     if (place === undefined) throw new Error('Cannot find the chain')
-    if (opinion === 'staged') return readPositionStaged(client, { morpho, marketId: market.id, wallet }, signal)
     const { block, markets } = await reader.read(place, { marketIds: [market.id], wallet }, signal)
     const [read] = markets
     if (read === undefined) throw new Error('Cannot read a Morpho market: its entry is missing')

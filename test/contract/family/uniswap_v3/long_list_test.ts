@@ -12,7 +12,7 @@ import { caseCount } from '../../../support/cases.ts'
 import { countedClient, createTestReader, DEPLOYMENT, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { type Answer, ask, createRoutes, getIds } from './ask.ts'
 
-const MAILED = caseCount(20_000, 5_000)
+const MAILED = caseCount(20_000, 2_500)
 const OWN = 60
 const CLOSED = 15
 /** More pools than the lens tracks in one page. */
@@ -129,7 +129,7 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
 
   test('is listed without override too, in smaller pages', async () => {
     const { client, requests } = countedClient(createDevnetChain(devnet))
-    const { reader, targets: places } = createTestReader(client, { opinion: 'deployless' })
+    const { reader, targets: places } = createTestReader(client, { mode: 'deployless' })
     const [read] = await reader.readWallet(victim, { targets: places, signal: patient })
     expect({ positions: read?.positions.length, spams: read?.spams.length }).toEqual({ positions: OWN, spams: MAILED })
     expect(requests.length).toBe(LATEST_AND_PIN + Math.ceil((MAILED + OWN + 1) / 200))

@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { nonfungiblePositionManagerABI } from '@pancakeswap/v3-sdk'
 import { type Abi, isAddressEqual } from 'viem'
+import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
 import { readNextId } from '../../../../src/family/uniswap_v3/read/position_history/next_id.ts'
@@ -19,7 +20,6 @@ import {
   toWhole,
 } from '../../../support/family/uniswap_v3/support.ts'
 import { PANCAKESWAP_INIT_CODE_HASHES } from '../../../support/registries.ts'
-import { OPINIONS, type Opinion } from '../../../support/staged/opinions.ts'
 
 let devnet: Devnet
 let pancakeswap: PancakeswapDevnet
@@ -32,9 +32,9 @@ beforeAll(async () => {
   deployments = [DEPLOYMENT, { manager, factory, startBlock: 0, code: 'pancakeswap_v3' }]
 }, 60_000)
 
-async function read(rung: Opinion) {
+async function read(mode: LensMode) {
   const { client } = countedClient(createDevnetChain(devnet))
-  const { reader, targets: places } = createTestReader(client, { deployments, opinion: rung })
+  const { reader, targets: places } = createTestReader(client, { deployments, mode })
   const [answer] = await reader.readWallet(pancakeswap.owner, { targets: places, signal: patient })
   if (answer === undefined) throw new Error('Cannot read the devnet')
   return { ...answer, positions: toWhole(answer.positions) }
@@ -57,8 +57,8 @@ test('PancakeSwap’s manager answers the same calls as Uniswap’s, in the same
 })
 
 test('positions of PancakeSwap V3 are worth, to the wei, what its contracts would pay, in every lens mode', async () => {
-  for (const rung of OPINIONS) {
-    const { positions, spams, unreadable } = await read(rung)
+  for (const mode of LENS_MODES) {
+    const { positions, spams, unreadable } = await read(mode)
     expect({ spams, unreadable }).toEqual({ spams: [], unreadable: [] })
     expect(positions.map(({ tokenId }) => tokenId)).toEqual([...pancakeswap.tokenIds])
     for (const position of positions) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
 import type { WithExpiry } from '../../../../src/chain/block_cache.ts'
-import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
+import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
 import type { BriefPosition, ChainRead } from '../../../../src/family/uniswap_v3/read/position.ts'
@@ -22,7 +22,6 @@ import {
   toWhole,
 } from '../../../support/family/uniswap_v3/support.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
-import { OPINIONS, type Opinion } from '../../../support/staged/opinions.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 
 const SIXTY = toWalletAddress('list of 60')
@@ -43,9 +42,9 @@ beforeAll(async () => {
   burned = random.burned
 }, 120_000)
 
-async function readWallet(wallet: Address, opinion?: Opinion): Promise<ChainRead & { requests: string[] }> {
+async function readWallet(wallet: Address, mode?: LensMode): Promise<ChainRead & { requests: string[] }> {
   const { client, requests } = countedClient(createDevnetChain(devnet))
-  const { reader, targets: places } = createTestReader(client, opinion === undefined ? {} : { opinion })
+  const { reader, targets: places } = createTestReader(client, mode === undefined ? {} : { mode })
   const [read] = await reader.readWallet(wallet, { targets: places, signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
   return { ...read, positions: toWhole(read.positions), requests }
@@ -85,8 +84,8 @@ describe('readWallet()', () => {
   }, 60_000)
 
   test('finds nothing at the zero address, for which managers refuse to count, without an error', async () => {
-    for (const rung of OPINIONS) {
-      const { positions, spams, unreadable, block } = await readWallet(zeroAddress, rung)
+    for (const mode of LENS_MODES) {
+      const { positions, spams, unreadable, block } = await readWallet(zeroAddress, mode)
       expect({ positions, spams, unreadable }).toEqual({ positions: [], spams: [], unreadable: [] })
       expect(block.number).toBeGreaterThan(0n)
     }
@@ -134,10 +133,9 @@ describe('readWallet()', () => {
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed } = devnet.wallets
     for (const wallet of [provider, empty, spammed, hostile, THREE_HUNDRED, ...randomWallets.slice(0, 1)]) {
-      const [override, deployless, staged] = await Promise.all(OPINIONS.map((rung) => readWallet(wallet, rung)))
+      const [override, deployless] = await Promise.all(LENS_MODES.map((mode) => readWallet(wallet, mode)))
       const plain = ({ requests: _, untilMs: __, ...read }: WithExpiry<ChainRead> & { requests: string[] }) => read
       expect(plain(deployless as never)).toEqual(plain(override as never))
-      expect(plain(staged as never)).toEqual(plain(override as never))
     }
   }, 60_000)
 
@@ -146,12 +144,12 @@ describe('readWallet()', () => {
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed, receiver } = devnet.wallets
     const deployments = [DEPLOYMENT, SECOND]
-    for (const rung of LENS_MODES) {
+    for (const mode of LENS_MODES) {
       for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
         const { client } = countedClient(createDevnetChain(devnet))
         const whole = createTestReader(client, { deployments })
         const [expected] = await whole.reader.readWallet(wallet, { targets: whole.targets, signal: patient })
-        const { reader, targets: places } = createTestReader(client, { deployments, wholeMax: 0, opinion: rung })
+        const { reader, targets: places } = createTestReader(client, { deployments, wholeMax: 0, mode })
         const reads = await reader.readWallet(wallet, { targets: places, signal: patient })
         const [read] = reads
         const plain = ({ chainId, deployment, tokenId, liquidity }: BriefPosition) => {
@@ -221,7 +219,7 @@ describe('readWallet()', () => {
     const rpc = await startFaultyRpc(devnet.rpcUrl)
     try {
       const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
-      const { reader, targets: places } = createTestReader(client, { opinion: 'deployless' })
+      const { reader, targets: places } = createTestReader(client, { mode: 'deployless' })
       await reader.readOne(1n, { targets: places, signal: patient })
       for (let times = 0; times < 5; times++) {
         rpc.reset()
@@ -277,8 +275,8 @@ describe('readWallet()', () => {
     const id = await viem.snapshot()
     try {
       await viem.setCode({ address: pools.wethUsdt500.address, bytecode: '0x' })
-      for (const rung of OPINIONS) {
-        const { unreadable, positions: read } = await readWallet(wallets.provider, rung)
+      for (const mode of LENS_MODES) {
+        const { unreadable, positions: read } = await readWallet(wallets.provider, mode)
         expect(unreadable).toMatchObject([{ tokenId: positions.crossed, reason: 'its pool does not answer' }])
         expect(read).toHaveLength(9)
       }
@@ -337,8 +335,8 @@ describe('readWallet()', () => {
       const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
       const chain = createDevnetChain(devnet, { blockTimeMs: 12_000, reuseMs: 12_000, maxBlockAgeSec: 3_600 })
       const client = createChainClient({ chain, clock, log: silentLog })
-      for (const rung of LENS_MODES) {
-        const { reader, targets } = createTestReader(client, { opinion: rung })
+      for (const mode of LENS_MODES) {
+        const { reader, targets } = createTestReader(client, { mode })
         const options = { targets, signal: patient }
         await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
         await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
@@ -348,10 +346,10 @@ describe('readWallet()', () => {
 
   test('fails if a manager does not answer, instead of counting nothing', async () => {
     const { client } = countedClient(createDevnetChain(devnet))
-    for (const rung of LENS_MODES) {
+    for (const mode of LENS_MODES) {
       const { reader, targets } = createTestReader(client, {
         deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: toWalletAddress('no contract') }],
-        opinion: rung,
+        mode,
       })
       const options = { targets, signal: patient }
       await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
@@ -364,11 +362,11 @@ describe('readWallet()', () => {
     // Returns 100,001 to every question: PUSH3, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
     const bytecode = `0x62${toHex(100_001, { size: 3 }).slice(2)}60005260206000f3` as const
     await devnet.client.setCode({ address: manager, bytecode })
-    for (const rung of LENS_MODES) {
+    for (const mode of LENS_MODES) {
       const { client, requests } = countedClient(createDevnetChain(devnet))
       const { reader, targets: places } = createTestReader(client, {
         deployments: [{ ...DEPLOYMENT, manager }],
-        opinion: rung,
+        mode,
       })
       await expect(reader.readWallet(SIXTY, { targets: places, signal: patient })).rejects.toBeInstanceOf(
         ListTooLongError,
@@ -381,7 +379,7 @@ describe('readWallet()', () => {
     ['deployless', {}],
     ['override', { wholeMax: 0 }],
     ['deployless', { wholeMax: 0 }],
-  ] as const)('by several calls, %s, %o,', (rung, how) => {
+  ] as const)('by several calls, %s, %o,', (mode, how) => {
     let rpc: FaultyRpc
 
     beforeAll(async () => {
@@ -391,7 +389,7 @@ describe('readWallet()', () => {
 
     async function read() {
       const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
-      const { reader, targets: places } = createTestReader(client, { opinion: rung, ...how })
+      const { reader, targets: places } = createTestReader(client, { mode, ...how })
       const reads = await reader.readWallet(SIXTY, { targets: places, signal: patient })
       const positions = reads.flatMap((each) => each.positions)
       return (await reader.complete(SIXTY, { reads, positions, signal: patient })).positions
@@ -493,13 +491,13 @@ describe('readWallet()', () => {
 describe('readOne()', () => {
   test('finds a position and its owner, in one request, and nothing for burned and unknown ids', async () => {
     const { positions, wallets } = devnet
-    for (const rung of OPINIONS) {
+    for (const mode of LENS_MODES) {
       const { client, requests } = countedClient(createDevnetChain(devnet))
-      const { reader, targets } = createTestReader(client, { opinion: rung })
+      const { reader, targets } = createTestReader(client, { mode })
       const options = { targets, signal: patient }
       const [found] = await reader.readOne(positions.transferred, options)
       expect(found?.positions).toMatchObject([{ tokenId: positions.transferred, owner: wallets.receiver }])
-      if (rung !== 'staged') expect(requests).toEqual(['eth_call'])
+      expect(requests).toEqual(['eth_call'])
       for (const id of [positions.burned, 0n, 10n ** 30n, 2n ** 256n - 1n]) {
         const [read] = await reader.readOne(id, options)
         expect({ positions: read?.positions, unreadable: read?.unreadable }).toEqual({ positions: [], unreadable: [] })
@@ -520,9 +518,9 @@ describe('readOne()', () => {
 
   test('finds an id on every manager that knows it, each pool with its own manager', async () => {
     await placeSecondManager(devnet)
-    for (const rung of OPINIONS) {
+    for (const mode of LENS_MODES) {
       const { client } = countedClient(createDevnetChain(devnet))
-      const { reader, targets: places } = createTestReader(client, { deployments: [DEPLOYMENT, SECOND], opinion: rung })
+      const { reader, targets: places } = createTestReader(client, { deployments: [DEPLOYMENT, SECOND], mode })
       const [one] = await reader.readOne(1n, { targets: places, signal: patient })
       expect(one?.positions.map(({ deployment, tokenId }) => ({ tokenId, code: deployment.code }))).toEqual([
         { tokenId: 1n, code: 'uniswap_v3' },

@@ -1,4 +1,5 @@
 import { concatHex, type Hex, toFunctionSelector } from 'viem'
+import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { ChainClient } from '../../../../src/chain/rpc/client.ts'
 import type { BriefPosition, ListedPosition, Position } from '../../../../src/family/uniswap_v3/read/position.ts'
@@ -11,8 +12,6 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { withLensMode } from '../../lens_mode.ts'
-import type { Opinion } from '../../staged/opinions.ts'
-import { createStagedReader } from './staged/reader.ts'
 
 /** The real manager of the devnet. */
 export const DEPLOYMENT: UniswapV3Deployment = {
@@ -52,31 +51,13 @@ export function createTestReader(
   client: FinanceClient,
   options: {
     readonly deployments?: readonly UniswapV3Deployment[]
-    readonly opinion?: Opinion
+    readonly mode?: LensMode
     readonly wholeMax?: number
   } = {},
 ) {
-  const { deployments = [DEPLOYMENT], opinion, ...others } = options
-  if (opinion === 'staged') {
-    const reader = createStagedReader(client, deployments)
-    // Every position that it reads is whole.
-    const complete: PositionReader['complete'] = async (_, { positions }) => ({
-      positions: toWhole(positions),
-      unreadable: [],
-    })
-    return placed({
-      ...reader,
-      complete,
-      priceByPools: async (positions) => positions,
-      past: {
-        resolve: async (places) => [...places],
-        filterDeployed: async ({ deployments }) => deployments,
-        readDeployed: (target, read) => read(target),
-      },
-    })
-  }
+  const { deployments = [DEPLOYMENT], mode, ...others } = options
   const reader = createPositionReader({
-    clients: new Map([[client.chain.id, withLensMode(client, opinion)]]),
+    clients: new Map([[client.chain.id, withLensMode(client, mode)]]),
     deployments: new Map([[client.chain.id, deployments]]),
     clock: systemClock,
     ...others,

@@ -15,6 +15,7 @@ import { MORPHO, MORPHO_ABI, type MorphoMarket } from '../../../../devnet/morpho
 import { callRoute, toRouteFailure } from '../../../../support/call_route.ts'
 import type { TestDatabase } from '../../../../support/database.ts'
 import { createFamilyRoutes } from '../../../../support/family.ts'
+import { createPatientClock } from '../../../../support/test_clock.ts'
 import { DEPLOYMENT, patient } from '../support.ts'
 
 /** Blocks that are not final, so that every list ends in what is read live. */
@@ -63,7 +64,13 @@ export function startLister(
   const all = [client, ...more]
   const { db } = database
   const clients = new Map(all.map((each) => [each.chain.id, each]))
-  const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })
+  const history = createHistory({
+    clients,
+    db,
+    clock: createPatientClock(),
+    log: silentLog,
+    holder: crypto.randomUUID(),
+  })
   const rows = having.map((id) => [id, { morphoBlue: DEPLOYMENT }] as const)
   const [route] = createFamilyRoutes(MORPHO_BLUE, { rows, clients: all, db, history })
   if (route?.path !== '/v1/lending/morpho-blue') throw new Error('Expected the list first')

@@ -16,7 +16,7 @@ import { startFaultyRpc } from '../../../../support/rpc.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { computeTruths, type ExpectedPnl, type Truth } from './truth.ts'
 
-const COUNT = caseCount(200, 80)
+const COUNT = caseCount(200, 40)
 
 let scene: PnlScene
 let routes: PnlRoutes

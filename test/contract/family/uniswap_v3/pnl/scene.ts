@@ -5,7 +5,7 @@ import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { History } from '../../../../../src/history/stream.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
-import { type Clock, systemClock } from '../../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../../src/lib/log.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
@@ -15,6 +15,7 @@ import { callRoute, type RouteTestAnswer } from '../../../../support/call_route.
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { countedClient, DEPLOYMENT } from '../../../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes } from '../../../../support/family.ts'
+import { createPatientClock } from '../../../../support/test_clock.ts'
 import { flowsFromReceipts, type ReceiptFlow } from './receipts.ts'
 
 /** The family's endpoints over one chain and one database. */
@@ -43,7 +44,7 @@ interface RouteOptions {
   readonly deployments?: readonly UniswapV3Deployment[]
   readonly database?: TestDatabase
   readonly log?: Log
-  /** The family's own; endpoints and histories keep the machine's. @default the machine's */
+  /** The family's own. @default a patient one, as histories have */
   readonly clock?: Clock
   /** Stands between the routes and their history. */
   readonly around?: (history: History) => History
@@ -62,6 +63,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
   const flows = await flowsFromReceipts(devnet.rpc, { toBlock: lives.blockNumber })
   const histories: HistoryService[] = []
   const same = (history: History) => history
+  const clock = createPatientClock()
   return {
     devnet,
     lives,
@@ -74,7 +76,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
       const { client, requests } = countedClient(createDevnetChain(devnet, { prices, finality, ...chain }), log)
       const clients = new Map([[client.chain.id, client]])
       const holder = `scene ${histories.length}`
-      const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder })
+      const history = createHistory({ clients, db, clock, log: silentLog, holder })
       histories.push(history)
       const rows = [[1, { uniswapV3: deployments }]] as const
       const [list, one, pnl, events] = createFamilyRoutes(UNISWAP_V3, {
@@ -82,7 +84,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
         rows,
         db,
         history: around(history),
-        clock: options.clock ?? systemClock,
+        clock: options.clock ?? clock,
       })
       if (list === undefined || one === undefined || pnl === undefined || events === undefined) {
         throw new Error('Cannot find the routes')

@@ -13,7 +13,6 @@ import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import type { PositionHistory } from '../../../../../src/finance/liquidity/position_history/reader.ts'
 import { createHistory } from '../../../../../src/history/mod.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { once } from '../../../../../src/lib/memoize.ts'
 import { TOKENS } from '../../../../devnet/addresses.ts'
@@ -24,6 +23,7 @@ import type { V4RandomPosition } from '../../../../devnet/uniswap_v4/random_posi
 import { callRoute, type RouteTestAnswer } from '../../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { countedClient } from '../../../../support/family/uniswap_v3/support.ts'
+import { createPatientClock } from '../../../../support/test_clock.ts'
 import { createFindEveryId, createTestReader } from '../support.ts'
 import { infoAt, UNFED } from './truth.ts'
 
@@ -67,11 +67,12 @@ export function createLifeProcesses(devnet: Devnet) {
       )
       closers.push((client as EvmClient<FinanceChain>).close)
       const clients = new Map([[client.chain.id, client]])
-      const made = { clients, db: database.db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() }
+      const clock = createPatientClock()
+      const made = { clients, db: database.db, clock, log: silentLog, holder: crypto.randomUUID() }
       const history = createHistory(made)
       closers.push(history.close)
-      const reader = createUniswapV4HistoryReader({ db: database.db, history, clock: systemClock })
-      const services = { db: database.db, history, clock: systemClock }
+      const reader = createUniswapV4HistoryReader({ db: database.db, history, clock })
+      const services = { db: database.db, history, clock }
       const state = createTestReader(client, { find: createFindEveryId(devnet) })
       const served = {
         chainIds: [client.chain.id],
