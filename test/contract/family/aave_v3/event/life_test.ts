@@ -25,6 +25,7 @@ import { formatEvent, readLogs, readTruth, shown } from '../../../../support/fam
 import { capped } from '../../../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../../support/history/simulation/endpoint.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createPatientClock } from '../../../../support/test_clock.ts'
 
 /** `LIFE_SEED=7 LIFE_STEPS=2000 bun test …` for a longer life. */
 const { LIFE_SEED = '1', LIFE_STEPS = '80' } = process.env
@@ -64,7 +65,7 @@ beforeAll(async () => {
     places.set(market, (await reader.read(client, deployment, AbortSignal.timeout(10_000))).target)
   }
   const clients = new Map([[1, client]])
-  history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'test' })
+  history = createHistory({ clients, db: database.db, clock: createPatientClock(), log: silentLog, holder: 'test' })
   closers.push(history.close)
 }, BUILD_LIMIT_MS)
 afterAll(async () => {

@@ -20,6 +20,7 @@ import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type LogProxy, startLogProxy } from '../../../../support/family/aave_v3/event/log_proxy.ts'
 import { formatEvent, readLogs, readTruth, toTarget } from '../../../../support/family/aave_v3/event/support.ts'
+import { createPatientClock } from '../../../../support/test_clock.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const DEPTH = 3
@@ -69,7 +70,13 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
     log: silentLog,
   })
   const clients = new Map([[1, client]])
-  const history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'test' })
+  const history = createHistory({
+    clients,
+    db: database.db,
+    clock: createPatientClock(),
+    log: silentLog,
+    holder: 'test',
+  })
   try {
     const subject = wallet.toLowerCase() as Hex
     const stream = createLendingStream({ clock: systemClock })

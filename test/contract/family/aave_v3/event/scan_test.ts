@@ -20,6 +20,7 @@ import { formatEvent, readLogs, readTruth, toTarget } from '../../../../support/
 import { capped } from '../../../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../../support/history/simulation/endpoint.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createPatientClock } from '../../../../support/test_clock.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const DEPTH = 8
@@ -61,7 +62,7 @@ beforeEach(async () => {
     log: silentLog,
   })
   const clients = new Map([[1, client]])
-  history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'test' })
+  history = createHistory({ clients, db: database.db, clock: createPatientClock(), log: silentLog, holder: 'test' })
   closers.push(async () => {
     await history.close()
     client.close()
