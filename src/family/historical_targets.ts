@@ -56,7 +56,7 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
 
   /** The deployments of a target that exist at its block; all of them at the newest block. */
   async function filterDeployed(
-    { client, deployments, block }: FamilyTarget<Deployment>,
+    { client, deployments, block, onAlone }: FamilyTarget<Deployment>,
     signal: AbortSignal,
   ): Promise<readonly Deployment[]> {
     if (block === undefined) return deployments
@@ -77,6 +77,7 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
       .filter((each) => firstBlocks?.get(client.chain.id, each) === undefined)
     for (const each of doubtful) firstBlocks?.want(client, each)
     const { standing, isAgreed } = await readStanding({ client, probes: doubtful, block, clock }, signal)
+    if (!isAgreed && standing.size < doubtful.length) onAlone?.()
     const untilMs = isAgreed ? Number.POSITIVE_INFINITY : clock.monotonicMs() + ALONE_MS
     for (const each of standing) standingBlocks.set(each, { block: block.number, untilMs })
     return deployments.filter((each) => isAtMost(getStart(each), block.number) || standing.has(getContract(each)))
@@ -117,12 +118,14 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
       try {
         return await read(target)
       } catch (error) {
-        const { client, deployments, block } = target
+        const { client, deployments, block, onAlone } = target
         if (block === undefined || !(error instanceof ContractUnresponsiveError)) throw error
-        const { standing } = await readStanding({ client, probes: deployments.map(toProbe), block, clock }, signal)
+        const probes = deployments.map(toProbe)
+        const { standing, isAgreed } = await readStanding({ client, probes, block, clock }, signal)
         const deployed = deployments.filter((each) => standing.has(getContract(each)))
         // Where nothing stands, the answer would rest on absence alone.
         if (deployed.length === deployments.length || deployed.length === 0) throw error
+        if (!isAgreed) onAlone?.()
         return await read({ ...target, deployments: deployed })
       }
     },

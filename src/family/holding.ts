@@ -92,7 +92,7 @@ export interface Holdings {
 }
 
 /** Chain and block of a query for a wallet's holdings. */
-export type HoldingsTarget = Pick<FamilyTarget<unknown>, 'client' | 'block'>
+export type HoldingsTarget = Pick<FamilyTarget<unknown>, 'client' | 'block' | 'onAlone'>
 
 /** A request to one endpoint. */
 export interface HoldingsRequest {

@@ -16,6 +16,8 @@ export interface FamilyTarget<Deployment> {
   readonly priority?: 'background'
   /** True if light calls may be bundled with those of other readings. */
   readonly isBundled?: true
+  /** Called if the word of one endpoint alone leaves a deployment out, for what is stored with its witnesses. */
+  readonly onAlone?: (() => void) | undefined
 }
 
 /** The read options of a target. */

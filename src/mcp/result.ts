@@ -38,16 +38,20 @@ export function getErrorCode({ answer }: SettledAnswer): string | undefined {
 function formatCircumstances({ answer, account }: SettledAnswer): string {
   const asOf = answer.headers['x-as-of']
   const read = asOf === undefined ? '' : `As of ${asOf.replaceAll(',', ', ')} (chain id:block). `
-  if (account === undefined) return read.trim()
-  return `${read}Charged ${account.creditsCharged} credits, ${account.creditsRemaining} are left.`
+  const unwitnessed = answer.headers['x-unwitnessed']
+  const doubt =
+    unwitnessed === undefined ? '' : `Rests on the word of one endpoint: chain ${unwitnessed.replaceAll(',', ', ')}. `
+  if (account === undefined) return `${read}${doubt}`.trim()
+  return `${read}${doubt}Charged ${account.creditsCharged} credits, ${account.creditsRemaining} are left.`
 }
 
 const CALLER_LEFT = '{"error":{"code":"SERVICE_UNAVAILABLE","message":"The caller left","request_id":""}}'
 
 function toMeta({ answer, account }: SettledAnswer): Record<string, unknown> {
-  const asOf = answer.headers['x-as-of']
+  const { 'x-as-of': asOf, 'x-unwitnessed': unwitnessed } = answer.headers
   return {
     ...(asOf && { 'walletscope/as_of': asOf }),
+    ...(unwitnessed && { 'walletscope/unwitnessed': unwitnessed }),
     ...(account && {
       'walletscope/credits_charged': account.creditsCharged,
       'walletscope/credits_remaining': String(account.creditsRemaining),

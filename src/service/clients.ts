@@ -1,7 +1,7 @@
 import { createChainClient, type EvmClient } from '../chain/evm/evm_client.ts'
-import { createWitnessedClient } from '../chain/past/witnessed_client.ts'
 import type { DissentTracker } from '../chain/quorum/dissent_tracker.ts'
 import { createQuorumClient } from '../chain/quorum/quorum_client.ts'
+import { createWitnessedClient } from '../chain/quorum/witnessed_client.ts'
 import { createRequestLimiter, PROCESS_LIMITS } from '../chain/rpc/limiter/limiter.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'

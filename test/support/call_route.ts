@@ -45,7 +45,7 @@ export async function callRoute(
   })
   const url = new URL(`https://api.example.org${route.path}${query === '' ? '' : `?${query}`}`)
   const reply = answer.present({ url })
-  const { asOf: _, headers: __, ...wire } = reply
+  const { asOf: _, headers: __, unwitnessed: ___, ...wire } = reply
   v.assert(route.output, JSON.parse(JSON.stringify(wire)))
   return { reply, credits: answer.credits, creditsMin: call.creditsMin }
 }

@@ -16,7 +16,13 @@ import type { ClientOptions } from '../rpc/connection.ts'
 import { createEndpointDepths, type EndpointDepths } from '../rpc/endpoint_state/depths.ts'
 import { createHeadTracker } from '../rpc/endpoint_state/heads.ts'
 import { createJitterSequence } from '../rpc/endpoint_state/health.ts'
-import { EndpointPrunedError, MissingBlockError, MissingStateError, RateLimitedError } from '../rpc/error.ts'
+import {
+  EndpointPrunedError,
+  MissingBlockError,
+  MissingStateError,
+  RateLimitedError,
+  WrongStateError,
+} from '../rpc/error.ts'
 import { QueueFullError } from '../rpc/limiter/limiter.ts'
 import {
   createRotation,
@@ -100,7 +106,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
         const isYoung = !isSettled(block)
         // A young block may be late or replaced, so its absence does not show how far back the endpoint reaches.
         if (!isDropped && isYoung) throw error
-        if (!isYoung) depths.noteMissing(endpoint.index, block.number)
+        if (!isYoung) depths.noteMissing(endpoint.index, block.number, { isWrong: error instanceof WrongStateError })
       }
       throw new EndpointPrunedError('The endpoint does not keep the block', { cause: error })
     }

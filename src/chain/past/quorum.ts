@@ -8,7 +8,7 @@ export const QUORUM = 2
 /** Cache TTL of past values confirmed by one endpoint of several. */
 const ALONE_MS = 10 * 60_000
 /** How long the other endpoints may take after the first answer, milliseconds. */
-const LATE_MS = 1_000
+export const LATE_MS = 1_000
 
 export interface QuorumResult<T> {
   readonly value: T
@@ -68,7 +68,7 @@ export async function readByQuorum<T>(
       return { endpoint: index, value, text: toText(value) }
     }
     try {
-      answers.push(await client.read(attemptOnce, { ...reading, signal: until }))
+      answers.push(await client.read(attemptOnce, { ...reading, signal: until, isCompared: quorum > 1 }))
       onFirstAnswer()
     } catch (error) {
       failures.push(error)

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { withTimeout } from '../../lib/async/wait.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { matchesBlock, type PinnedBlock } from '../block.ts'
 import { callByOverride, LENS_ADDRESS } from '../call/bundle/bundle.ts'
@@ -6,7 +7,7 @@ import { decodeLensPage } from '../call/cursor.ts'
 import { callDeployless, encodeDeploylessRevert } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../evm/read_block.ts'
-import { findMajority } from '../past/quorum.ts'
+import { findMajority, LATE_MS } from '../past/quorum.ts'
 import { readLensAnswer, toLensQuestion } from '../receipt/record.ts'
 import {
   type ChainClient,
@@ -40,7 +41,16 @@ interface EndpointAnswer {
  */
 export function createQuorumClient<Row extends Chain, Client extends ChainClient<Row>>(
   client: Client,
-  { quorum, dissent }: { readonly quorum: number; readonly dissent: DissentRecorder },
+  {
+    quorum,
+    dissent,
+    onAlone,
+  }: {
+    readonly quorum: number
+    readonly dissent: DissentRecorder
+    /** Called where no other endpoint answers in time; the one that does is believed. @default the read fails */
+    readonly onAlone?: () => void
+  },
 ): Client {
   const { chain } = client
 
@@ -101,7 +111,9 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
       const addAnswers = (additional: readonly (EndpointAnswer | undefined)[]) => {
         for (const each of additional) if (each !== undefined && !hasDifferentGas(each, own)) answers.push(each)
       }
-      addAnswers(await Promise.all(witnesses))
+      const others = Promise.all(witnesses)
+      const isPatient = onAlone === undefined
+      addAnswers(await (isPatient ? others : withTimeout(others, { ms: LATE_MS, clock: client.clock }).catch(() => [])))
       for (
         let reader = quorum;
         findMajority(answers, isSame).length < quorum && readersByEndpoint.size < chain.rpcUrls.length;
@@ -139,6 +151,10 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
     if (isQuorum) return
     if (contradicting.length > 0)
       throw quorumFailedError(`${formatPositions(contradicting.map(({ endpoint }) => endpoint))} contradict each other`)
+    if (onAlone !== undefined) {
+      onAlone()
+      return
+    }
     const absent = askedEndpoints.filter((index) => answers.every(({ endpoint }) => endpoint !== index))
     for (const index of absent) dissent(index, 'absent')
     throw new AloneError(`${formatPositions(absent)} did not answer at the same block`)
@@ -166,7 +182,7 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
   const read: ChainClient['read'] = async (attempt, options) => {
     const { past, priority = 'caller' } = options
     if (priority === 'background' || past === 'header') return await client.read(attempt, options)
-    const reading = { ...options, isBundled: false }
+    const reading = { ...options, isBundled: false, isCompared: true }
     let aloneError: AloneError | undefined
     try {
       return await client.read(async (endpoint, signal) => {

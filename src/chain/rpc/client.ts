@@ -108,6 +108,11 @@ export interface ChainClient<Row extends Chain = Chain> {
    * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.
    */
   read<T>(attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>, options: ReadOptions): Promise<T>
+  /**
+   * True if the last answers from the state of a past block rest on the word of one endpoint: nothing showed that the
+   * state was that of the block, and no other endpoint gave the same. @default always false
+   */
+  restsOnOneEndpoint?(block: bigint): boolean
   /** Every endpoint in configured order, for background work. */
   readonly background: readonly BackgroundEndpoint[]
 }
@@ -130,6 +135,8 @@ export interface ReadOptions {
    * block and for the same requester, are bundled in one `eth_call`, whatever their lenses. @default {false}
    */
   readonly isBundled?: boolean
+  /** True if the caller compares the answers of several endpoints itself. @default {false} */
+  readonly isCompared?: boolean
 }
 
 /** A block by its height and time; with its hashes, an endpoint can be asked to show that it has the block's state. */

@@ -24,6 +24,9 @@ export class MissingBlockError extends UpstreamError {}
 /** The node has pruned the state or the body of the block, or its plan does not include it. */
 export class MissingStateError extends UpstreamError {}
 
+/** The node answered from another state than that of the block, as one does that is being mended or replaced. */
+export class WrongStateError extends MissingStateError {}
+
 /** An error that does not affect the endpoint's health. */
 export class HealthNeutralError extends UpstreamError {}
 

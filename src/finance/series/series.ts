@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { NoBlockError } from '../../chain/past/block_at.ts'
-import { DisputeError } from '../../chain/past/quorum.ts'
+import { DisputeError, QUORUM } from '../../chain/past/quorum.ts'
 import { StatePrunedError } from '../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import type { Recheck } from '../../history/recheck.ts'
@@ -28,6 +28,8 @@ interface Series<Figures> {
   readonly snapshots: readonly StoredSnapshot<Figures>[]
   /** Block of the newest snapshot. */
   readonly newest: PinnedBlock | undefined
+  /** True if one endpoint alone gave some of them. */
+  readonly isUnwitnessed: boolean
   /** First day with a snapshot, if the endpoints do not reach back to the first requested day. */
   readonly cutAt: number | undefined
   /** The day that starts at the last midnight. */
@@ -187,7 +189,9 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
       const [first] = isCut ? await store.list(target, wallet, SNAPSHOTS_MAX) : []
       const last = snapshots.at(-1)
       const newest = last === undefined ? undefined : await midnights.findBlock(target.client, last.day, signal)
-      return { snapshots, newest, cutAt: isCut ? (first?.day ?? today() + 1) : undefined, today: today() }
+      const isUnwitnessed = snapshots.some(({ witnesses }) => witnesses < QUORUM)
+      const cutAt = isCut ? (first?.day ?? today() + 1) : undefined
+      return { snapshots, newest, isUnwitnessed, cutAt, today: today() }
     },
   }
 }

@@ -93,7 +93,7 @@ function toOperation(route: Route, examples: Readonly<Record<string, Example>> =
       200: {
         description: `Success. Credits: ${price}`,
         headers: {
-          ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
+          ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of', 'X-Unwitnessed']),
           ...headerRefs(['Idempotency-Replayed']),
           ...headerRefs(isList(route) ? csvHeaders(body) : []),
           ...ownHeaders(route.headers),

@@ -6,6 +6,7 @@ const EXPOSED = [
   'x-credits-charged',
   'x-credits-remaining',
   'x-as-of',
+  'x-unwitnessed',
   'x-snapshots-from',
   'x-progress',
   'idempotency-replayed',

@@ -57,6 +57,8 @@ export interface Reply {
   readonly citation?: unknown
   /** Block at which each chain was read, for `X-As-Of`. */
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
+  /** Chains of which it holds stored figures that one endpoint alone gave, for `X-Unwitnessed`. @default none */
+  readonly unwitnessed?: readonly number[]
   /** Headers of the route, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -82,10 +82,10 @@ export function createAssetReader(options: {
 
   /** Creates the read of one endpoint, once families have resolved what to read. */
   async function createAttempt(query: ChainQuery, cachedTokens: ReadonlySet<Address>, signal: AbortSignal) {
-    const { client, wallet, block } = query
+    const { client, wallet, block, onAlone } = query
     const chainFamilies = families.filter(({ chainIds }) => chainIds.has(client.chain.id))
     const opened = await Promise.all(
-      chainFamilies.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
+      chainFamilies.map((family) => family.open(wallet, { client, onAlone, ...(block && { block }) }, signal)),
     )
     const holdingsReads = opened.filter((read) => read !== undefined)
     return (endpoint: Endpoint, within: AbortSignal) =>
@@ -123,9 +123,13 @@ export function createAssetReader(options: {
     },
     async readAgreed(query, { toText, signal }) {
       const { client, wallet, block } = query
+      let isAlone = false
+      const onAlone = () => {
+        isAlone = true
+      }
       // Endpoints compare figures, so that prices are read before.
       const [attempt, borrowed] = await Promise.all([
-        createAttempt(query, NO_TOKENS, signal),
+        createAttempt({ ...query, onAlone }, NO_TOKENS, signal),
         borrowedPrices.read(client.chain, { timeSec: block.timestampSec, isDated: true }, signal),
       ])
       const read = async (endpoint: Endpoint, within: AbortSignal) =>
@@ -142,8 +146,8 @@ export function createAssetReader(options: {
         what: `what wallet ${wallet} had at block ${block.number}`,
         toText,
       })
-      // Figures are believed no more than the price that they rest on.
-      return { value, endpoints: endpoints.slice(0, borrowed?.witnesses) }
+      // Figures are believed no more than the price that they rest on, and than what leaves a deployment out of them.
+      return { value, endpoints: endpoints.slice(0, isAlone ? 1 : borrowed?.witnesses) }
     },
   }
 }

@@ -40,9 +40,10 @@ export function snapshotsRoute({
     read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { signal }) {
       return snapshots().readSnapshots({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, signal)
     },
-    present: ({ snapshots: snapshotsShown, cutAt }, { chain_id: chainId }) => ({
+    present: ({ snapshots: snapshotsShown, isUnwitnessed, cutAt }, { chain_id: chainId }) => ({
       data: snapshotsShown.map(presentSnapshot),
       asOf: snapshotsShown.slice(-1).map(({ blockNumber }) => ({ chainId, blockNumber })),
+      ...(isUnwitnessed && { unwitnessed: [chainId] }),
       ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: formatDay(cutAt) } }),
     }),
   })

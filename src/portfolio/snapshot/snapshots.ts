@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { QUORUM } from '../../chain/past/quorum.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import type { PortfolioFigures, PortfolioSnapshots, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { CodedError } from '../../lib/error.ts'
@@ -56,7 +57,8 @@ export function createSnapshotReader(options: {
   return {
     /**
      * Returns a snapshot for each midnight from the first one at which the wallet had anything, counted or not, oldest
-     * first; and the day of the first snapshot, days since the epoch, if no endpoint has the state of earlier ones.
+     * first; whether one endpoint alone gave some of them; and the day of the first snapshot, days since the epoch, if
+     * no endpoint has the state of earlier ones.
      * Throws like `SnapshotSeries.of` and `AssetReader.read`.
      */
     async readSnapshots({ wallet, chainId, tokens, includeUnlisted, days }: SnapshotQuery, signal: AbortSignal) {
@@ -69,7 +71,9 @@ export function createSnapshotReader(options: {
         cutAt,
         today,
       } = await snapshots.series.read({ target, wallet, span: days }, signal)
-      const answeredDays = storedDays.flatMap(({ day, figures }) => (figures === undefined ? [] : { day, ...figures }))
+      const answeredDays = storedDays.flatMap(({ day, witnesses, figures }) =>
+        figures === undefined ? [] : { day, witnesses, ...figures },
+      )
       const firstDay = answeredDays.find(({ rows }) => rows > 0)
       const fromDay = Math.max(today - days + 1, firstDay?.day ?? today + 1)
       const shown = answeredDays.filter(({ day }) => day >= fromDay)
@@ -80,12 +84,13 @@ export function createSnapshotReader(options: {
       )
       return {
         snapshots: shown.map(
-          ({ day, ...figures }, index): DaySnapshot => ({
+          ({ day, witnesses, ...figures }, index): DaySnapshot => ({
             ...figures,
             timestampSec: day * DAY_SEC,
             blockNumber: blocks[index]?.number ?? 0n,
           }),
         ),
+        isUnwitnessed: shown.some(({ witnesses }) => witnesses < QUORUM),
         cutAt: cutAt === undefined ? undefined : (shown[0]?.day ?? today),
       }
     },

@@ -4,7 +4,7 @@ import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../src/chain/evm/read_block.ts'
 import { DisputeError } from '../../../src/chain/past/quorum.ts'
-import { createWitnessedClient } from '../../../src/chain/past/witnessed_client.ts'
+import { createWitnessedClient } from '../../../src/chain/quorum/witnessed_client.ts'
 import { createRecorder } from '../../../src/chain/receipt/recorder.ts'
 import { StatePrunedError } from '../../../src/chain/rpc/client.ts'
 import { createHistoricalTargets } from '../../../src/family/historical_targets.ts'
@@ -77,13 +77,13 @@ function createClient(count: number): EvmClient<FinanceChain> {
   return client
 }
 
+function createTargets() {
+  return createHistoricalTargets<{ readonly startBlock: number }>({ name: 'Test', clock, getContract: () => CONTRACT })
+}
+
 /** Asks which deployments exist, each time with the same memory. */
 function createAsker() {
-  const targets = createHistoricalTargets<{ readonly startBlock: number }>({
-    name: 'Test',
-    clock,
-    getContract: () => CONTRACT,
-  })
+  const targets = createTargets()
   return async (client: FinanceClient, block: PinnedBlock) => {
     const deployed = await targets.filterDeployed({ client, deployments: [{ startBlock: 0 }], block }, never)
     return deployed.length
@@ -98,6 +98,25 @@ test.each([1, 2])('a contract exists from its block on, by %d endpoints', async 
 test.each([1, 2])('an endpoint that denies code takes nothing away, as one of %d', async (count) => {
   rpcs[0]?.lie(['codeless'], LIES_BELOW)
   expect(await createAsker()(createClient(count), after)).toBe(1)
+})
+
+test.each([
+  ['one of two that has the state', 2, ['later'], true],
+  ['the only endpoint', 1, [], true],
+  ['two endpoints', 2, [], false],
+] as const)('what does not stand by %s is told as one word or not', async (_, count, lies, expected) => {
+  rpcs[1]?.lie(lies, LIES_BELOW)
+  const client = createClient(count)
+  let isAlone = false
+  const read = (block: PinnedBlock) => {
+    const onAlone = () => {
+      isAlone = true
+    }
+    return createTargets().filterDeployed({ client, deployments: [{ startBlock: 0 }], block, onAlone }, never)
+  }
+  // Nothing is left out of what stands.
+  expect([(await read(after)).length, isAlone]).toEqual([1, false])
+  expect([(await read(before)).length, isAlone]).toEqual([0, expected])
 })
 
 test('endpoints that contradict each other about code are not believed, and nothing outlives the lie', async () => {

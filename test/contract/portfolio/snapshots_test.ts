@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, type Hex, isAddressEqual } from 'viem'
+import { readBlock } from '../../../src/chain/evm/read_block.ts'
+import type { HoldingsReader } from '../../../src/family/holding.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createPriceReader } from '../../../src/finance/price/past/price_reader.ts'
 import { createPortfolioSnapshots } from '../../../src/finance/series/portfolio.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
-import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
+import { CodedError, PendingError, UnavailableError } from '../../../src/lib/error.ts'
 import { createBorrowedPriceReader } from '../../../src/portfolio/read/borrowed_price.ts'
 import { type AssetReader, createAssetReader } from '../../../src/portfolio/read/read_chain.ts'
 import { createSnapshotReader } from '../../../src/portfolio/snapshot/snapshots.ts'
@@ -117,7 +119,16 @@ type Portfolio = ReturnType<typeof createPortfolio>
 
 async function ask(portfolio: Portfolio, more = '&max_snapshots=366') {
   const { reply, credits } = await portfolio.snapshots(`wallet=${WALLET}&chain_id=${CHAIN_ID}${more}`)
-  return { data: reply.data as readonly WireSnapshot[], headers: reply.headers ?? {}, asOf: reply.asOf, credits }
+  const { headers = {}, asOf, unwitnessed } = reply
+  return { data: reply.data as readonly WireSnapshot[], headers, asOf, unwitnessed, credits }
+}
+
+/** The same once all days are read: how many one answer waits for is the machine's. */
+async function askUntilRead(portfolio: Portfolio): ReturnType<typeof ask> {
+  return await ask(portfolio).catch((error: unknown) => {
+    if (!(error instanceof PendingError)) throw error
+    return askUntilRead(portfolio)
+  })
 }
 
 /** The same from the balance of each midnight. */
@@ -136,7 +147,7 @@ async function truthAt(portfolio: Portfolio, timestamps: readonly number[], more
 
 test('each snapshot is the balance of its midnight, from the first day with anything on, and is read once', async () => {
   const { portfolio, requests } = portfolioOver()
-  const { data, headers, asOf, credits } = await ask(portfolio)
+  const { data, headers, asOf, unwitnessed, credits } = await ask(portfolio)
   const times = data.map(({ timestamp }) => timestamp)
   const last = Math.floor(nowSec / DAY_SEC) * DAY_SEC
   expect(times).toEqual(Array.from({ length: times.length }, (_, index) => last - (times.length - 1 - index) * DAY_SEC))
@@ -144,6 +155,8 @@ test('each snapshot is the balance of its midnight, from the first day with anyt
   expect(data).toEqual((await truthAt(portfolio, times)) as never)
   expect(credits).toBe(5)
   expect(headers).toEqual({})
+  // The chain has one endpoint.
+  expect(unwitnessed).toEqual([CHAIN_ID])
   expect(asOf).toEqual([{ chainId: CHAIN_ID, blockNumber: BigInt(data.at(-1)?.block_number ?? 0) }])
   // Days of zeros after the first are listed, and every figure is nonzero on some day.
   expect(data.filter(({ net_worth_usd }) => net_worth_usd === '0.000000').length).toBe(3)
@@ -230,7 +243,7 @@ test('figures on which endpoints disagree are not stored', async () => {
       typeof result === 'string' ? result.replace(balance, '1'.padStart(64, '0')) : result
     liar.rule(({ method }) => (method === 'eth_call' ? { kind: 'change', change: lie } : undefined))
     const { portfolio } = portfolioOver({ rpcUrls: [devnet.rpcUrl, liar.url] }, { db: fresh })
-    await expect(ask(portfolio)).rejects.toThrow('contradict each other')
+    await expect(askUntilRead(portfolio)).rejects.toThrow('contradict each other')
     const sql = 'select day, witnesses from portfolio_snapshot where row_count > 0 order by day'
     const rows = await fresh.db.run<{ day: number; witnesses: number }>(sql, [])
     const first = Math.floor(nowSec / DAY_SEC) - TOLD + 1
@@ -240,11 +253,37 @@ test('figures on which endpoints disagree are not stored', async () => {
     )
     expect(rows.map(({ day }) => day - first)).toEqual(kept)
     expect(rows.every(({ witnesses }) => witnesses === 2)).toBe(true)
+    liar.rule(() => undefined)
+    expect((await askUntilRead(portfolio)).unwitnessed).toBeUndefined()
   } finally {
     await liar.stop()
     await fresh.close()
   }
 }, 60_000)
+
+test('figures that lack what one endpoint alone says did not stand are stored as its word', async () => {
+  const chain = createDevnetChain(devnet, { rpcUrls: [devnet.rpcUrl, devnet.rpcUrl] })
+  const { client } = countedClient(chain)
+  const { clients, db } = createTestServices({ clients: [client], db: database.db, clock })
+  const borrowedPrices = createBorrowedPriceReader({ clients, prices: createPriceReader({ db, clock }), clock })
+  const block = await client.read((endpoint) => readBlock(endpoint, { chainId: CHAIN_ID, number: 40n }, never), {
+    signal: never,
+  })
+  const readWitnesses = async (isAlone: boolean) => {
+    const family: HoldingsReader = {
+      chainIds: new Set([CHAIN_ID]),
+      async open(_, { onAlone }) {
+        if (isAlone) onAlone?.()
+        return undefined
+      },
+    }
+    const reader = createAssetReader({ families: [family], borrowedPrices, clock })
+    const options = { toText: () => '', signal: never }
+    const { endpoints } = await reader.readAgreed({ client, wallet: WALLET, tokens: [], block }, options)
+    return endpoints.length
+  }
+  expect([await readWitnesses(false), await readWitnesses(true)]).toEqual([2, 1])
+})
 
 test('with a slow endpoint the answer reports progress, and a retry is complete', async () => {
   const fresh = await testDatabase()

@@ -190,6 +190,7 @@ export function createFixture(
     readonly publicUrl?: string
     readonly hostNames?: readonly string[]
     readonly gateway?: (routes: readonly Route[]) => Gateway
+    readonly restsOnOneEndpoint?: (chainId: number) => boolean
     readonly limits?: { requestBudgetMs?: number; organizationConcurrencyMax?: number; inFlightMax?: number }
   } = {},
 ): Fixture {
@@ -226,6 +227,7 @@ export function createFixture(
       ['lending_c', 'kamino'],
     ]),
     gate,
+    ...(options.restsOnOneEndpoint && { restsOnOneEndpoint: options.restsOnOneEndpoint }),
     ...(options.gateway === undefined ? {} : { gateway: options.gateway(routes) }),
     clock,
     log: createLog({ level: 'debug', write: (line) => lines.push(line), clock }),

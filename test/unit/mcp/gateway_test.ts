@@ -96,6 +96,13 @@ describe('a client of the SDK', () => {
     ])
   })
 
+  test('says of which chains the word of one endpoint counts', async () => {
+    const client = await scene({ restsOnOneEndpoint: (chainId) => chainId === 10 }).connect('good')
+    const { circumstances, meta } = await callTool(client, LIST, { wallet: WALLET })
+    expect(circumstances).toContain('(chain id:block). Rests on the word of one endpoint: chain 10. Charged')
+    expect(meta?.['walletscope/unwitnessed']).toBe('10')
+  })
+
   test('sends path parameters and bodies', async () => {
     const made = scene()
     const client = await made.connect('good')

@@ -2,6 +2,8 @@ import type { Clock } from '../../../lib/clock.ts'
 
 /** How long a refusal is remembered: a pool of nodes, or an operator, may offer more later. */
 const MEMORY_MS = 10 * 60_000
+/** The same of a wrong state: the node behind the address may be mended at any time. */
+const WRONG_MS = 20_000
 
 /** Past state that the endpoints of one chain have shown, by index in the configuration. */
 export type EndpointDepths = ReturnType<typeof createEndpointDepths>
@@ -25,11 +27,11 @@ export function createEndpointDepths(clock: Clock) {
       const missing = getMissing(endpoint)
       if (missing !== undefined && block <= missing) refusals.delete(endpoint)
     },
-    /** Notes that the endpoint does not have the state of a block. */
-    noteMissing(endpoint: number, block: bigint): void {
+    /** Notes that the endpoint does not have the state of a block, or answered from another one. */
+    noteMissing(endpoint: number, block: bigint, { isWrong = false }: { readonly isWrong?: boolean } = {}): void {
       const missing = getMissing(endpoint)
       const highest = missing === undefined || block > missing ? block : missing
-      refusals.set(endpoint, { block: highest, untilMs: clock.monotonicMs() + MEMORY_MS })
+      refusals.set(endpoint, { block: highest, untilMs: clock.monotonicMs() + (isWrong ? WRONG_MS : MEMORY_MS) })
       const floor = floors.get(endpoint)
       // The window of a node that prunes moves on with the chain.
       if (floor !== undefined && floor <= block) floors.delete(endpoint)

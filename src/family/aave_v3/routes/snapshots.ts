@@ -50,9 +50,10 @@ export function snapshotsRoute(options: {
       const target = findMarketTarget(reader(), { chainId, market })
       return series().read({ target: snapshotMarket(reader(), target), wallet, max }, signal)
     },
-    present: ({ snapshots, newest, cutAt }, { chain_id }) => ({
+    present: ({ snapshots, newest, isUnwitnessed, cutAt }, { chain_id }) => ({
       data: presentSnapshots(snapshots),
       ...(newest === undefined ? {} : { asOf: [{ chainId: chain_id, blockNumber: newest.number }] }),
+      ...(isUnwitnessed && { unwitnessed: [chain_id] }),
       ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: formatDate(cutAt) } }),
     }),
   })

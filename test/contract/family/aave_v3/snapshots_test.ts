@@ -134,7 +134,8 @@ async function snapshots(
       return ask()
     })
   const { reply, credits } = await ask()
-  return { data: reply.data as readonly Snapshot[], headers: reply.headers ?? {}, asOf: reply.asOf, credits }
+  const { headers = {}, asOf, unwitnessed } = reply
+  return { data: reply.data as readonly Snapshot[], headers, asOf, unwitnessed, credits }
 }
 
 /** The last block at or before a time, looked for among all. */
@@ -190,10 +191,11 @@ test("every snapshot equals the pool's answer at the last block of that midnight
   const asked = route()
   const held = { days: 0, zeros: 0, debts: 0, old: 0, series: 0 }
   for (const { wallet, market } of subjects()) {
-    const { data, headers, credits } = await snapshots(asked, wallet, { market })
+    const { data, headers, unwitnessed, credits } = await snapshots(asked, wallet, { market })
     const expected = await listMidnights(wallet, market)
     expect(credits).toBe(2)
     expect(headers).toEqual({})
+    expect(unwitnessed).toEqual(data.length > 0 ? [1] : undefined)
     const truth = await readTruth(wallet, market, expected)
     const known = expected.filter((_, index) => truth[index] !== undefined)
     expect(data.map(({ timestamp }) => timestamp)).toEqual(known)

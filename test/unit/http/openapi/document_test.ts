@@ -192,12 +192,12 @@ describe('openapiDocument()', () => {
     expect(headers('Error415_INVALID_REQUEST')['Accept-Encoding']).toBeDefined()
   })
 
-  test('lists X-As-Of if a chain is read, and only then', () => {
+  test.each(['X-As-Of', 'X-Unwitnessed'])('lists %s if a chain is read, and only then', (name) => {
     const [first, ...others] = routes
     if (first === undefined) throw new Error('Expected a route')
     const { paths } = JSON.parse(openapiDocument({ routes: [{ ...first, asOf: false }, ...others] }))
     const listing = Object.entries<{ get?: { responses: { 200: { headers?: object } } } }>(paths)
-      .filter(([, { get }]) => get !== undefined && 'X-As-Of' in (get.responses[200].headers ?? {}))
+      .filter(([, { get }]) => get !== undefined && name in (get.responses[200].headers ?? {}))
       .map(([path]) => path)
     expect(listing.sort()).toEqual([
       '/v1/lending/kamino/position/{obligation_address}/yield',

@@ -6,12 +6,13 @@ import type { Chain } from '../../../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import { examineState } from '../../../../src/chain/past/state_canary.ts'
-import { createWitnessedClient } from '../../../../src/chain/past/witnessed_client.ts'
+import { createWitnessedClient } from '../../../../src/chain/quorum/witnessed_client.ts'
 import { type Endpoint, StatePrunedError } from '../../../../src/chain/rpc/client.ts'
+import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
-import { type LyingRpc, startLyingRpc } from '../../../support/lying_rpc.ts'
+import { type LyingRpc, type StateLie, startLyingRpc } from '../../../support/lying_rpc.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
 const never = new AbortController().signal
@@ -26,6 +27,7 @@ let rpcs: readonly LyingRpc[] = []
 let blocks: ReadonlyMap<number, PinnedBlock>
 let clients: EvmClient[] = []
 let nowMs = 0
+let nowMonotonicMs = 0
 
 beforeAll(async () => {
   anvil = await startAnvil()
@@ -41,7 +43,7 @@ beforeAll(async () => {
     await rpc.call('evm_mine')
   }
   await rpc.call('anvil_mine', `0x${(HEAD - 200).toString(16)}`)
-  rpcs = await Promise.all([0, 1].map(() => startLyingRpc(anvil.rpcUrl, [account.address, HOLDER])))
+  rpcs = await Promise.all([0, 1, 2].map(() => startLyingRpc(anvil.rpcUrl, [account.address, HOLDER])))
   const client = createChainClient({ chain: createChain([anvil.rpcUrl]), clock: createFixedClock(), log: silentLog })
   const read = async (number: number) => {
     const asked = (endpoint: Endpoint) => readBlock(endpoint, { chainId: 1, number: BigInt(number) }, never)
@@ -68,7 +70,7 @@ function createChain(rpcUrls: readonly string[]): Chain {
 }
 
 function createClient(count: number): EvmClient {
-  const clock = { ...createFixedClock(), now: () => nowMs }
+  const clock = { ...createFixedClock(), now: () => nowMs, monotonicMs: () => nowMonotonicMs }
   const chain = createChain(rpcs.slice(0, count).map(({ url }) => url))
   const client = createWitnessedClient(createChainClient({ chain, clock, log: silentLog }))
   clients = [...clients, client]
@@ -167,6 +169,71 @@ test.each(['empty', 'later'] as const)(
       'Cannot read chain 1 (Ethereum) at block 12: endpoint 1 of chain 1 does not keep it; set RPC_URL_1 to an archive ' +
         'endpoint to read older blocks',
     )
+  },
+)
+
+/** Block 12 has no transaction, but block 10 has one: without a ring its state is not empty, and may be a later one. */
+const PRESENT = 12
+/** Nothing tells whether the state of this block is empty. */
+const UNTOLD = 100
+
+function makeRingless(...lies: (readonly StateLie[])[]): void {
+  for (const [index, rpc] of rpcs.entries()) rpc.lie(['ringless', ...(lies[index] ?? [])], LIES_BELOW)
+}
+
+test('where nothing tells an old state from a later one, two endpoints decide, and none alone', async () => {
+  makeRingless(['later'])
+  const error = await readHeld(createClient(2), PRESENT).then(String, (reason: Error) => reason)
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect((error as Error).message).toContain('endpoints 1 and 2 contradict each other')
+  const client = createClient(3)
+  expect([await readHeld(client, PRESENT), client.restsOnOneEndpoint?.(12n)]).toEqual([100n, false])
+})
+
+test.each([
+  [PRESENT, 100n],
+  [UNTOLD, 200n],
+])('endpoints that agree about block %d are believed, each asked once', async (number, held) => {
+  makeRingless()
+  const client = createClient(2)
+  expect([await readHeld(client, number), client.restsOnOneEndpoint?.(BigInt(number))]).toEqual([held, false])
+  const counts = () => rpcs.slice(0, 2).map(({ counts }) => counts.get('eth_call') ?? 0)
+  const before = counts()
+  expect(await readHeld(client, number)).toBe(held)
+  // One round trip to two endpoints: what they showed is remembered.
+  expect(counts().map((count, index) => count - (before[index] ?? 0))).toEqual([1, 1])
+})
+
+test.each([
+  ['of a single endpoint', 1],
+  ['of the only endpoint that has the block', 2],
+] as const)('the word %s counts where nothing proves it, and is told', async (_, count) => {
+  makeRingless([], ['empty'])
+  const client = createClient(count)
+  expect([await readHeld(client, PRESENT), client.restsOnOneEndpoint?.(12n)]).toEqual([100n, true])
+  nowMonotonicMs += 600_000
+  expect(client.restsOnOneEndpoint?.(12n)).toBe(false)
+})
+
+test('a proven state rests on no word, even of a single endpoint', async () => {
+  const client = createClient(1)
+  expect([await readHeld(client, PRESENT), client.restsOnOneEndpoint?.(12n)]).toEqual([100n, false])
+})
+
+test.each(['empty', 'later'] as const)(
+  'an endpoint with an %s state is believed 20 seconds after it is mended',
+  async (lie) => {
+    const client = createClient(1)
+    rpcs[0]?.lie([lie], LIES_BELOW)
+    const read = () => readHeld(client, 20).catch(() => undefined)
+    for (let passedSec = 0; passedSec < 3_600; passedSec += 60) {
+      expect(await read()).toBeUndefined()
+      nowMonotonicMs += 60_000
+    }
+    expect(await read()).toBeUndefined()
+    rpcs[0]?.lie([], 0)
+    nowMonotonicMs += 20_000
+    expect(await read()).toBe(200n)
   },
 )
 

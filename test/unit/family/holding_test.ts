@@ -1,0 +1,36 @@
+import { expect, test } from 'bun:test'
+import { zeroAddress } from 'viem'
+import { createHoldingsReader as createAave } from '../../../src/family/aave_v3/holdings.ts'
+import type { HoldingsReader, HoldingsTarget } from '../../../src/family/holding.ts'
+import { createHoldingsReader as createMorpho } from '../../../src/family/morpho_blue/holdings.ts'
+import { createHoldingsReader as createV3 } from '../../../src/family/uniswap_v3/holdings.ts'
+import { createHoldingsReader as createV4 } from '../../../src/family/uniswap_v4/holdings.ts'
+import { createFixedClock } from '../../support/test_clock.ts'
+
+const clock = createFixedClock()
+const client = { chain: { id: 1 } }
+/** A reader of a family that leaves its only deployment out by the word of one endpoint. */
+const reader = {
+  targets: new Map([[1, { client, deployments: [{}] }]]),
+  past: {
+    async filterDeployed({ onAlone }: HoldingsTarget) {
+      onAlone?.()
+      return []
+    },
+  },
+} as never
+
+test.each<[string, HoldingsReader]>([
+  ['Aave V3', createAave(reader)],
+  ['Morpho Blue', createMorpho({ reader, entered: {} as never })],
+  ['Uniswap V3', createV3({ reader, clock })],
+  ['Uniswap V4', createV4({ reader, clock })],
+])('%s tells that the word of one endpoint leaves a deployment out', async (_, holdings) => {
+  let isAlone = false
+  const onAlone = () => {
+    isAlone = true
+  }
+  const { signal } = new AbortController()
+  expect(await holdings.open(zeroAddress, { client, onAlone } as never, signal)).toBeUndefined()
+  expect(isAlone).toBe(true)
+})
