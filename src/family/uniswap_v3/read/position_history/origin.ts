@@ -11,6 +11,7 @@ import { createLogSource } from '../../../../history/logs/source.ts'
 import type { HistoryLog } from '../../../../history/stream.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
+import { decodeFlows } from '../../event/log.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 
 /** A burned position: only the receipt of its first flow shows its pool and range. */
@@ -46,8 +47,13 @@ export async function readPositionOrigin(
   return await readByQuorum(
     client,
     async (endpoint: Endpoint, within): Promise<PositionOrigin> => {
-      const logs = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
-      const mints = (logs ?? []).filter((log) => matchesMint(log, first)).reverse()
+      const logs = (await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)) ?? []
+      // Endpoints may count the logs of a receipt and those of a block differently, so places within the receipt decide.
+      const place = logs.findIndex((log) => matchesFlow(log, first, deployment))
+      const mints = logs
+        .slice(0, Math.max(0, place))
+        .filter((log) => matchesMint(log, first))
+        .reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
       const callContracts: CallContracts = async (calls) =>
         (await readMulticall(endpoint, { calls, block, clock }, within)).results
@@ -82,13 +88,20 @@ async function readPool(
   return { pool: registeredPool, tokens: [decodePnlToken(decimals0, token0), decodePnlToken(decimals1, token1)] }
 }
 
+/** True if a log is the manager's own of a flow. */
+function matchesFlow(log: HistoryLog, first: PositionFlow, { manager }: UniswapV3Deployment): boolean {
+  if (!isAddressEqual(log.address, manager)) return false
+  const [flow] = decodeFlows([log])
+  return flow !== undefined && toFlowText(flow) === toFlowText(first)
+}
+
+function toFlowText({ kind, tokenId, liquidity, amount0, amount1 }: PositionFlow): string {
+  return [kind, tokenId, liquidity, amount0, amount1].join()
+}
+
 /** True if a log is the pool's `Mint` of a flow. Its data are sender and three numbers; owner and range are topics. */
-function matchesMint(
-  { topics, data, logIndex }: HistoryLog,
-  { liquidity, amount0, amount1, ...flow }: PositionFlow,
-): boolean {
-  if (topics[0] !== POOL_MINT || topics.length !== 4 || data.length !== 2 + 4 * 64 || logIndex > flow.logIndex)
-    return false
+function matchesMint({ topics, data }: HistoryLog, { liquidity, amount0, amount1 }: PositionFlow): boolean {
+  if (topics[0] !== POOL_MINT || topics.length !== 4 || data.length !== 2 + 4 * 64) return false
   return decodeWord(data, 1) === liquidity && decodeWord(data, 2) === amount0 && decodeWord(data, 3) === amount1
 }
 
