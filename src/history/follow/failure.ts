@@ -19,15 +19,14 @@ import type { FollowEntry } from './entry.ts'
 export class HistoryFaultError extends UnavailableError {}
 
 const CONFIGURE_RETRY_SEC = 60
-/** Pause after a failure, doubled each time. */
-const AGAIN_MS = { first: 1_000, most: 30_000 }
-/** Pause after a faulty check, doubled each time: an endpoint may be mended soon. */
-const FAULT_MS = { first: 20_000, most: 600_000 }
+/** Pause after a failure, doubled each time. With the longest one an endpoint that is well again serves in 25 seconds. */
+const AGAIN_MS = { first: 1_000, most: 20_000 }
+/** Pause after a faulty check: an endpoint may be mended soon. */
+const FAULT_MS = 20_000
 const FAULTS_MAX = 1_000
 
 interface KnownFault {
   readonly error: HistoryFaultError
-  readonly pauseMs: number
   readonly untilMs: number
 }
 
@@ -45,11 +44,7 @@ export function createRecentFailures(options: {
   let scanFailure: UnavailableError | undefined
 
   function recordFault(subject: Hex | null, error: HistoryFaultError): void {
-    const nowMs = clock.monotonicMs()
-    const before = faults.get(subject)
-    const isAgain = before !== undefined && nowMs - before.untilMs < FAULT_MS.most
-    const pauseMs = isAgain ? Math.min(FAULT_MS.most, 2 * before.pauseMs) : FAULT_MS.first
-    faults.set(subject, { error, pauseMs, untilMs: nowMs + pauseMs })
+    faults.set(subject, { error, untilMs: clock.monotonicMs() + FAULT_MS })
   }
 
   return {
@@ -100,7 +95,7 @@ function toCallerError(error: unknown, { id, name }: Chain): unknown {
   if (error instanceof FaultyCheckError) {
     return new HistoryFaultError(
       `The history of chain ${id} (${name}) cannot be completed. ${error.message}: they may be wrong alike, so add another to RPC_URL_${id}; if that does not help, it is a bug to report`,
-      { cause: error, retryAfterSec: FAULT_MS.first / 1_000 },
+      { cause: error, retryAfterSec: FAULT_MS / 1_000 },
     )
   }
   if (error instanceof IncompleteError) {

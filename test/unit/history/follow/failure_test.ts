@@ -1,5 +1,9 @@
 import { expect, test } from 'bun:test'
+import { numberToHex } from 'viem'
 import type { Chain } from '../../../../src/chain/chain.ts'
+import type { BackgroundEndpoint } from '../../../../src/chain/rpc/client.ts'
+import { EndpointFailureError } from '../../../../src/chain/rpc/error.ts'
+import { ResponseTimeoutError } from '../../../../src/chain/rpc/transport.ts'
 import type { LendingEvent } from '../../../../src/finance/lending/lending_event.ts'
 import { createFollowEntry } from '../../../../src/history/follow/entry.ts'
 import { createRecentFailures, HistoryFaultError } from '../../../../src/history/follow/failure.ts'
@@ -32,7 +36,7 @@ function recorded() {
   return { records, log: { debug: note, info: note, warn: note, error: note } }
 }
 
-test('after a failure the work pauses for a second, twice as long after each further one, up to half a minute', () => {
+test('after a failure the work pauses for a second, twice as long after each further one, up to 20 seconds', () => {
   const { log } = recorded()
   const { clock } = simulateTime()
   const chain = { id: 1, name: 'Test' } as Chain
@@ -40,13 +44,53 @@ test('after a failure the work pauses for a second, twice as long after each fur
   const [one, other] = [0, 1].map((number) => createFollowEntry(toWallet(number), { fromBlock: 1, toBlock: 9 }, clock))
   if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
   const fail = () => failures.record(new UpstreamError('No answer'), [one, other], false)
-  expect(Array.from({ length: 7 }, fail)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  expect(Array.from({ length: 7 }, fail)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 20_000, 20_000])
   // Of those that are read together, the one that failed most often says how long.
   failures.clear([other], false)
-  expect(fail()).toBe(30_000)
+  expect(fail()).toBe(20_000)
   failures.clear([one, other], false)
   expect(fail()).toBe(1_000)
 })
+
+test.each<[string, BackgroundEndpoint['request']]>([
+  ['fails', () => Promise.reject(new EndpointFailureError('The endpoint failed'))],
+  ['refuses all ranges', ({ mapRefusal }) => Promise.reject(mapRefusal?.(REFUSAL))],
+  ['gives logs of other blocks', async ({ parse }) => parse([createLog(999_999)])],
+  ['says nothing in time', () => Promise.reject(new ResponseTimeoutError('The endpoint is late'))],
+])('after an hour in which the only endpoint %s, an honest answer is back within 25 seconds', async (_, lie) => {
+  const { clock, time } = simulateTime()
+  const { endpoint } = quietEndpoint(1_000_000)
+  let isHonest = false
+  const request: BackgroundEndpoint['request'] = (read, signal) =>
+    isHonest || read.method !== 'eth_getLogs' ? endpoint.request(read, signal) : lie(read, signal)
+  const follower = follow([{ ...endpoint, request }], { clock })
+  const ask = () => {
+    const left = new AbortController()
+    const leaves = clock.sleep(2_000).then(() => left.abort())
+    return Promise.all([complete(follower, 65_000, toWallet(1), left.signal).catch(() => undefined), leaves])
+  }
+  while (time.nowMs < 3_600_000) expect((await ask())[0]).toBeUndefined()
+  isHonest = true
+  const honestMs = time.nowMs
+  while ((await ask())[0] === undefined) expect(time.nowMs - honestMs).toBeLessThan(25_000)
+  await follower.close()
+})
+
+const REFUSAL = { status: 200, code: -32_601, words: 'the method eth_getLogs does not exist', retryAfterMs: undefined }
+
+function createLog(block: number): object {
+  return {
+    address: EMITTER,
+    blockHash: toHash(block),
+    blockNumber: numberToHex(block),
+    data: '0x',
+    logIndex: '0x0',
+    removed: false,
+    topics: [toHash(1)],
+    transactionHash: toHash(2),
+    transactionIndex: '0x0',
+  }
+}
 
 const catchFailure = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
 
