@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createGate } from '../account/gate/gate.ts'
 import { retentionJob } from '../account/retention.ts'
 import { createDissentTracker } from '../chain/quorum/dissent_tracker.ts'
-import { createProofRunner } from '../chain/receipt/proof/runner.ts'
+import { createProofRunner, JOB_MS_MAX } from '../chain/receipt/proof/runner.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import { type DatabasePool, openDatabase } from '../db/connection/pool.ts'
@@ -119,7 +119,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   createChainMetrics(metrics, { clients, clock })
   const runner = await lifecycle.start({
     name: 'proofs',
-    start: createProofRunner,
+    start: () => createProofRunner({ clock, jobMsMax: JOB_MS_MAX }),
     stop: async (started) => started.close(),
   })
   const gate = await lifecycle.start({

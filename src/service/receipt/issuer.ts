@@ -171,14 +171,14 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
   async function createProofs(
     records: readonly ChainRecord[],
     queries: ReadonlyMap<RecordedCall, LensQuery>,
-    { signal }: ReadContext,
+    context: ReadContext,
   ): Promise<Proofs> {
     const { clients } = connect()
     const proving = records.flatMap((record) => {
       const client = clients.get(record.chainId)
       return client === undefined ? [] : [{ client, record, queries }]
     })
-    return await prover.all(proving, signal)
+    return await prover.all(proving, context)
   }
 
   return {

@@ -3,6 +3,7 @@ import { collectProof, UnprovenError } from '../../chain/receipt/proof/collect.t
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
 import type { ChainRecord, LensQuery, RecordedCall } from '../../chain/receipt/record.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { type Payload, toPayloadProof } from './payload.ts'
@@ -22,17 +23,24 @@ export type Proofs = NonNullable<Payload['proofs']>
 export function createProver({ runner, clock }: { readonly runner: ProofRunner; readonly clock: Clock }) {
   const busyOrganizations = new Set<string>()
 
-  async function prove({ client, record, queries }: ProverOptions, signal: AbortSignal): Promise<Proofs[number]> {
+  async function prove(
+    { client, record, queries }: ProverOptions,
+    organizationId: string,
+    signal: AbortSignal,
+  ): Promise<Proofs[number]> {
+    const ownRunner: Pick<ProofRunner, 'run'> = { run: (job, within) => runner.run(job, within, organizationId) }
     // Lasting, unlike what endpoints cannot prove now.
     if (hasEarlierCalls(record)) throw new CodedError('INVALID_PARAMETER', NO_PROOF)
     const calls = toProvenCalls(record, queries)
     if (calls === undefined) throw unprovenError(client, 'it rests on more than calls of lenses')
-    const proof = await collectProof({ client, runner, clock }, { record, calls }, signal).catch((cause: unknown) => {
-      if (cause instanceof UnprovenError) throw unprovenError(client, cause.message, cause)
-      if (!(cause instanceof CodedError) || cause.code === 'INVALID_PARAMETER' || signal.aborted) throw cause
-      throw unprovenError(client, 'no endpoint proves that block', cause)
-    })
-    const result = await checkProof(runner, { record, proof, queriesByCall: queries }, signal)
+    const proof = await collectProof({ client, runner: ownRunner, clock }, { record, calls }, signal).catch(
+      (cause: unknown) => {
+        if (cause instanceof UnprovenError) throw unprovenError(client, cause.message, cause)
+        if (!(cause instanceof CodedError) || cause.code === 'INVALID_PARAMETER' || signal.aborted) throw cause
+        throw unprovenError(client, 'no endpoint proves that block', cause)
+      },
+    )
+    const result = await checkProof(ownRunner, { record, proof, queriesByCall: queries }, signal)
     if (result.is !== 'true') throw unprovenError(client, result.because)
     return toPayloadProof(record.chainId, proof)
   }
@@ -52,8 +60,10 @@ export function createProver({ runner, clock }: { readonly runner: ProofRunner; 
       }
     },
     /** Throws `UnavailableError` if a record cannot be proven, `CodedError` if that would be too much. */
-    all: (proving: readonly ProverOptions[], signal: AbortSignal): Promise<Proofs> =>
-      Promise.all(proving.map((each) => prove(each, signal))),
+    all: (
+      proving: readonly ProverOptions[],
+      { organizationId, signal }: Pick<ReadContext, 'organizationId' | 'signal'>,
+    ): Promise<Proofs> => Promise.all(proving.map((each) => prove(each, organizationId, signal))),
   }
 }
 

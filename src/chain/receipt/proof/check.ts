@@ -17,7 +17,7 @@ export const PROOF_BYTES_MAX = 2_000_000
 
 /** Runs a record's calls over the proof alone and compares the answers. The only trusted input is the block's hash. */
 export async function checkProof(
-  runner: ProofRunner,
+  runner: Pick<ProofRunner, 'run'>,
   { record, proof, queriesByCall }: ProvenRecord,
   signal: AbortSignal,
 ): Promise<CheckResult> {

@@ -37,7 +37,7 @@ function proofTooLargeError(limit: string): CodedError {
 
 interface CollectContext {
   readonly client: ChainClient
-  readonly runner: ProofRunner
+  readonly runner: Pick<ProofRunner, 'run'>
   readonly clock: Clock
 }
 

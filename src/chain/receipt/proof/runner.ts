@@ -1,9 +1,19 @@
 import { Worker } from 'node:worker_threads'
 import { untilAborted } from '../../../lib/async/abort.ts'
+import { createFairQueue } from '../../../lib/async/fair_queue.ts'
+import { TIMED_OUT, withTimeout } from '../../../lib/async/wait.ts'
+import { type Clock, systemClock } from '../../../lib/clock.ts'
+import { createLru } from '../../../lib/lru.ts'
 import type { ProofJob, ProofReply } from './job.ts'
 
 /** Runs proof jobs in a worker thread: a job can take a second, which must not block callers. */
 export type ProofRunner = ReturnType<typeof createProofRunner>
+
+/** Time limit of one job of a service, milliseconds: tokens of strangers can make contracts compute for long. */
+export const JOB_MS_MAX = 8_000
+/** How long a requester whose job was stopped gets no other. */
+const REST_MS = 60_000
+const RESTS_MAX = 10_000
 
 /** Entry point of the worker thread: the source, or the file that the build puts beside the bundle. */
 const PROGRAM = new URL(
@@ -11,10 +21,22 @@ const PROGRAM = new URL(
   import.meta.url,
 )
 
-/** Creates a runner. The worker thread starts on first use. */
-export function createProofRunner() {
+/**
+ * Creates a runner. The worker thread starts on first use. With `jobMsMax` a longer job is stopped, and its requester
+ * gets no other one for a minute.
+ */
+export function createProofRunner({
+  clock = systemClock,
+  jobMsMax,
+}: {
+  readonly clock?: Clock
+  readonly jobMsMax?: number
+} = {}) {
   let worker: Worker | undefined
-  let last: Promise<unknown> = Promise.resolve()
+  const waiting = createFairQueue<() => void>()
+  let isBusy = false
+  /** Until when requesters get no job, monotonic milliseconds. */
+  const restsByRequester = createLru<number>({ entriesMax: RESTS_MAX })
 
   function terminate(): void {
     void worker?.terminate()
@@ -52,15 +74,48 @@ export function createProofRunner() {
     }).finally(() => jobWorker.unref())
   }
 
-  async function runNext(job: ProofJob, signal: AbortSignal): Promise<ProofReply> {
+  async function runNext(job: ProofJob, requester: string, signal: AbortSignal): Promise<ProofReply> {
     signal.throwIfAborted()
     try {
-      return await untilAborted(runJob(job), signal)
+      const reply = untilAborted(runJob(job), signal)
+      return await (jobMsMax === undefined ? reply : withTimeout(reply, { ms: jobMsMax, clock }))
     } catch (error) {
       // A running job can only be stopped by terminating its thread.
       terminate()
+      if (error !== TIMED_OUT) throw error
+      restsByRequester.set(requester, clock.monotonicMs() + REST_MS)
+      return TOO_LONG
+    }
+  }
+
+  async function takeTurn(requester: string, signal: AbortSignal): Promise<void> {
+    if (!isBusy) {
+      isBusy = true
+      return
+    }
+    let isGranted = false
+    let grant: () => void = () => {}
+    const turn = new Promise<void>((resolve) => {
+      grant = () => {
+        isGranted = true
+        resolve()
+      }
+    })
+    waiting.add(requester, grant)
+    try {
+      await untilAborted(turn, signal)
+    } catch (error) {
+      waiting.delete(requester, grant)
+      // The turn may have come in the same tick.
+      if (isGranted) endTurn()
       throw error
     }
+  }
+
+  function endTurn(): void {
+    const grant = waiting.next()
+    if (grant === undefined) isBusy = false
+    else grant()
   }
 
   return {
@@ -68,12 +123,23 @@ export function createProofRunner() {
     prepare(): void {
       getWorker()
     },
-    /** Runs a job; jobs run one after another. Throws if the thread dies or the signal is aborted. */
-    run(job: ProofJob, signal: AbortSignal): Promise<ProofReply> {
-      const turn = last.then(() => runNext(job, signal))
-      last = turn.catch(() => undefined)
-      return turn
+    /**
+     * Runs a job; jobs run one after another, those of requesters in turn. Throws if the thread dies or the signal is
+     * aborted.
+     */
+    async run(job: ProofJob, signal: AbortSignal, requester = ''): Promise<ProofReply> {
+      if ((restsByRequester.get(requester) ?? 0) > clock.monotonicMs()) return TOO_LONG
+      await takeTurn(requester, signal)
+      try {
+        return await runNext(job, requester, signal)
+      } finally {
+        endTurn()
+      }
     },
     close: terminate,
   }
+}
+
+const TOO_LONG: ProofReply = {
+  fault: `its contracts computed for longer than ${JOB_MS_MAX / 1_000} s; ask in a minute`,
 }

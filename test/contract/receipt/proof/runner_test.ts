@@ -1,18 +1,52 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { createProofRunner } from '../../../../src/chain/receipt/proof/runner.ts'
 import { temporaryDirectory } from '../../../support/database.ts'
+import { createTestClock } from '../../../support/test_clock.ts'
 
 const RUNNER = join(import.meta.dir, '../../../../src/chain/receipt/proof/runner.ts')
 /** An invalid proof, and the thread's reply to it. */
 const JOB = { chainId: 1, proof: { header: '0x', nodes: [], codes: [] }, calls: [], explores: false } as const
 
 test('a thread that starts before its job replies to it', async () => {
-  const { createProofRunner } = await import('../../../../src/chain/receipt/proof/runner.ts')
   const runner = createProofRunner()
   runner.prepare()
   runner.prepare()
   const { signal } = new AbortController()
   expect(await runner.run(JOB, signal)).toEqual({ fault: 'the proof cannot be read' })
+  runner.close()
+})
+
+test('requesters take turns, however many jobs each has, and one that leaves gives its turn away', async () => {
+  const runner = createProofRunner()
+  const { signal } = new AbortController()
+  const left = new AbortController()
+  const order: string[] = []
+  const run = (name: string, requester: string, until = signal) =>
+    runner.run(JOB, until, requester).then(
+      () => order.push(name),
+      () => order.push(`${name} left`),
+    )
+  const runs = [run('a1', 'a'), run('a2', 'a'), run('a3', 'a'), run('b1', 'b'), run('c1', 'c', left.signal)]
+  left.abort()
+  await Promise.all([...runs, run('b2', 'b')])
+  expect(order).toEqual(['c1 left', 'a1', 'a2', 'b1', 'a3', 'b2'])
+  runner.close()
+})
+
+test('a job that computes for long is stopped, and its requester alone rests for a minute', async () => {
+  const clock = createTestClock()
+  const runner = createProofRunner({ clock, jobMsMax: 8_000 })
+  const { signal } = new AbortController()
+  const long = runner.run(JOB, signal, 'a')
+  // The thread takes longer to start than the clock to pass.
+  await clock.advance(8_000)
+  expect(await long).toEqual({ fault: 'its contracts computed for longer than 8 s; ask in a minute' })
+  expect(await runner.run(JOB, signal, 'a')).toEqual(await long)
+  const read = { fault: 'the proof cannot be read' }
+  expect(await runner.run(JOB, signal, 'b')).toEqual(read)
+  await clock.advance(60_000)
+  expect(await runner.run(JOB, signal, 'a')).toEqual(read)
   runner.close()
 })
 
