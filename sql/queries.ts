@@ -451,14 +451,14 @@ export const priceAtDelete = bindQuery<
 
 /** Stores prices of tokens at final blocks. */
 export const priceAtInsert = bindQuery<
-  { chainId: string | number; asker: string; tokens: readonly string[]; blocks: readonly string[] | readonly number[]; units: readonly string[]; scales: readonly number[]; sources: readonly string[]; evidences: readonly string[]; witnesses: readonly number[] },
+  { chainId: string | number; asker: string; tokens: readonly string[]; blocks: readonly string[] | readonly number[]; units: readonly string[]; scales: readonly number[]; sources: readonly string[]; evidences: readonly string[]; witnesses: readonly number[]; blockTimes: readonly string[] | readonly number[] },
   Record<never, never>
->('read', { text: priceAtInsertSql, params: ['chainId', 'asker', 'tokens', 'blocks', 'units', 'scales', 'sources', 'evidences', 'witnesses'] })
+>('read', { text: priceAtInsertSql, params: ['chainId', 'asker', 'tokens', 'blocks', 'units', 'scales', 'sources', 'evidences', 'witnesses', 'blockTimes'] })
 
 /** Lists stored prices of tokens at blocks. */
 export const priceAtList = bindQuery<
   { chainId: string | number; asker: string; tokens: readonly string[]; blocks: readonly string[] | readonly number[] },
-  { token: Uint8Array; block: string; units: string; scale: number; source: string; evidence: string; witnesses: number }
+  { token: Uint8Array; block: string; units: string; scale: number; source: string; evidence: string; witnesses: number; block_time: string | null }
 >('read', { text: priceAtListSql, params: ['chainId', 'asker', 'tokens', 'blocks'] })
 
 /** Computes latency percentiles of an organization's requests by endpoint: of the newest of a range, `max` at most. */

@@ -202,7 +202,11 @@ async function readStored(
   const tokens = requests.map(({ token }) => toHexDigits(token))
   const blocks = requests.map(({ block }) => String(block.number))
   const rows = await priceAtList(db, { chainId: client.chain.id, asker: contract, tokens, blocks })
-  return rows.map(({ token, block, units, scale, source, evidence, witnesses }) => [
+  const times = new Map(requests.map(({ block }) => [String(block.number), String(block.timestampSec)]))
+  // The logs that a request rests on may name another time of the block than its state: a new reading compares them.
+  const isSameTime = ({ block, block_time }: (typeof rows)[number]) =>
+    block_time === null || String(block_time) === times.get(String(block))
+  return rows.filter(isSameTime).map(({ token, block, units, scale, source, evidence, witnesses }) => [
     `${hexFromBytes(token)}:${block}`,
     {
       kind: 'price',
@@ -232,6 +236,7 @@ async function store(
       sources: prices.map(({ price }) => price.source),
       evidences: prices.map(({ evidence }) => evidence),
       witnesses: prices.map(({ witnesses }) => witnesses),
+      blockTimes: prices.map(({ block }) => String(block.timestampSec)),
     })
   }
 }

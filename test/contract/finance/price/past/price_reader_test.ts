@@ -125,6 +125,30 @@ async function keptOfOne(units: bigint, evidence: 'state' | 'round'): Promise<vo
   await database.db.run('update price_at set units = $1, evidence = $2, witnesses = 1', [String(units), evidence])
 }
 
+/** Moves the stored price to another block. */
+async function moveStored({ number, timestampSec }: PriceBlock): Promise<void> {
+  const values = [String(number), String(timestampSec)]
+  await database.db.run('update price_at set block = $1, block_time = $2', values)
+}
+
+test('a stored price is not believed beside another time of its block', async () => {
+  const ask = over(2)
+  expect(await ask()).toBe(UNITS)
+  const wrong = { ...block, timestampSec: block.timestampSec + 1n }
+  await expect(ask(true, wrong)).rejects.toThrow(/it is \d+ by its state, and \d+ by its header or its logs/)
+  expect(await ask()).toBe(UNITS)
+  expect(await stored()).toEqual(['1002 state 2'])
+})
+
+test('a price by rounds at a wrong time is replaced by that of the state, and one of the previous release is kept', async () => {
+  await over(2)()
+  await database.db.run("update price_at set units = 7, evidence = 'round', block_time = block_time - 5", [])
+  expect(await over(2)()).toBe(UNITS)
+  expect(await stored()).toEqual(['1002 state 2'])
+  await database.db.run('update price_at set units = 7, block_time = null', [])
+  expect(await over(2)()).toBe(7n)
+})
+
 test('prices at blocks that are not final are not stored', async () => {
   expect(await over(2)(false)).toBe(UNITS)
   expect(await stored()).toEqual([])
@@ -179,7 +203,7 @@ test.each([
 
 test('two endpoints without a price delete a price from a single endpoint', async () => {
   await keptOfOne(UNITS, 'state')
-  await database.db.run('update price_at set block = $1', [String(stale.number)])
+  await moveStored(stale)
   expect(await over(2)(true, stale)).toBe('its price feed is stale')
   expect(await stored()).toEqual([])
 })
@@ -187,14 +211,14 @@ test('two endpoints without a price delete a price from a single endpoint', asyn
 test('one endpoint without a price does not delete a price from a single endpoint', async () => {
   rpcs[1].rule(dead)
   await keptOfOne(UNITS, 'state')
-  await database.db.run('update price_at set block = $1', [String(stale.number)])
+  await moveStored(stale)
   await expect(over(2)(true, stale)).rejects.toBeInstanceOf(DisputeError)
   expect(await stored()).toEqual(['1002 state 1'])
 })
 
 test('endpoints without state and rounds do not delete a price from a single endpoint', async () => {
   await keptOfOne(UNITS, 'state')
-  await database.db.run('update price_at set block = $1', [String(early.number)])
+  await moveStored(early)
   for (const rpc of rpcs) rpc.rule(pruned)
   expect(await over(2)(true, early)).toBe(UNITS)
   expect(await stored()).toEqual(['1002 state 1'])
