@@ -69,9 +69,16 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
   ): { readonly attempt: typeof attempt; readonly shown: Set<StateEvidence> } {
     const shown = new Set<StateEvidence>()
     const examined = async (endpoint: Endpoint, signal: AbortSignal) => {
-      // Started first, in the same turn, so that both share one `eth_call` if they are bundled.
-      const examining = getEvidence(endpoint, block, signal)
-      const [evidence, answer] = await Promise.allSettled([examining, attempt(endpoint, signal)])
+      const asked = attempt(endpoint, signal)
+      let refusal: unknown
+      asked.catch((error: unknown) => {
+        if (error instanceof EndpointPrunedError) refusal = error
+      })
+      await Promise.resolve()
+      // Of readers that ask different endpoints, one leaves this one at once.
+      if (refusal !== undefined) throw refusal
+      // In the same turn, so that both share one `eth_call` if they are bundled.
+      const [evidence, answer] = await Promise.allSettled([getEvidence(endpoint, block, signal), asked])
       if (evidence.status === 'rejected') throw evidence.reason
       shown.add(evidence.value)
       if (evidence.value === 'refuted')

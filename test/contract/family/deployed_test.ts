@@ -6,7 +6,7 @@ import { readBlock } from '../../../src/chain/evm/read_block.ts'
 import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import { createWitnessedClient } from '../../../src/chain/quorum/witnessed_client.ts'
 import { createRecorder } from '../../../src/chain/receipt/recorder.ts'
-import { StatePrunedError } from '../../../src/chain/rpc/client.ts'
+import { ContractUnresponsiveError, StatePrunedError } from '../../../src/chain/rpc/client.ts'
 import { createHistoricalTargets } from '../../../src/family/historical_targets.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -16,6 +16,7 @@ import { type LyingRpc, startLyingRpc } from '../../support/lying_rpc.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 
 const never = new AbortController().signal
+const ABSENT: Address = '0x00000000000000000000000000000000000ab5e7'
 const CONTRACT: Address = '0x00000000000000000000000000000000000c0de5'
 /** Refuses every function. */
 const CODE = '0x60006000fd'
@@ -117,6 +118,31 @@ test.each([
   // Nothing is left out of what stands.
   expect([(await read(after)).length, isAlone]).toEqual([1, false])
   expect([(await read(before)).length, isAlone]).toEqual([0, expected])
+})
+
+test.each([
+  [1, true],
+  [2, false],
+])('what does not answer and does not stand by %d endpoints is told as one word or not', async (count, expected) => {
+  const targets = createHistoricalTargets<{ readonly startBlock: number; readonly contract: Address }>({
+    name: 'Test',
+    clock,
+    getContract: ({ contract }) => contract,
+  })
+  const deployments = [CONTRACT, ABSENT].map((contract) => ({ startBlock: 1, contract }))
+  let isAlone = false
+  const onAlone = () => {
+    isAlone = true
+  }
+  const read = await targets.readDeployed(
+    { client: createClient(count), deployments, block: after, onAlone },
+    async ({ deployments: asked }) => {
+      if (asked.length > 1) throw new ContractUnresponsiveError('a market does not answer')
+      return asked.map(({ contract }) => contract)
+    },
+    never,
+  )
+  expect([read, isAlone]).toEqual([[CONTRACT], expected])
 })
 
 test('endpoints that contradict each other about code are not believed, and nothing outlives the lie', async () => {
