@@ -55,9 +55,9 @@ const RATE =
 const PRUNED =
   /prun|archive|lowest height|unable to get receipts for block|histor(y|ical).{0,40}(not available|unavailable|not supported|missing)|before (the )?(earliest|oldest|first)|older than|missing trie node|state.{0,40}not available/i
 const BEHIND =
-  /beyond.{0,30}(head|latest)|(after|greater|higher|newer) than.{0,20}(head|latest|current)|(header|block).{0,60}(not found|cannot be found|unknown|not available)|unknown block|invalid block range(?!\D*\d)/i
+  /beyond.{0,30}(head|latest)|(after|greater|higher|newer) than.{0,20}(head|latest|current)|(header|block).{0,60}(not found|cannot be found|unknown|not available)|must be less than or equal to the current|unknown block|invalid block range(?!\D*\d)/i
 const FILTER =
-  /less number of addresses|too many (addresses|topics|address|params|parameters)|(exceeds?|max(imum)?).{0,20}(addresses|topics|parameters)|(addresses|topics).{0,30}(exceed|limit)|(request|entity|payload|body).{0,20}too (large|long|big)/i
+  /less number of addresses|too many (addresses|topics|address|params|parameters)|(exceeds?|max(imum)?).{0,20}(addresses|topics|parameters)|(addresses|topics).{0,30}(exceed|limit)|(request(?!ed)|entity|payload|body).{0,20}too (large|long|big)/i
 const RESULTS =
   /more than [\d,]+ ?k? ?(results|logs|events)|too many (results|logs|events)|max(imum)? (results|logs)|logs matched|(results|logs|events).{0,30}(exceed|limit)(?!ed to an? [\d,_]+ ?k? blocks? range)|query duration|response.{0,30}(size|exceed|too (large|big|long))|size exceed|too (much|many) data|content (is )?too large|time.?out|timed out|deadline|took too long|too (heavy|complex|expensive)|^limit exceeded|gas limit/i
 const RANGE =

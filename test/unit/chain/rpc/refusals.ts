@@ -4,8 +4,12 @@ export type Meaning = 'size' | 'kind' | 'revert' | 'no state' | 'no block' | 'bu
 /** Source of the words, JSON-RPC code, message, meaning, and `data`. */
 type Refusal = readonly [source: string, code: number, words: string, meaning: Meaning, data?: string]
 
-/** How endpoints refuse `eth_call`, as clients, providers and issues about them quote it. */
+/**
+ * How endpoints refuse `eth_call`, as clients, providers and issues about them quote it. No public source quotes the
+ * recalled ones.
+ */
 export const REFUSALS: readonly Refusal[] = [
+  ['java-tron tag', -32602, 'TAG [earliest | pending | finalized] not supported', 'kind'],
   ['nethermind 11174', -32000, 'out of gas', 'size', '0x'],
   ['nethermind 11174 no data', -32000, 'out of gas', 'size'],
   ['geth 2026', -32003, 'out of gas', 'size'],
@@ -25,7 +29,7 @@ export const REFUSALS: readonly Refusal[] = [
   ['besu haltreason', -32000, 'Execution halted', 'size', 'INSUFFICIENT_GAS'],
   ['anvil', -32003, 'EVM error OutOfGas(Basic)', 'size'],
   ['anvil halt', -32603, 'EVM error OutOfGas', 'size'],
-  ['zksync', 3, 'Bootloader run out of gas', 'size'],
+  ['recalled: zksync', 3, 'Bootloader run out of gas', 'size'],
   ['arb', -32000, 'execution ran out of gas', 'size'],
   ['hedera', 3, 'INSUFFICIENT_GAS', 'size'],
   ['hedera ctr', -32000, '[Request ID: x] execution reverted: INSUFFICIENT_GAS', 'size'],
@@ -73,8 +77,8 @@ export const REFUSALS: readonly Refusal[] = [
   ['drpc', 35, 'historical state is not available on free tier, please upgrade', 'no state'],
   ['1rpc', -32001, 'archive requests require a paid plan', 'no state'],
   ['publicnode', -32701, 'To request historical data please use an archive node', 'no state'],
-  ['tron', -32602, 'QUANTITY not supported, just support TAG as latest', 'no state'],
-  ['tron2', -32602, 'only latest block is supported', 'no state'],
+  ['java-tron height', -32602, 'QUANTITY not supported, just support TAG as latest', 'no state'],
+  ['nimbus light client', -32602, 'Only latest block is supported', 'no state'],
   ['iotex', -32603, 'archive data is not supported', 'no state'],
   ['hyperevm', -32602, 'invalid block height: 1', 'no block'],
   ['theta', -32000, 'historical state pruned', 'no state'],
@@ -89,7 +93,7 @@ export const REFUSALS: readonly Refusal[] = [
   ['arb unfinal', -32000, 'cannot query unfinalized data', 'no block'],
   ['infura', -32005, 'project ID request rate exceeded', 'busy'],
   ['alchemy', 429, 'Your app has exceeded its compute units per second capacity.', 'busy'],
-  ['ankr', -32055, "You've exceeded the RPS limit available on the current plan", 'busy'],
+  ['chainstack', -32005, "You've exceeded the RPS limit available on the current plan", 'busy'],
   ['drpc', 15, 'Too many requests, reason: call rate limit exhausted, retry in 10m', 'busy'],
   ['blast', -32029, 'exceeded the maximum number of requests', 'busy'],
   ['merkle', -32005, 'daily request count exceeded, request rate limited', 'busy'],

@@ -3,7 +3,8 @@ type Refusal = readonly [source: string, status: number, code: number, words: st
 
 /**
  * How endpoints refuse logs of blocks 20,000,000 to 20,099,999, as providers, clients and issues about them quote it,
- * and what each means: a kind of reaction with its blocks, or a failure, after which the same may be asked again.
+ * and what each means: a kind of reaction with its blocks, or a failure, after which the same may be asked again. No
+ * public source quotes the recalled ones.
  */
 export const REFUSALS: readonly Refusal[] = [
   [
@@ -145,7 +146,13 @@ export const REFUSALS: readonly Refusal[] = [
   ['geth beyond head', 200, -32602, 'block range extends beyond current head block', 'behind'],
   ['erigon pruned', 200, -32000, 'old data not available due to pruning', 'pruned'],
   ['nethermind', 200, -32005, 'Too many logs requested. Max logs per response is 20000.', 'results'],
-  ['nethermind missing receipts', 200, -32001, 'ResourceNotFound: Unable to get receipts for block 20000000', 'pruned'],
+  [
+    'recalled: nethermind missing receipts',
+    200,
+    -32001,
+    'ResourceNotFound: Unable to get receipts for block 20000000',
+    'pruned',
+  ],
   ['besu', 200, -32005, 'Requested range exceeds maximum RPC range limit', 'range'],
   ['besu pruned', 200, -32000, 'Requested block is before the earliest available', 'pruned'],
   ['drpc free', 400, 35, 'ranges over 10000 blocks are not supported on freetier', 'range 10000'],
@@ -160,7 +167,7 @@ export const REFUSALS: readonly Refusal[] = [
   ['evmos height', 200, -32000, 'height 20000000 is not available, lowest height is 25000000', 'pruned'],
   ['fantom/sonic', 200, -32000, 'too wide blocks range, the limit is 100000', 'range'],
   ['klaytn/kaia', 200, -32000, 'query timeout exceeded', 'results'],
-  ['kaia result', 200, -32000, 'query exceeds the max query duration 3s', 'results'],
+  ['recalled: kaia result', 200, -32000, 'query exceeds the max query duration 3s', 'results'],
   ['tron', 200, -32005, 'exceed max block range: 5000', 'range 5000'],
   ['tron 2', 200, -32005, 'query returned more than 10000 results', 'results'],
   ['hedera', 200, -32000, 'Exceeded maximum block range: 1000', 'range 1000'],
@@ -187,13 +194,13 @@ export const REFUSALS: readonly Refusal[] = [
   ['cloudflare 504', 504, 0, '<html><head><title>504 Gateway Time-out</title></head></html>', 'results'],
   ['alchemy 5xx', 503, -32000, 'Unable to complete request at this time.', 'failure'],
   ['quicknode timeout', 200, -32000, 'Server response timed out', 'results'],
-  ['tenderly', 200, -32602, 'invalid block range, block range cannot exceed 100000 blocks', 'range'],
+  ['recalled: tenderly', 200, -32602, 'invalid block range, block range cannot exceed 100000 blocks', 'range'],
   ['nodies/pokt', 200, -32000, 'The block range is too big, please reduce it to 5000', 'range 5000'],
   ['omniatech', 200, -32600, 'eth_getLogs and eth_newFilter are limited to a 10,000 blocks range', 'range 10000'],
   ['getblock', 200, -32602, 'Requested block range is over the limit of 2000 blocks', 'range 2000'],
   ['merkle/flashbots', 200, -32601, 'rpc method is not whitelisted', 'unable'],
   ['llama', 429, -32005, 'too many requests', 'rate'],
-  ['zkevm', 200, -32000, 'logs are limited to a 10000 block range', 'range 10000'],
+  ['recalled: zkevm', 200, -32000, 'logs are limited to a 10000 block range', 'range 10000'],
   ['unichain/cb', 200, -32602, 'eth_getLogs request exceeds the maximum of 10000 blocks', 'range 10000'],
   ['rootstock', 200, -32000, 'Block range too large (100000); max 2880', 'range 2880'],
   ['viction', 200, -32000, 'filter range too large', 'range'],
@@ -203,12 +210,36 @@ export const REFUSALS: readonly Refusal[] = [
   ['oasis', 200, -32000, 'max allowed of rounds in logs query is: 100', 'range 100'],
   ['aurora relayer', 200, -32000, 'The query exceeded the maximum number of blocks: 2000', 'range 2000'],
   ['etherlink', 200, -32000, 'Cannot request logs over more than 500 blocks', 'range 500'],
-  ['xlayer', 200, -32000, 'block range should be less than or equal 100', 'range 100'],
+  ['recalled: xlayer', 200, -32000, 'block range should be less than or equal 100', 'range 100'],
   ['mantle', 200, -32000, 'block range greater than 10000', 'range 10000'],
   ['linea', 200, -32602, 'Invalid block range params: range of 100000 blocks is larger than 1000', 'range 1000'],
   ['spanish/empty', 200, -32000, '', 'unknown'],
   ['chinese provider', 200, -32000, 'exceed max range limit', 'range'],
   ['bsc dataseed', 200, -32005, 'limit exceeded', 'results'],
   ['bsc blockrazor', 200, -32000, 'block range limit is 25', 'range 25'],
+  ['oasis web3 gateway', 200, -32602, 'invalid request: max allowed of rounds in logs query is: 100', 'range 100'],
+  [
+    'erpc, another provider’s words',
+    200,
+    -32012,
+    'getLogs request exceeded max allowed range: block range is too wide (maximum 1024)',
+    'range 1024',
+  ],
+  [
+    'arc, results',
+    200,
+    -32602,
+    'request exceeded max allowed range: query exceeds max results 2000, retry with the range 20000000-20000003',
+    'results 4',
+  ],
+  ['arc, range', 200, -32012, 'requested range too large', 'range'],
+  ['exceeds maximum', 200, -32012, 'block range 100000 exceeds maximum of 30000', 'range 30000'],
+  [
+    'cometbft, ahead',
+    200,
+    -32000,
+    'height 20000000 must be less than or equal to the current blockchain height 19999999',
+    'behind',
+  ],
   ['credits', 402, -32000, 'You have run out of credits for this month', 'rate'],
 ]
