@@ -178,11 +178,10 @@ export function computeLook(pool: RawPool, segments: readonly Segment[], isToken
   const ask = sumBetween(segments, spot, (spot * sqrtPriceAtTickX96(NEAR_TICKS)) / Q96)
   const halfX96 = (spot * sqrtPriceAtTickX96(-HALF_TICKS)) / Q96
   const bids = segments.filter(({ lowX96, highX96 }) => lowX96 < spot && highX96 > halfX96)
-  const tops = bids.map(({ highX96 }) => minBigint(highX96, spot))
   return {
     two: minBigint(minBigint(bid, ask), pool.quoteRaw),
     half: sumBetween(segments, halfX96, spot),
-    bestBidX96: tops.length === 0 ? undefined : tops.reduce(maxBigint),
+    bestBidX96: bids.length === 0 ? undefined : bids.map(({ highX96 }) => highX96).reduce(maxBigint),
   }
 }
 

@@ -93,6 +93,10 @@ describe('computeStanding()', () => {
     expect(computeStanding(rounded)?.meanTick).toBe(5)
     const less = twelve(Array.from({ length: 12 }, (_, index) => [index, index < 5 ? BIG - BIG / 900_000n : BIG]))
     expect(computeStanding(less)?.meanTick).toBe(8)
+    // Exactly a millionth less is equal.
+    const million = 10n ** 6n
+    const atLimit = twelve(Array.from({ length: 12 }, (_, index) => [index - 5, index < 5 ? million - 1n : million]))
+    expect(computeStanding(atLimit)).toMatchObject({ liquidity: million, meanTick: 0 })
   })
 
   test('bears five short absences of twelve, not six', () => {
@@ -210,6 +214,8 @@ describe('computeLook()', () => {
     expect(look(risen)).toMatchObject({ two: 0n, bestBidX96: sqrtPriceAtTickX96(-50) })
     const empty: RawPool = { ...POOL, liquidity: 0n, below: { ticks: [], end: -7_000 }, above: { ticks: [], end: 600 } }
     expect(look(empty)).toEqual({ two: 0n, half: 0n, bestBidX96: undefined })
+    const far: RawPool = { ...empty, below: { ticks: [{ tick: -6_940, net: -BIG }], end: -7_000 } }
+    expect(look(far).bestBidX96).toBeUndefined()
   })
 })
 
@@ -257,6 +263,42 @@ describe('a pool by its logs', () => {
       [...Array(8).fill(0), ...Array(4).fill(200)].map((tick) => (tick === 0 ? expect.any(Number) : tick)),
     )
     expect(Math.abs(swapped[0]?.tick ?? 9)).toBeLessThanOrEqual(1)
+  })
+
+  test('takes the fee off what a swap pays in, and off nothing that it pays out', () => {
+    const findFirst = (after: bigint, amount1: bigint) => {
+      const swap: PoolEvent = {
+        kind: 'swap',
+        timeSec: at(1_200),
+        sqrtPriceX96: after,
+        liquidity: BIG,
+        tick: 0,
+        amount1,
+      }
+      return computeLogIntervals([swap], { sqrtPriceX96: after, liquidity: BIG }, { ...options, fee: 10_000 })[0]?.tick
+    }
+    const half = BIG / 2n
+    expect(Math.abs(findFirst((Q96 * 3n) / 2n, (half * 100n) / 99n) ?? 9)).toBeLessThanOrEqual(1)
+    expect(Math.abs(findFirst(Q96 / 2n, -half) ?? 9)).toBeLessThanOrEqual(1)
+  })
+
+  test('counts a second without liquidity as liquidity 1, as the oracle does', () => {
+    const [first] = computeLogIntervals([], { sqrtPriceX96: Q96, liquidity: 0n }, options)
+    expect(first?.liquidity).toBe(1n)
+  })
+
+  test('takes a change to begin at its lower tick and to end before its upper one', () => {
+    const range = (tickLower: number, tickUpper: number): PoolEvent => ({
+      kind: 'change',
+      timeSec: at(900),
+      tickLower,
+      tickUpper,
+      liquidity: BIG,
+    })
+    const findFirst = (event: PoolEvent) =>
+      computeLogIntervals([event], { sqrtPriceX96: Q96, liquidity: 3n * BIG }, options)[0]?.liquidity
+    expect(findFirst(range(-60, 0))).toBe(3n * BIG)
+    expect(findFirst(range(0, 60))).toBe(2n * BIG)
   })
 
   test('ignores changes elsewhere', () => {
