@@ -43,7 +43,7 @@ export function createSnapshotTarget(reader: AssetReader, query: MidnightQuery):
   return {
     client,
     chainId: client.chain.id,
-    name: createName({ ...query, client }),
+    name: createSeriesName({ ...query, client }),
     // Reads of wallets share nothing.
     walletsMax: 1,
     isFollowed: tokens.length === 0 && !includeUnlisted,
@@ -86,12 +86,15 @@ function computeFigures(
  * Hashes the inputs of figures besides the chain: with other tokens or families, or another rule of prices by pools,
  * figures are read again.
  */
-function createName({ client, borrowedFeed, families, tokens, includeUnlisted }: MidnightQuery): Hex {
+export function createSeriesName(
+  { client, borrowedFeed, families, tokens, includeUnlisted }: MidnightQuery,
+  priceRule = PRICE_RULE_REVISION,
+): Hex {
   const sortedTokens = [...new Set(tokens)].sort().join()
   const { chain } = client
   const text = [
     COUNT_REVISION,
-    `pool prices ${PRICE_RULE_REVISION}`,
+    `pool prices ${priceRule}`,
     hashAddresses(chain.tokens.addresses),
     hashAddresses(chain.spamTokens),
     hashPrices(chain.prices),
