@@ -3,6 +3,7 @@ import type { Chain } from '../chain/chain.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { CHAINS } from '../chain/table/chains.ts'
 import { AAVE_ORACLE_ROWS } from './price/table/aave_oracles.ts'
+import { FAILED_BRIDGE_ROWS } from './price/table/failed_bridges.ts'
 import { FEED_ROWS } from './price/table/feeds.ts'
 import { POOL_ROWS } from './price/table/pools.ts'
 import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
@@ -36,6 +37,8 @@ export interface ChainPrices {
   readonly wrappers?: Readonly<Record<Address, Wrapper>>
   /** The factory of Uniswap V3 whose pools price tokens that have no other source. */
   readonly uniswapV3Factory?: Address
+  /** Tokens that no source prices, because their bridge lost what they stand for. */
+  readonly unbacked?: readonly Address[]
   /** Tokens with a feed that such a pool may pair the token with; the first four count. */
   readonly quotes?: readonly Address[]
 }
@@ -109,12 +112,14 @@ function createChainPrices({ id }: Chain): ChainPrices {
   const feeds = FEED_ROWS[id] ?? []
   const wrappers = WRAPPER_ROWS[id] ?? []
   const pools = POOL_ROWS[id]
+  const unbacked = FAILED_BRIDGE_ROWS[id]
   const quotes = pools?.quotes.flatMap((quote) => feeds.flatMap(([symbol, token]) => (symbol === quote ? token : [])))
   return {
     usdFeeds: Object.fromEntries(feeds.map(([, token, feed, heartbeatSec]) => [token, { feed, heartbeatSec }])),
     stablecoins: STABLECOIN_ROWS[id] ?? [],
     ...(aaveOracle === undefined ? {} : { aaveOracle }),
     wrappers: Object.fromEntries(wrappers.map(([, token, of, kind = 'erc4626']) => [token, { kind, of }])),
+    ...(unbacked === undefined ? {} : { unbacked }),
     ...(pools && quotes ? { uniswapV3Factory: pools.factory, quotes } : {}),
   }
 }

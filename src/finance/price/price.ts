@@ -170,6 +170,7 @@ export function computeDirectPrice(
   token: Address,
   { prices, answers, blockTimestampSec }: DirectPriceQuery,
 ): UsdPriceOutcome<DirectPrice> {
+  if (prices.unbacked?.includes(token)) return noPriceBecause('its bridge lost what it stands for')
   const feed = prices.usdFeeds[token]
   if (feed !== undefined) return toFeedPrice(feed, answers.round, blockTimestampSec)
   if (answers.aave !== undefined) return toAavePrice(answers.aave.price)

@@ -61,6 +61,21 @@ test('computeUsdPrice() returns all digits of a feed’s answer', () => {
   expect(computePrice({ decimals: 0 })).toMatchObject({ price: { scale: 0 } })
 })
 
+test('computeUsdPrice() takes no source for a token whose bridge lost what it stands for, inside a wrapper too', () => {
+  const because = 'its bridge lost what it stands for'
+  for (const prices of [FED, UNFED, LISTED]) {
+    expect(priced({ ...prices, unbacked: [TOKEN] }, ANSWERS)).toMatchObject({
+      kind: 'missing',
+      hasSource: true,
+      because,
+    })
+    expect(priced({ ...prices, unbacked: [WETH] }, ANSWERS).kind).toBe('price')
+  }
+  const wrappers = { [TOKEN]: { kind: 'erc4626', of: WETH } } as const
+  const wrapped = { ...ANSWERS, rates: [{ units: 1n, scale: 0 }] }
+  expect(priced({ ...UNFED, wrappers, unbacked: [WETH] }, wrapped)).toMatchObject({ kind: 'missing', because })
+})
+
 test('computeUsdPrice() accepts a round that is five minutes late, and rejects one a second later', () => {
   const at = (ageSec: bigint) => ({ ...ANSWERS, aave: undefined, blockTimestampSec: ROUND.updatedAtSec + ageSec })
   expect(priced(FED, at(3_900n)).kind).toBe('price')

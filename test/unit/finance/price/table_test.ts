@@ -4,6 +4,7 @@ import { type Address, getAddress } from 'viem'
 import { DEFAULT_CHAIN_IDS } from '../../../../src/chain/table/chains.ts'
 import { FINANCE_CHAINS } from '../../../../src/finance/chain.ts'
 import { hasPriceSource } from '../../../../src/finance/price/price_sources.ts'
+import { FAILED_BRIDGE_ROWS } from '../../../../src/finance/price/table/failed_bridges.ts'
 import { FEED_ROWS } from '../../../../src/finance/price/table/feeds.ts'
 import { POOL_ROWS } from '../../../../src/finance/price/table/pools.ts'
 import { STABLECOIN_ROWS } from '../../../../src/finance/price/table/stablecoins.ts'
@@ -114,6 +115,21 @@ test('a chain that takes a token as a dollar prices its native token too', () =>
   // Their dollars are asked for all the same.
   for (const { id, tokens } of FINANCE_CHAINS) {
     expect([id, (STABLECOIN_ROWS[id] ?? []).filter((token) => !tokens.addresses.includes(token))]).toEqual([id, []])
+  }
+})
+
+test('tokens of failed bridges are assets of a market that still values them, and price nothing else', () => {
+  for (const { id, nativeCurrency, prices } of FINANCE_CHAINS) {
+    const { unbacked = [], stablecoins, quotes = [], wrappers = {}, aaveOracle } = prices
+    expect([id, unbacked]).toEqual([id, FAILED_BRIDGE_ROWS[id] ?? []])
+    if (unbacked.length === 0) continue
+    expect(aaveOracle).toBeDefined()
+    expect(unbacked.map((token) => getAddress(token))).toEqual([...unbacked])
+    const pricing = [...stablecoins, ...quotes, ...Object.values(wrappers).map(({ of: inner }) => inner)]
+    expect(unbacked.filter((token) => pricing.includes(token) || token === nativeCurrency?.wrapped)).toEqual([])
+    // The address book has the assets of Fantom's closed market in its sources alone.
+    const assets = AAVE_MARKETS.find(({ chainId }) => chainId === id)?.assets ?? []
+    if (assets.length > 0) expect(unbacked.filter((token) => !assets.includes(token))).toEqual([])
   }
 })
 
