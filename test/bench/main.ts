@@ -15,6 +15,7 @@ import { benchMetered } from './metered.ts'
 import { benchOpenLoop } from './open_loop.ts'
 import { benchPonder } from './ponder.ts'
 import { benchPortfolio } from './portfolio/portfolio.ts'
+import { benchPrices } from './portfolio/prices.ts'
 import { benchReceipts } from './receipts/receipts.ts'
 import { benchRpc } from './rpc.ts'
 import { benchSolana } from './solana/solana.ts'
@@ -43,6 +44,7 @@ const PARTS: readonly Part[] = [
   { name: 'open_loop', run: onlyShown(benchOpenLoop) },
   { name: 'history', run: onlyShown(benchHistory) },
   { name: 'portfolio', run: onlyShown(benchPortfolio) },
+  { name: 'prices', isExtra: true, run: onlyShown(benchPrices) },
   { name: 'v4', isExtra: true, run: onlyShown(benchUniswapV4) },
   { name: 'receipts', run: onlyShown(benchReceipts) },
   { name: 'triggers', isExtra: true, run: onlyShown(benchTriggers) },
@@ -60,7 +62,7 @@ const PARTS: readonly Part[] = [
  * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, or that Ponder has other rows. Without names all parts run but
- * `v4`, `triggers`, `solana`, `holds`, which builds a large chain first, `ponder`, which installs Ponder first, `goals`,
+ * `prices`, `v4`, `triggers`, `solana`, `holds`, which builds a large chain first, `ponder`, which installs Ponder first, `goals`,
  * which wants a machine to itself, and `compare` and `compare_answers`, which measure these files against those of the
  * commit that `--against=` names.
  */

@@ -19,7 +19,7 @@ import type { LoadResult } from '../load.ts'
 import { median, printNote, printTable } from '../table.ts'
 import { CHAIN_ID, HELD, LISTED, POSITIONS, type PortfolioScene, portfolioScene } from './scene.ts'
 
-const AWAY_MS = 50
+export const AWAY_MS = 50
 const CALLERS = 100
 const AT_ONCE = 50
 const DAYS = 365
@@ -28,7 +28,7 @@ const LISTING = 8
 /** Longest that the service lets an answer live: everything after the first comes from the same block. */
 const SAME_BLOCK_MS = 600_000
 
-interface Bench {
+export interface Bench {
   readonly scene: PortfolioScene
   readonly quick: boolean
   readonly endpoint: Child
@@ -38,7 +38,7 @@ interface Bench {
   serve(row: object, more?: Readonly<Record<string, string>>): Promise<Service>
 }
 
-type Rows = (readonly [what: string, measured: string, goal: string])[]
+export type Rows = (readonly [what: string, measured: string, goal: string])[]
 
 /** What a wallet's balance and its snapshots take, against the goals that were set for them. */
 export async function benchPortfolio({ quick }: { readonly quick: boolean }): Promise<void> {
@@ -56,11 +56,11 @@ export async function benchPortfolio({ quick }: { readonly quick: boolean }): Pr
   )
 }
 
-async function over(
-  { days, quick }: { readonly days: number; readonly quick: boolean },
+export async function over(
+  { days, quick, manyCount }: { readonly days: number; readonly quick: boolean; readonly manyCount?: number },
   measure: (bench: Bench) => Promise<Rows>,
 ): Promise<Rows> {
-  const scene = await portfolioScene(days)
+  const scene = await portfolioScene(days, manyCount)
   const children: Child[] = []
   const services: Service[] = []
   const start: Bench['start'] = (file, env) => {
@@ -85,12 +85,12 @@ async function over(
 }
 
 /** Sets how far away the endpoint is; returns its requests since the previous setting. */
-async function tell({ endpoint }: Bench, delayMs: number): Promise<FarCounts> {
+export async function tell({ endpoint }: Bench, delayMs: number): Promise<FarCounts> {
   endpoint.write({ delayMs } satisfies FarCommand)
   return await endpoint.read<FarCounts>()
 }
 
-async function burst(
+export async function burst(
   { generator }: Bench,
   target: { readonly port: number; readonly keys: readonly string[]; readonly path: string },
   load: { readonly connections: number; readonly durationMs: number },
@@ -101,11 +101,11 @@ async function burst(
   return result
 }
 
-function createTarget({ url, apiKey }: Service, path: string) {
+export function createTarget({ url, apiKey }: Service, path: string) {
   return { port: Number(new URL(url).port), keys: [apiKey], path }
 }
 
-const balancePath = (wallet: Address) => `/v1/portfolio/balance?wallet=${wallet}`
+export const balancePath = (wallet: Address) => `/v1/portfolio/balance?wallet=${wallet}`
 
 async function answers(bench: Bench): Promise<Rows> {
   const { scene, quick, url, start, serve } = bench
@@ -180,7 +180,7 @@ function countAnswers({ statuses }: LoadResult): number {
   return Object.values(statuses).reduce((sum, count) => sum + count, 0)
 }
 
-const kb = (bytes: number) => (bytes / 1_000).toFixed(1)
+export const kb = (bytes: number) => (bytes / 1_000).toFixed(1)
 
 /** The node itself answers, so that both ways have its work to wait for. */
 async function oneByOne({ scene, quick }: Bench): Promise<Rows> {

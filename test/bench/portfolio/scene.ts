@@ -10,6 +10,7 @@ import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresse
 import { fundBank, tokenCreationCode } from '../../devnet/contracts.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { placeContractsAt } from '../../devnet/place.ts'
+import type { Pool } from '../../devnet/uniswap_v3_calls.ts'
 import { environment } from '../answers/service.ts'
 
 /** How many of the listed tokens each wallet has. */
@@ -35,18 +36,22 @@ export interface PortfolioScene {
     readonly full: Address
     /** And a token that only its pools price. */
     readonly pooled: Address
+    /** `manyTokens` alone. */
+    readonly many: Address
   }
   /** The token that only its pools price: one with each of three quote tokens, of 12 candidates. */
   readonly pooledToken: Address
+  /** Tokens of a wallet that have one pool each, with US dollars. */
+  readonly manyTokens: readonly { readonly token: Address; readonly pool: Pool }[]
   /** What the service is configured by, over an endpoint that replays the devnet; `row` is laid over the chain's. */
   env(url: string, row: object): Promise<Readonly<Record<string, string>>>
 }
 
 /**
- * Builds it. With `days` so many blocks follow, one a day, and there is no Aave, which brings the chain's time to the
- * present.
+ * Builds it, with so many tokens that have a pool of their own. With `days` so many blocks follow, one a day, and there
+ * is no Aave, which brings the chain's time to the present.
  */
-export async function portfolioScene(days: number): Promise<PortfolioScene> {
+export async function portfolioScene(days: number, manyCount = 0): Promise<PortfolioScene> {
   const devnet = await startDevnet({ chainId: CHAIN_ID, ageSec: days === 0 ? SCENARIO_SEC : (days + 2) * DAY_SEC })
   try {
     const { rpc, send } = devnet
@@ -74,12 +79,21 @@ export async function portfolioScene(days: number): Promise<PortfolioScene> {
     await send(fundBank(pooledToken))
     for (const quote of QUOTES)
       await newPool(devnet, { address: pooledToken, decimals: 18, usd: 2 }, { quote, dollars: 1_000_000 })
+    const manyTokens: PortfolioScene['manyTokens'][number][] = []
+    for (const token of absent.slice(HELD, HELD + manyCount)) {
+      await send(fundBank(token))
+      const own = { address: token, decimals: 18, usd: 2 }
+      const pool = await newPool(devnet, own, { dollars: 1_000_000, observations: 1 })
+      manyTokens.push({ token, pool })
+    }
 
-    const [tokens, full, pooled] = [
+    const [tokens, full, pooled, many] = [
       toWalletAddress('bench tokens'),
       toWalletAddress('bench full'),
       toWalletAddress('bench pooled'),
+      toWalletAddress('bench many'),
     ]
+    await send(manyTokens.map(({ token }) => mintCall(token, many, 10n ** 20n)))
     const wallets = [tokens, full, pooled]
     await send(wallets.flatMap((wallet) => held.map((token) => mintCall(token, wallet, 10n ** 20n))))
     await send([mintCall(pooledToken, pooled, 10n ** 20n)])
@@ -96,15 +110,15 @@ export async function portfolioScene(days: number): Promise<PortfolioScene> {
       await rpc.call('evm_setNextBlockTimestamp', Math.floor(Date.now() / 1_000))
       await rpc.call('evm_mine')
     }
-    return { devnet, chain, wallets: { tokens, full, pooled }, pooledToken, env }
+    return { devnet, chain, wallets: { tokens, full, pooled, many }, pooledToken, manyTokens, env }
   } catch (error) {
     await devnet.stop()
     throw error
   }
 }
 
-/** Without Morpho Blue, whose history answers wait for. */
-function createChainRow(held: readonly Address[]): object {
+/** The chain's row with a feed for these tokens; without Morpho Blue, whose history answers wait for. */
+export function createChainRow(held: readonly Address[]): object {
   const feeds = Object.values(TOKENS).map(({ address, feed }) => [address, feed])
   const usdFeeds = Object.fromEntries([...feeds, ...held.map((token) => [token, TOKENS.usdc.feed])])
   const quotes = QUOTES.map(({ address }) => address)
