@@ -30,13 +30,13 @@ export interface EndpointFaults {
 }
 
 /** A chain whose pools price tokens. */
-export function stageChain({ anvil }: Stage, blockTimeMs = 12_000): FinanceChain {
+export function stageChain({ rpcUrl }: Stage, blockTimeMs = 12_000): FinanceChain {
   const usdFeeds = Object.values(TOKENS).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }])
   return {
     id: 1,
     name: 'Stage',
     nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: TOKENS.weth.address },
-    rpcUrls: [anvil.rpcUrl],
+    rpcUrls: [rpcUrl],
     blockTimeMs,
     reuseMs: 0,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,

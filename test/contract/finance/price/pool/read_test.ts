@@ -6,9 +6,9 @@ import { systemClock } from '../../../../../src/lib/clock.ts'
 import { toChainRecord, toPayloadRead } from '../../../../../src/service/receipt/payload.ts'
 import { TOKENS } from '../../../../devnet/addresses.ts'
 import { ask, askPrices, stageChain, stageClient } from './asked.ts'
-import { type Stage, startStage, World } from './stage.ts'
+import { startStage, World } from './stage.ts'
 
-let stage: Stage
+let stage: Awaited<ReturnType<typeof startStage>>
 let world: World
 
 beforeAll(async () => {

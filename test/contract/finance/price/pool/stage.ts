@@ -43,7 +43,7 @@ export type Side = 'token0' | 'token1'
 
 /** A chain with the real contracts of Uniswap V3, whose time moves only as told. */
 export interface Stage {
-  readonly anvil: Anvil
+  readonly rpcUrl: string
   readonly rpc: Rpc
   readonly send: Send
   readonly client: DevnetClient
@@ -53,19 +53,33 @@ export interface Stage {
   newTrader(tokens: readonly Address[]): Promise<Address>
 }
 
-export async function startStage(): Promise<Stage> {
+/** A stage of its own. */
+export async function startStage(): Promise<Stage & { readonly anvil: Anvil }> {
   const anvil = await startAnvil({ timestampSec: GENESIS_SEC })
   const rpc = createRpc(anvil.rpcUrl)
   const send = createSend(rpc)
-  // Every block that a transaction makes is one second after the one before.
+  const client = createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId: 1 })
+  // Time stands still between these blocks, too.
   await rpc.call('anvil_setBlockTimestampInterval', 1)
   await placeContracts({ rpc, send })
+  return { ...(await createStage({ rpcUrl: anvil.rpcUrl, rpc, send, client })), anvil }
+}
+
+/** A stage over a chain on which Uniswap V3 stands. */
+export async function createStage({
+  rpcUrl,
+  rpc,
+  send,
+  client,
+}: Pick<Stage, 'rpcUrl' | 'rpc' | 'send' | 'client'>): Promise<Stage> {
+  // Every block that a transaction makes is one second after the one before.
+  await rpc.call('anvil_setBlockTimestampInterval', 1)
   let count = 0n
   return {
-    anvil,
+    rpcUrl,
     rpc,
     send,
-    client: createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId: 1 }),
+    client,
     async mine(blocks, everySec) {
       if (blocks <= 0) return
       await rpc.call('anvil_setBlockTimestampInterval', everySec)
