@@ -4,7 +4,7 @@ import type { ConfirmedFigures, FigureValue, SubjectEvent } from '../../family/w
 import { step, stepEvents, type TriggerReorgState, type TriggerTransition } from '../step.ts'
 import type { ChangeBlock } from './change_message.ts'
 import { mayChange, toApproximate } from './choose.ts'
-import type { WatchedSubject, WatchedTrigger } from './watchlist.ts'
+import type { WatchedTrigger } from './watchlist.ts'
 
 /** The confirmed figures of a subject, and the source they were read from. */
 export interface ConfirmedRead {
@@ -26,11 +26,11 @@ export type ApplyStep = (
 ) => void
 
 /**
- * Steps the triggers of a subject by its confirmed figures, except triggers that they cannot change. `note` is called
+ * Steps triggers of a subject by its confirmed figures, except triggers that they cannot change. `note` is called
  * with each trigger of a figure, and whether the figure is known: that of a subject that does not exist is.
  */
 export function applyConfirmedRead(
-  { entries }: WatchedSubject,
+  { entries }: { readonly entries: Iterable<WatchedTrigger> },
   options: {
     readonly confirmedRead: ConfirmedRead
     /** The previous confirmed figures. */

@@ -1,12 +1,20 @@
+import type { PinnedBlock } from '../../chain/block.ts'
 import { StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import { type Evaluation, evaluateBlock, revertToStored } from './evaluate.ts'
+import { revertToStored } from './change_collector.ts'
+import { type Evaluation, type EvaluationContext, evaluateAdded, evaluateBlock } from './evaluate.ts'
 import { createBlockSchedule } from './head/block_schedule.ts'
 import { readNextBlocks } from './head/heads.ts'
-import { createLeaseHolder, type HeldPartition, LEASE_POLL_MS, type LeaseHolderOptions } from './lease_holder.ts'
-import { listEvaluatedBlocks } from './watchlist.ts'
+import {
+  createLeaseHolder,
+  type EvaluatedBlock,
+  type HeldPartition,
+  LEASE_POLL_MS,
+  type LeaseHolderOptions,
+} from './lease_holder.ts'
+import { listEvaluatedBlocks, type Watchlist } from './watchlist.ts'
 
 /** Options of the loop of a partition. */
 export interface BlockLoopOptions extends LeaseHolderOptions {
@@ -21,6 +29,8 @@ const IDLE_MS = 2_000
 const RETRY_MS = { least: 250, most: 3_000 }
 /** Blocks that a chain may be late before its endpoints count as standing still. */
 const LATE_BLOCKS = 4
+/** Maximum number of added triggers that are evaluated at a block again in one round. */
+const ADDED_MAX = 500
 
 interface LoopState {
   /** Hashes of evaluated blocks that may be replaced. */
@@ -79,12 +89,9 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
   ): Promise<boolean> {
     const { list, loopState } = heldPartition
     const { block, fork } = input
-    const nowMs = clock.now()
-    const evaluation = await evaluateBlock({ client, list, watchers, messageContext, clock, nowMs }, input, signal)
-    for (const [family, error] of evaluation.failures) {
-      recorder.recordFailure(partition, family)
-      log.debug({ msg: 'Failed to evaluate triggers', chainId: partition.chainId, family, reason: String(error) })
-    }
+    const context = createContext(list)
+    const evaluation = await evaluateBlock(context, input, signal)
+    recordFailures(evaluation)
     if (mustRetry(loopState, evaluation)) {
       for (const { entry } of evaluation.changes) revertToStored(entry)
       const [cause] = evaluation.failures.values()
@@ -92,10 +99,9 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     }
     const lost = [...evaluation.failed].filter((family) => !loopState.failing.has(family))
     if (lost.length > 0) await leaseHolder.notifySkippedBlocks(heldPartition, { first: block.number, families: lost })
-    const changes = evaluation.changes.map((each) => (isReplaceable ? each : { ...each, notified: [], reverted: [] }))
-    const oldest = isReplaceable ? block.number - REPLACEABLE : block.number
-    const final = oldest < 0n ? 0n : oldest
-    if (!(await leaseHolder.commit(heldPartition, { ...evaluation, changes, block, fork, final, nowMs }))) return false
+    const evaluatedBlock = toEvaluatedBlock(evaluation, { block, fork, nowMs: context.nowMs })
+    const { final } = evaluatedBlock
+    if (!(await leaseHolder.commit(heldPartition, evaluatedBlock))) return false
     for (const number of loopState.hashes.keys()) {
       if (number < final || (fork !== null && number >= fork)) loopState.hashes.delete(number)
     }
@@ -104,9 +110,51 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     loopState.retriedSinceMs = undefined
     loopState.isStateGone = false
     loopState.failing = evaluation.failed
+    list.dropAdded()
     if (evaluation.families.length > 0 || evaluation.failures.size === 0) leaseHolder.recordProgress()
     for (const family of evaluation.families) loopState.seenMs.set(family, clock.monotonicMs())
     return true
+  }
+
+  /**
+   * Evaluates triggers that were added after the newest block was evaluated, so that they wait for no other block. False
+   * if the lease was lost.
+   */
+  async function evaluateAddedAt(
+    block: PinnedBlock,
+    heldPartition: HeldPartition<LoopState>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { list } = heldPartition
+    const added = list.listAdded(ADDED_MAX)
+    if (added.length === 0) return true
+    const context = createContext(list)
+    const evaluation = await evaluateAdded(context, { block, added }, signal)
+    recordFailures(evaluation)
+    const evaluatedBlock = toEvaluatedBlock(evaluation, { block, fork: null, nowMs: context.nowMs })
+    if (!(await leaseHolder.commit(heldPartition, evaluatedBlock))) return false
+    list.dropAdded(added)
+    return true
+  }
+
+  function createContext(list: Watchlist): EvaluationContext {
+    return { client, list, watchers, messageContext, clock, nowMs: clock.now() }
+  }
+
+  function recordFailures({ failures }: Evaluation): void {
+    for (const [family, error] of failures) {
+      recorder.recordFailure(partition, family)
+      log.debug({ msg: 'Failed to evaluate triggers', chainId: partition.chainId, family, reason: String(error) })
+    }
+  }
+
+  function toEvaluatedBlock(
+    evaluation: Evaluation,
+    { block, fork, nowMs }: { readonly block: PinnedBlock; readonly fork: bigint | null; readonly nowMs: number },
+  ): EvaluatedBlock {
+    const changes = evaluation.changes.map((each) => (isReplaceable ? each : { ...each, notified: [], reverted: [] }))
+    const oldest = isReplaceable ? block.number - REPLACEABLE : block.number
+    return { ...evaluation, changes, block, fork, final: oldest < 0n ? 0n : oldest, nowMs }
   }
 
   async function round(signal: AbortSignal): Promise<number> {
@@ -132,7 +180,11 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       const next = await readNextBlocks(client, headQuery, signal)
       if (next?.skippedFrom !== undefined)
         await leaseHolder.notifySkippedBlocks(heldPartition, { first: next.skippedFrom, families: list.families })
-      if (next === undefined && clock.monotonicMs() - loopState.newBlockMs < lateMs) leaseHolder.recordProgress()
+      const hasNoLater = next === undefined || next.blocks.length === 0
+      if (hasNoLater && clock.monotonicMs() - loopState.newBlockMs < lateMs) leaseHolder.recordProgress()
+      if (hasNoLater && next !== undefined && next.newest.hash === at?.hash) {
+        if (!(await evaluateAddedAt(next.newest, heldPartition, signal))) return 0
+      }
       const readMs = clock.now()
       for (const [index, block] of (next?.blocks ?? []).entries()) {
         const fork = index === 0 ? (next?.fork ?? null) : null

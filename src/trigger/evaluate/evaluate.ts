@@ -3,16 +3,17 @@ import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { readWatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { rewind, type TriggerTransition } from '../step.ts'
+import { groupBy } from '../../lib/group_by.ts'
+import { rewind } from '../step.ts'
 import type { BlockMark } from '../trigger.ts'
-import { type ApplyStep, applyConfirmedRead, applyEvents, type ChangeSource, diffNotified } from './apply.ts'
-import { type ChangeMessage, createChangeMessage, type MessageContext } from './change_message.ts'
+import { applyConfirmedRead, applyEvents } from './apply.ts'
+import { type ChangeCollector, createChangeCollector, type EntryChange } from './change_collector.ts'
+import type { MessageContext } from './change_message.ts'
 import { computeWakeConditions, mustConfirm, mustConfirmByForecast } from './choose.ts'
 import { type ConfirmedReading, confirmSubjects } from './confirm.ts'
-import type { TriggerChange } from './partition.ts'
 import { createSightNotes } from './sight_notes.ts'
 import { readSubjectEvents } from './subject_events.ts'
-import { setReorgState, type WatchedSubject, type WatchedTrigger, type Watchlist } from './watchlist.ts'
+import type { WatchedSubject, WatchedTrigger, Watchlist } from './watchlist.ts'
 
 /** The context of the evaluation of a block. */
 export interface EvaluationContext {
@@ -34,7 +35,7 @@ export interface BlockToEvaluate {
 
 /** The changes of a block, to be committed. */
 export interface Evaluation {
-  readonly changes: readonly (TriggerChange & { readonly entry: WatchedTrigger })[]
+  readonly changes: readonly EntryChange[]
   /** Families that were evaluated, but for the triggers left out. */
   readonly families: readonly string[]
   /** Families of which nothing was evaluated. */
@@ -77,29 +78,72 @@ export async function evaluateBlock(
   signal: AbortSignal,
 ): Promise<Evaluation> {
   context.list.dropExpired(context.nowMs)
-  const moved = new Set<WatchedTrigger>()
+  const collector = createChangeCollector(context.messageContext)
   try {
-    return await evaluateAll(context, { ...input, moved }, signal)
+    return await evaluateAll(context, { ...input, collector }, signal)
   } catch (error) {
-    for (const entry of moved) revertToStored(entry)
+    collector.revert()
     throw error
   }
 }
 
-/** Reverts a trigger to its stored state; it is evaluated again. */
-export function revertToStored(entry: WatchedTrigger): void {
-  setReorgState(entry, entry.stored)
-  entry.subject.isDue = true
+/**
+ * Evaluates triggers that were added after their block was evaluated, at that block; those whose subject cannot be read
+ * are left to the next block. Throws if aborted.
+ */
+export async function evaluateAdded(
+  context: EvaluationContext,
+  { block, added }: { readonly block: PinnedBlock; readonly added: readonly WatchedTrigger[] },
+  signal: AbortSignal,
+): Promise<Evaluation> {
+  const { client, watchers, clock, messageContext } = context
+  const collector = createChangeCollector(messageContext)
+  const sight = createSightNotes()
+  const failures = new Map<string, unknown>()
+  let confirmed = 0
+  try {
+    for (const [family, entries] of groupBy(added, ({ trigger }) => trigger.family)) {
+      const watcher = watchers.get(family)
+      if (watcher === undefined) continue
+      const entriesBySubject = groupBy(entries, ({ subject }) => subject)
+      const subjects = [...entriesBySubject.keys()]
+      const { reads, errors } = await confirmSubjects(watcher, { subjects, client, block }, signal)
+      if (errors.length > 0) failures.set(family, errors[0])
+      for (const [index, subject] of subjects.entries()) {
+        const confirmedRead = reads[index]
+        const addedHere = { entries: entriesBySubject.get(subject) ?? [] }
+        if (confirmedRead === undefined) {
+          sight.noteUnread(addedHere)
+          continue
+        }
+        confirmed++
+        applyConfirmedRead(addedHere, {
+          confirmedRead,
+          previous: undefined,
+          block,
+          apply: collector.apply,
+          note: sight.note,
+        })
+      }
+    }
+    signal.throwIfAborted()
+    const changes = await collector.listChanges(createYielder(clock))
+    return { changes, families: [], failed: new Set(), ...sight.list(), screened: 0, confirmed, failures }
+  } catch (error) {
+    collector.revert()
+    throw error
+  }
 }
 
 async function evaluateAll(
   context: EvaluationContext,
-  { moved, ...input }: BlockToEvaluate & { readonly moved: Set<WatchedTrigger> },
+  { collector, ...input }: BlockToEvaluate & { readonly collector: ChangeCollector },
   signal: AbortSignal,
 ): Promise<Evaluation> {
-  const { list, client, clock, messageContext } = context
+  const { list, client, clock } = context
   const { block, before, fork } = input
-  if (fork !== null) rewindAll(list, fork, moved)
+  const { apply } = collector
+  if (fork !== null) rewindAll(list, fork, collector)
   const first = before === null ? block.number : fork !== null && fork <= before.number ? fork : before.number + 1n
   const isLong = block.number - first >= GAP_MAX
   const families = await openFamilies(context, { block, isLong })
@@ -113,20 +157,6 @@ async function evaluateAll(
   const failed = new Set<string>()
   let screened = 0
   let confirmed = 0
-  const transitionsByTrigger = new Map<WatchedTrigger, (ChangeSource & { readonly transition: TriggerTransition })[]>()
-
-  const apply: ApplyStep = (entry, { reorgState, transitions }, input) => {
-    if (reorgState !== entry.reorgState) {
-      moved.add(entry)
-      setReorgState(entry, reorgState)
-    }
-    if (transitions.length === 0) return
-    transitionsByTrigger.set(entry, [
-      ...(transitionsByTrigger.get(entry) ?? []),
-      ...transitions.map((each) => ({ ...input, transition: each })),
-    ])
-  }
-
   const sight = createSightNotes()
 
   /** Returns the number of subjects that could be read. */
@@ -185,23 +215,7 @@ async function evaluateAll(
   for (const each of outcomes) if (each.status === 'rejected') throw each.reason
   signal.throwIfAborted()
 
-  const changes: (TriggerChange & { readonly entry: WatchedTrigger })[] = []
-  for (const entry of moved) {
-    if (yielder.isDue()) await yielder.take()
-    const { trigger, stored, reorgState } = entry
-    const messages: ChangeMessage[] = []
-    for (const { transition, block, cited } of transitionsByTrigger.get(entry) ?? []) {
-      messages.push(createChangeMessage(messageContext, { trigger, transition, block, cited: await cited() }))
-    }
-    changes.push({
-      entry,
-      trigger,
-      before: stored.state,
-      after: reorgState.state,
-      messages,
-      ...diffNotified(stored, reorgState),
-    })
-  }
+  const changes = await collector.listChanges(yielder)
   return {
     changes,
     families: families.flatMap(({ name }) => (failed.has(name) ? [] : [name])),
@@ -294,7 +308,7 @@ async function openFamilies(
 }
 
 /** Rewinds every trigger to before the first replaced block. */
-function rewindAll(list: Watchlist, fork: bigint, moved: Set<WatchedTrigger>): void {
+function rewindAll(list: Watchlist, fork: bigint, collector: ChangeCollector): void {
   for (const entry of list.entries()) {
     const { reorgState, subject, rule } = entry
     // Figures confirmed at a replaced block are invalid.
@@ -302,8 +316,7 @@ function rewindAll(list: Watchlist, fork: bigint, moved: Set<WatchedTrigger>): v
     const { notified, trail, state } = reorgState
     const last = [notified.at(-1)?.block ?? -1n, trail.at(-1)?.block ?? -1n]
     if (last.every((block) => block < fork) && state.phase !== 'pending') continue
-    setReorgState(entry, rewind(rule, reorgState, fork))
+    collector.move(entry, rewind(rule, reorgState, fork))
     subject.isDue = true
-    moved.add(entry)
   }
 }

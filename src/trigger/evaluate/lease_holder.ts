@@ -2,8 +2,9 @@ import type { Database } from '../../db/database.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { pruneFinalized } from '../step.ts'
+import { revertToStored } from './change_collector.ts'
 import type { MessageContext } from './change_message.ts'
-import { type Evaluation, revertToStored } from './evaluate.ts'
+import type { Evaluation } from './evaluate.ts'
 import type { PartitionRecorder } from './metrics.ts'
 import {
   acquirePartition,

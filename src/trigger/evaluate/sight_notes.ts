@@ -1,4 +1,4 @@
-import type { WatchedSubject, WatchedTrigger } from './watchlist.ts'
+import type { WatchedTrigger } from './watchlist.ts'
 
 /** Creates notes of which triggers of figures a block left out: their subject was not read, or has no such figure now. */
 export function createSightNotes() {
@@ -10,7 +10,7 @@ export function createSightNotes() {
       else if (entry.unseen !== undefined) seen.add(entry)
     },
     /** Notes that a subject could not be read. */
-    noteUnread({ entries }: WatchedSubject): void {
+    noteUnread({ entries }: { readonly entries: Iterable<WatchedTrigger> }): void {
       for (const entry of entries) if (!('event' in entry.trigger.clause)) missed.add(entry)
     },
     /** Triggers newly left out, and those evaluated again; of failed families, which are left out as a whole, none. */

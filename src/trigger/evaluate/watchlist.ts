@@ -73,6 +73,13 @@ export interface Watchlist {
   refresh(at: bigint): Promise<void>
   /** Drops a trigger that was changed elsewhere; a refresh loads it again. */
   drop(trigger: Trigger): void
+  /**
+   * Triggers of figures that were loaded or edited after the newest evaluated block, at most `max`; none that counts
+   * blocks, which may have counted that one.
+   */
+  listAdded(max: number): readonly WatchedTrigger[]
+  /** Records that triggers, by default all, were evaluated at the newest block. */
+  dropAdded(entries?: Iterable<WatchedTrigger>): void
   /** Drops expired triggers. */
   dropExpired(nowMs: number): void
   /** Subjects by family. */
@@ -115,6 +122,7 @@ export function createWatchlist(
   const entries = new Map<string, WatchedTrigger>()
   const expiring = new Set<WatchedTrigger>()
   const unseen = new Set<WatchedTrigger>()
+  const added = new Set<WatchedTrigger>()
   const families = new Map<string, Map<string, WatchedSubject>>()
   let phases = 0
   let seenVersion = ''
@@ -151,6 +159,7 @@ export function createWatchlist(
     subject.wakeConditions = undefined
     expiring.delete(entry)
     unseen.delete(entry)
+    added.delete(entry)
     if (subject.entries.size > 0) return
     const subjects = families.get(subject.family)
     subjects?.delete(JSON.stringify(subject.subject))
@@ -196,6 +205,8 @@ export function createWatchlist(
     subject.wakeConditions = undefined
     if (Number.isFinite(entry.expiresAtMs)) expiring.add(entry)
     if (entry.unseen !== undefined) unseen.add(entry)
+    const isUnevaluated = !isSame || (previous !== undefined && added.has(previous))
+    if (isUnevaluated && !('event' in trigger.clause) && state.phase !== 'pending') added.add(entry)
     // Detach last: a subject without triggers is dropped with its confirmed figures.
     if (previous !== undefined) detach(previous)
     // The condition may already hold.
@@ -233,6 +244,10 @@ export function createWatchlist(
     },
     drop({ organizationId, id }) {
       remove(getKey(organizationId, id))
+    },
+    listAdded: (max) => [...added].slice(0, max),
+    dropAdded(evaluated = added) {
+      for (const entry of evaluated) added.delete(entry)
     },
     dropExpired(nowMs) {
       for (const { expiresAtMs, trigger } of [...expiring]) {

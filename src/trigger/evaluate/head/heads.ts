@@ -7,7 +7,7 @@ import type { BlockMark, FinalityLevel } from '../../trigger.ts'
 
 /** The blocks to evaluate now. */
 export interface NextBlocks {
-  /** Oldest first; each is the parent of the next. */
+  /** Oldest first; each is the parent of the next. Empty if there is no later one. */
   readonly blocks: readonly PinnedBlock[]
   readonly newest: PinnedBlock
   /** First evaluated block that is not on this branch; null if all are. */
@@ -42,7 +42,7 @@ const BLOCKS_MAX = 16n
 const FORK_MAX = 64n
 const BUDGET_MS = 5_000
 
-/** The blocks of a partition after `at`; undefined if there is none yet. Throws as `ChainClient.read`. */
+/** The blocks of a partition after `at`; undefined if the chain has none of this finality yet. Throws as `ChainClient.read`. */
 export async function readNextBlocks(
   client: ChainClient,
   query: HeadQuery,
@@ -67,7 +67,7 @@ async function findNextBlocks(query: EndpointQuery, signal: AbortSignal): Promis
   if (newest === undefined) return undefined
   if (at === null) return { blocks: [newest], newest, fork: null, skippedFrom: undefined }
   // A shorter branch comes from a lagging node, or will be overtaken.
-  if (newest.number <= at.number) return undefined
+  if (newest.number <= at.number) return { blocks: [], newest, fork: null, skippedFrom: undefined }
   const next = newest.number === at.number + 1n ? newest : await readByNumber(query, at.number + 1n, signal)
   // `safe` and `finalized` blocks are not replaced.
   const fork = level !== 'latest' || next.parentHash === at.hash ? null : await findFork(query, at, signal)

@@ -6,7 +6,7 @@ import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
 import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const { db, meter, world, start, watch, evaluated, listMessages, told } = await startLoopStage()
+const { db, meter, world, start, runRounds, watch, evaluated, listMessages, told } = await startLoopStage()
 
 test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
   const account = await createAccount(db)
@@ -53,6 +53,43 @@ test('a trigger that holds when it is made fires at once, and an edit arms it an
     ['trigger.fired', 1, '0.50'],
     ['trigger.fired', 2, '0.50'],
   ])
+})
+
+test('a trigger that is made at an evaluated block is evaluated at it, once', async () => {
+  const account = await createAccount(db)
+  for (const name of ['low', 'high', 'held']) await meter.units(name, name === 'high' ? 200 : 50)
+  start()
+  await watch(account, 'high', BELOW)
+  const block = await meter.mine()
+  await evaluated(block)
+  const low = await watch(account, 'low', BELOW)
+  await watch(account, 'held', BELOW, { forBlocks: 2 })
+  for (let round = 0; round < 4; round++) await runRounds()
+  const [fired, ...others] = await listMessages(account)
+  expect([fired?.type, fired?.data['trigger_id'], others]).toEqual(['trigger.fired', low.id, []])
+  expect(fired?.data['block']).toMatchObject({ number: Number(block) })
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 2 })
+  // An edit is evaluated at it too, and what counts blocks has counted this one once.
+  await editTrigger(db, low, '1.04')
+  await runRounds()
+  expect(await told(account)).toHaveLength(2)
+  await evaluated(await meter.mine())
+  expect((await told(account)).slice(2)).toEqual([['trigger.fired', 1, '0.50']])
+})
+
+test('a trigger that is made at an evaluated block that was replaced waits for the next one', async () => {
+  const account = await createAccount(db)
+  await meter.units('waits', 50)
+  start()
+  await watch(account, 'another', BELOW)
+  await evaluated(await meter.mine())
+  await meter.rollBack(1)
+  await watch(account, 'waits', BELOW)
+  for (let round = 0; round < 3; round++) await runRounds()
+  expect(await told(account)).toEqual([])
+  await meter.mine()
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([['trigger.fired', 1, '0.50']])
 })
 
 test('only who is near a threshold, was touched, or seems to cross is confirmed', async () => {
