@@ -24,6 +24,16 @@ export interface ConfirmedFigures {
   text(figure: string): string | boolean | null
   /** State from which a forecaster estimates figures at later blocks, as long as the subject itself does not change. */
   readonly memo: unknown
+  /** The wallet of a subject that need not name it. */
+  readonly owner?: string
+}
+
+/** What an answer is to show of a subject. */
+export interface AnsweredFigure {
+  /** Undefined for an event. */
+  readonly figure?: string | undefined
+  /** As `ConfirmedFigures` tell it. */
+  readonly owner?: string | undefined
 }
 
 /** Client and block of a read of subjects, always at background priority, after callers. */
@@ -129,5 +139,10 @@ export interface Watchable {
   /** Types of events. */
   readonly events: readonly string[]
   /** Path and query of the route with the same figures at a block: `/v1/lending/aave-v3?wallet=…&at_block=…`. */
-  readonly answerPath: (subject: WatchSubject, chainId: number, blockNumber: bigint) => string
+  readonly answerPath: (
+    subject: WatchSubject,
+    chainId: number,
+    blockNumber: bigint,
+    answered?: AnsweredFigure,
+  ) => string
 }

@@ -127,8 +127,10 @@ function createContextFactory({
   return (partition) => ({
     partition,
     publicUrl,
-    answerPath: ({ family, subject }: Trigger, blockNumber) =>
-      paths.get(family)?.(subject, partition.chainId, blockNumber) ?? '',
+    answerPath({ family, subject, clause }: Trigger, blockNumber, owner) {
+      const figure = 'event' in clause ? undefined : clause.figure
+      return paths.get(family)?.(subject, partition.chainId, blockNumber, { figure, owner }) ?? ''
+    },
   })
 }
 

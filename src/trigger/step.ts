@@ -73,6 +73,8 @@ export interface NamedEvent {
 }
 
 const NEAR = 0.01
+/** Blocks, about a minute of Solana's, beyond which two readings say nothing about those between. */
+const READING_GAP_MAX = 150n
 const EVERYWHERE: Bounds = { above: Number.NEGATIVE_INFINITY, below: Number.POSITIVE_INFINITY }
 const ARMED: PhaseState = { phase: 'armed', heldBlocks: 0, since: null }
 
@@ -145,12 +147,20 @@ export function restoreReorgState(
   }
 }
 
+/** A figure at a block. */
+interface Observation {
+  readonly block: bigint
+  readonly value: FigureValue
+  readonly text: string | null
+  /**
+   * True where only some blocks are read: what holds at two near readings counts as holding at the blocks between.
+   * @default {false}
+   */
+  readonly isSampled?: boolean
+}
+
 /** Steps a trigger by its figure at a block. An unknown figure changes nothing. */
-export function step(
-  rule: Rule,
-  reorgState: TriggerReorgState,
-  observation: { readonly block: bigint; readonly value: FigureValue; readonly text: string | null },
-): StepResult {
+export function step(rule: Rule, reorgState: TriggerReorgState, observation: Observation): StepResult {
   const { block, value, text } = observation
   const { state } = reorgState
   if (value === undefined) return { reorgState: postponeUndecided(reorgState, block), transitions: [] }
@@ -212,16 +222,19 @@ export function pruneFinalized(reorgState: TriggerReorgState, final: bigint): Tr
   }
 }
 
-function computePhase(
-  rule: Rule,
-  state: TriggerState,
-  { block, value }: { readonly block: bigint; readonly value: FigureValue },
-): PhaseState {
+function computePhase(rule: Rule, state: TriggerState, { block, value, isSampled = false }: Observation): PhaseState {
   if (state.phase === 'fired') return rule.clears(value) ? { ...ARMED, since: block } : state
   if (!rule.holds(value)) return state.phase === 'armed' ? state : ARMED
-  const heldBlocks = state.heldBlocks + 1
+  const heldBlocks = isSampled ? countHeldBlocks(state, block) : state.heldBlocks + 1
   if (heldBlocks >= rule.forBlocks) return { phase: 'fired', heldBlocks: 0, since: block }
-  return { phase: 'pending', heldBlocks, since: state.phase === 'pending' ? state.since : block }
+  return { phase: 'pending', heldBlocks, since: heldBlocks > 1 ? state.since : block }
+}
+
+/** Blocks in a row through which the clause held, by readings at some of them; the last one is `since + heldBlocks - 1`. */
+function countHeldBlocks({ phase, heldBlocks, since }: PhaseState, block: bigint): number {
+  if (phase !== 'pending' || since === null) return 1
+  const isNear = block - (since + BigInt(heldBlocks) - 1n) <= READING_GAP_MAX
+  return isNear ? Number(block - since) + 1 : 1
 }
 
 /** Numbers a change, or matches it with a change notified at a replaced block. */

@@ -16,6 +16,8 @@ export interface ConfirmedRead {
 export interface ChangeSource {
   readonly block: ChangeBlock
   readonly cited: () => Promise<readonly Citation[]>
+  /** The wallet of a subject that need not name it. */
+  readonly owner?: string | undefined
 }
 
 /** Called with the result of a block for a trigger. */
@@ -38,10 +40,13 @@ export function applyConfirmedRead(
     readonly block: ChangeBlock
     readonly apply: ApplyStep
     readonly note: (entry: WatchedTrigger, isKnown: boolean) => void
+    /** True where only some blocks are read. @default {false} */
+    readonly isSampled?: boolean
   },
 ): void {
-  const { confirmedRead, previous, block, apply, note } = options
+  const { confirmedRead, previous, block, apply, note, isSampled = false } = options
   const { confirmed, cited } = confirmedRead
+  const owner = confirmed === 'gone' ? undefined : confirmed.owner
   // Many triggers of a subject watch the same figure.
   let figure: string | undefined
   let value: FigureValue
@@ -60,11 +65,12 @@ export function applyConfirmedRead(
       block: block.number,
       value,
       text: formatValue(confirmed, figure),
+      isSampled,
     })
     // Prefer the previous confirmed value to the last notified one, which is older.
     const previousText = previous === undefined ? null : formatValue(previous, figure)
     const transitions = result.transitions.map((each) => ({ ...each, previous: previousText ?? each.previous }))
-    apply(entry, { reorgState: result.reorgState, transitions }, { block, cited })
+    apply(entry, { reorgState: result.reorgState, transitions }, { block, cited, owner })
   }
 }
 

@@ -47,8 +47,8 @@ export function createChangeCollector(messageContext: MessageContext): ChangeCol
         if (yielder.isDue()) await yielder.take()
         const { trigger, stored, reorgState } = entry
         const messages = []
-        for (const { transition, block, cited } of transitionsByTrigger.get(entry) ?? []) {
-          messages.push(createChangeMessage(messageContext, { trigger, transition, block, cited: await cited() }))
+        for (const { cited, ...change } of transitionsByTrigger.get(entry) ?? []) {
+          messages.push(createChangeMessage(messageContext, { trigger, ...change, cited: await cited() }))
         }
         const [before, after] = [stored.state, reorgState.state]
         changes.push({ entry, trigger, before, after, messages, ...diffNotified(stored, reorgState) })

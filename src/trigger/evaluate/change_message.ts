@@ -10,7 +10,7 @@ import type { TriggerPartition } from './partition.ts'
 export interface MessageContext {
   readonly partition: TriggerPartition
   /** Path and query of the route that returns the same figures at a block. */
-  answerPath(trigger: Trigger, blockNumber: bigint): string
+  answerPath(trigger: Trigger, blockNumber: bigint, owner: string | undefined): string
   /** Public URL without a trailing slash; empty if not configured. */
   readonly publicUrl: string
 }
@@ -37,9 +37,11 @@ export function createChangeMessage(
     readonly transition: TriggerTransition
     readonly block: ChangeBlock
     readonly cited: readonly Citation[]
+    /** The wallet of a subject that need not name it. */
+    readonly owner?: string | undefined
   },
 ): ChangeMessage {
-  const { trigger, transition, block, cited } = change
+  const { trigger, transition, block, cited, owner } = change
   const { clause, name, family, subject } = trigger
   const formatValue = (value: string | null) => ('is' in clause && value !== null ? value === 'true' : value)
   const body: MessageBody = {
@@ -63,7 +65,7 @@ export function createChangeMessage(
       value: formatValue(transition.value),
       previous_value: formatValue(transition.previous),
       citation: cited.map(presentCitation),
-      answer_url: publicUrl + answerPath(trigger, block.number),
+      answer_url: publicUrl + answerPath(trigger, block.number, owner),
     },
   }
   return { change: transition.change, type: body.type, body: JSON.stringify(body) }

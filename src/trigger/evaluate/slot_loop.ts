@@ -80,12 +80,12 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
     const block = { number: reading.slot, hash: '', timestampSec: reading.timestampSec }
     const nowMs = clock.now()
     const changes: EvaluatedBlock['changes'][number][] = []
-    const apply: ApplyStep = (entry, { reorgState, transitions }, { block }) => {
+    const apply: ApplyStep = (entry, { reorgState, transitions }, { block, owner }) => {
       if (reorgState === entry.reorgState) return
       const { trigger, stored } = entry
       setReorgState(entry, { ...reorgState, notified: [], trail: [] })
       const messages = transitions.map((each) =>
-        createChangeMessage(messageContext, { trigger, transition: each, block, cited: [] }),
+        createChangeMessage(messageContext, { trigger, transition: each, block, cited: [], owner }),
       )
       changes.push({
         entry,
@@ -108,7 +108,14 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
       subject.confirmedAt = reading.slot
       const confirmedRead = { confirmed, cited: async () => [] }
       const changeBlock = { ...block, hash: null }
-      applyConfirmedRead(subject, { confirmedRead, previous: undefined, block: changeBlock, apply, note: sight.note })
+      applyConfirmedRead(subject, {
+        confirmedRead,
+        previous: undefined,
+        block: changeBlock,
+        apply,
+        note: sight.note,
+        isSampled: true,
+      })
     }
     const families = remainingPieces.length === 0 ? [family] : []
     const evaluated = { block, fork: null, final: reading.slot, nowMs, changes, families, ...sight.list() }

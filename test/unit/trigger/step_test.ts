@@ -251,3 +251,23 @@ test('stepEvents tells each happening, finds it again on another branch, and rev
   const third = stepEvents(second.reorgState, { block: 11n, events: [a] })
   expect(third.transitions.map(({ kind, change }) => [kind, change])).toEqual([['fired', 3]])
 })
+
+test('where only some blocks are read, what holds at two near readings holds between them', () => {
+  const rule = createRule({ clause: { figure: 'f', below: '1.05' }, clear: '1.071', forBlocks: 10 })
+  const readings = (seen: readonly (readonly [bigint, number])[]) => {
+    let reorgState: TriggerReorgState = restoreReorgState(ARMED, [], 0n)
+    const fired: bigint[] = []
+    for (const [block, hundredths] of seen) {
+      const value = rational(BigInt(hundredths), 100n)
+      const result = step(rule, reorgState, { block, value, text: String(hundredths), isSampled: true })
+      reorgState = result.reorgState
+      if (result.transitions.length > 0) fired.push(block)
+    }
+    return fired
+  }
+  const lows = (...blocks: bigint[]) => blocks.map((block) => [block, 100] as const)
+  expect(readings(lows(100n, 105n, 108n, 109n, 110n))).toEqual([109n])
+  expect(readings(lows(100n, 250n))).toEqual([250n])
+  expect(readings(lows(100n, 251n, 259n, 260n))).toEqual([260n])
+  expect(readings([...lows(100n, 105n), [108n, 106], ...lows(111n, 116n, 120n)])).toEqual([120n])
+})

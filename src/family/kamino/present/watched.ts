@@ -1,17 +1,19 @@
-import { createWatchedLending } from '../../../finance/lending/watched.ts'
+import { createWatchedLending, WATCHED_UNKNOWN } from '../../../finance/lending/watched.ts'
 import { healthFactor } from '../../../finance/math/lending.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
 import type { AssessedObligation } from '../math/risk.ts'
 
 /** Converts an obligation to the figures that triggers watch: undefined figures if the position is undefined. */
 export function toConfirmedFigures(position: AssessedObligation | undefined): ConfirmedFigures {
-  const totals = position?.totals
-  return createWatchedLending({
-    healthFactor: totals && healthFactor(totals),
+  if (position === undefined) return WATCHED_UNKNOWN
+  const { totals, liquidatableBecause, snapshot } = position
+  const figures = createWatchedLending({
+    healthFactor: healthFactor(totals),
     totals,
-    isLiquidatable: position && position.liquidatableBecause.length > 0,
-    dueInSec: position && computeDueInSec(position),
+    isLiquidatable: liquidatableBecause.length > 0,
+    dueInSec: computeDueInSec(position),
   })
+  return { ...figures, owner: snapshot.obligation.owner }
 }
 
 function computeDueInSec({ dueAtSec, snapshot: { timestampSec } }: AssessedObligation): bigint | 'max' {

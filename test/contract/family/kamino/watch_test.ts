@@ -85,6 +85,7 @@ describe('confirm()', () => {
       const { health_factor, current_ltv_percentage } = data
       const texts = formatFigures(subjects[index])
       expect(texts).toMatchObject({ health_factor, current_ltv_percentage })
+      expect(subjects[index]).toHaveProperty('owner', WALLET)
       const position = byAddress.get(obligation_address)
       if (position === undefined) continue
       compared++
@@ -178,8 +179,11 @@ describe('WATCHABLE', () => {
     expect(parse({ ...plain, wallet: WALLET })).toEqual({ ...plain, wallet: WALLET })
     expect(parse({ ...plain, wallet: '0x' })).toBeUndefined()
     expect(parse({ obligation_address: OBLIGATION })).toBeUndefined()
-    const path = `/v1/lending/kamino/position/${OBLIGATION}/risk?market_address=${MARKET}`
-    expect(answerPath(plain, SOLANA_CHAIN_ID, 1n)).toBe(path)
-    expect(answerPath({ ...plain, wallet: WALLET }, SOLANA_CHAIN_ID, 1n)).toBe(`${path}&wallet=${WALLET}`)
+    const query = `market_address=${MARKET}&wallet=${WALLET}`
+    for (const of of [plain, { ...plain, wallet: WALLET }]) {
+      const toPath = (figure: string) => answerPath(of, SOLANA_CHAIN_ID, 1n, { figure, owner: WALLET })
+      expect(toPath('health_factor')).toBe(`/v1/lending/kamino/position/${OBLIGATION}/risk?${query}`)
+      expect(toPath('net_worth_usd')).toBe(`/v1/lending/kamino?${query}`)
+    }
   })
 })
