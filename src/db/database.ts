@@ -46,6 +46,14 @@ export class SqlError extends Error {
   }
 }
 
+/** SQLSTATE classes of data exceptions and integrity violations. */
+const ROW_FAULT_CLASSES = ['22', '23']
+
+/** True if PostgreSQL rejected a statement for the content of a row, so that a repetition would fail again. */
+export function isRowFault(error: unknown): error is SqlError {
+  return error instanceof SqlError && ROW_FAULT_CLASSES.includes(error.code.slice(0, 2))
+}
+
 /** The database is unusable: its server is too old, its schema newer or foreign, or a restore is unfinished. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'

@@ -5,10 +5,11 @@ import {
   gateVoidBatch,
   gateVoidChange,
 } from '../../../sql/functions.ts'
-import { type Database, SqlError } from '../../db/database.ts'
+import { type Database, isRowFault, SqlError } from '../../db/database.ts'
 import type { LimitScope, Settlement, SettlementResult } from '../../http/exchange/gate.ts'
 import type { StoredAnswer } from '../../http/exchange/idempotency.ts'
 import { CHANGE_REFUSED, type Change } from '../../http/route/change.ts'
+import { halve } from '../../lib/async/halves.ts'
 import { createLogIdCache } from '../log_ids.ts'
 import { RECORD_BYTES, toAnswerColumns } from './idempotency.ts'
 import {
@@ -27,8 +28,6 @@ const LATENCY_MAX_MS = 2_147_483_647
 /** SQLSTATEs of the SQL functions: a balance or limit cannot pay; another request has claimed the idempotency key. */
 const CANNOT_PAY = 'WS402'
 const SUPERSEDED = 'WS409'
-/** SQLSTATE classes of data exceptions and integrity violations: a row is at fault, and a retry would fail again. */
-const ROW_FAULT_CLASSES = ['22', '23']
 
 /** Outcome of one settlement: its result, or why the database rejected its row. */
 export type SettleOutcome = SettlementResult | SqlError
@@ -173,11 +172,10 @@ async function voidAll(
     await run(toVoidColumns(settlements))
     return []
   } catch (error) {
-    if (!isRowFault(error)) throw error
+    if (!mustSplit(error)) throw error
     if (settlements.length === 1) return settlements
-    const middle = settlements.length >> 1
-    const first = await voidAll(settlements.slice(0, middle), run)
-    return [...first, ...(await voidAll(settlements.slice(middle), run))]
+    const [first, second] = halve(settlements)
+    return [...(await voidAll(first, run)), ...(await voidAll(second, run))]
   }
 }
 
@@ -186,12 +184,11 @@ async function settleHour(settlements: readonly Settlement[], run: RunStatement)
   try {
     return await settleAll(settlements, run)
   } catch (error) {
-    if (!isRowFault(error)) throw error
+    if (!mustSplit(error)) throw error
     if (settlements.length === 1) return [error]
-    const middle = settlements.length >> 1
+    const [first, second] = halve(settlements)
     // Sequential: the order of arrival decides which requests a balance covers.
-    const first = await settleHour(settlements.slice(0, middle), run)
-    return [...first, ...(await settleHour(settlements.slice(middle), run))]
+    return [...(await settleHour(first, run)), ...(await settleHour(second, run))]
   }
 }
 
@@ -222,9 +219,8 @@ async function chargeAndLog(batch: SettleBatch, run: RunStatement): ReturnType<R
 /** The statement that charges and logs the settlements of a batch, from its columns. */
 type RunStatement = (columns: SettleColumns, batch: SettleBatch) => ReturnType<typeof gateSettleBatchIdempotent>
 
-function isRowFault(error: unknown): error is SqlError {
-  if (!(error instanceof SqlError)) return false
-  return isSuperseded(error) || error.code === CHANGE_REFUSED || ROW_FAULT_CLASSES.includes(error.code.slice(0, 2))
+function mustSplit(error: unknown): error is SqlError {
+  return isSuperseded(error) || getChangeRefusal(error) !== undefined || isRowFault(error)
 }
 
 function toPrintable(value: string, max: number): string {

@@ -1,6 +1,7 @@
 import { messageClaimDue, messageMark } from '../../../sql/functions.ts'
 import { messageDueFind, messageRelease } from '../../../sql/queries.ts'
 import { type Database, SqlError } from '../../db/database.ts'
+import { halve } from '../../lib/async/halves.ts'
 import type { PostResult } from './post.ts'
 import type { SecretName } from './sign.ts'
 
@@ -81,9 +82,8 @@ export async function recordAttempts(
   } catch (error) {
     if (!(error instanceof SqlError)) throw error
     if (attempts.length === 1) return [error]
-    const middle = attempts.length >> 1
-    const first = await recordAttempts(db, attempts.slice(0, middle))
-    return [...first, ...(await recordAttempts(db, attempts.slice(middle)))]
+    const [first, second] = halve(attempts)
+    return [...(await recordAttempts(db, first)), ...(await recordAttempts(db, second))]
   }
 }
 

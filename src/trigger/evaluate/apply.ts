@@ -59,8 +59,9 @@ export function applyConfirmedRead(
       value = confirmed === 'gone' ? undefined : confirmed.value(figure)
       approximate = toApproximate(value)
     }
-    note(entry, confirmed === 'gone' || value !== undefined)
-    if (!mayChange(entry, approximate)) continue
+    const isKnown = confirmed === 'gone' || value !== undefined
+    note(entry, isKnown && entry.isRefused !== true)
+    if (entry.isRefused === true || !mayChange(entry, approximate)) continue
     const result = step(entry.rule, entry.reorgState, {
       block: block.number,
       value,
@@ -95,6 +96,7 @@ export function applyEvents(
     apply,
   }: { readonly block: PinnedBlock; readonly getTime: (blockNumber: number) => bigint; readonly apply: ApplyStep },
 ): void {
+  if (entry.isRefused === true) return
   const { clause } = entry.trigger
   const types = 'event' in clause ? clause.event : []
   const matching = events.filter(

@@ -3,6 +3,7 @@ import { createCitingClient } from '../../chain/receipt/citing.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { chunk } from '../../lib/async/chunk.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
+import { halve } from '../../lib/async/halves.ts'
 import { once } from '../../lib/memoize.ts'
 import type { ConfirmedRead } from './apply.ts'
 import type { WatchedSubject } from './watchlist.ts'
@@ -65,12 +66,6 @@ export async function confirmSubjects(
       else await Promise.all(halve(piece).map((half) => readPiece(half, within)))
     }
   }
-}
-
-/** Splits a list in two. */
-export function halve<T>(list: readonly T[]): readonly (readonly T[])[] {
-  const middle = Math.ceil(list.length / 2)
-  return [list.slice(0, middle), list.slice(middle)]
 }
 
 /** Splits subjects into pieces that share a read; those to be read apart have one each, a few of them in each turn. */

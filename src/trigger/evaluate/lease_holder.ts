@@ -16,7 +16,7 @@ import {
   storeUnseen,
   type TriggerPartition,
 } from './partition.ts'
-import { createWatchlist, setReorgState, type Watchlist } from './watchlist.ts'
+import { createWatchlist, setReorgState, type WatchedTrigger, type Watchlist } from './watchlist.ts'
 
 /** Options of a loop over a partition, common to all chains. */
 export interface LeaseHolderOptions {
@@ -88,6 +88,14 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
     return { ...partition, leaseSec: 0 }
   }
 
+  /** Records that triggers are left out because the database refuses what they would change. Throws as `Database.run`. */
+  async function tellRefused({ lease, list }: HeldPartition<State>, missed: readonly WatchedTrigger[]): Promise<void> {
+    const ids = missed.map(({ trigger }) => trigger.id)
+    log.error({ msg: 'The database refused changes of triggers', chainId: partition.chainId, ids: ids.slice(0, 10) })
+    for (const entry of missed) list.setUnseen(entry, true)
+    await storeUnseen(db, { partition, lease, block: lease.at?.number ?? -1n, missed, seen: [] })
+  }
+
   return {
     /** The partition, if this process holds or acquires its lease. Throws as `Database.run`. */
     async acquire(): Promise<HeldPartition<State> | undefined> {
@@ -131,26 +139,30 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
         for (const entry of seen) list.setUnseen(entry, false)
       }
       const commit = { partition: toLeasable(), lease, block, fork, final, families, changes }
-      const failedChanges = await commitBlock(db, commit).catch((error: unknown) => {
+      const outcome = await commitBlock(db, commit).catch((error: unknown) => {
         // The partition's block shows at the next acquisition whether the commit succeeded.
         for (const { entry } of changes) revertToStored(entry)
         throw error
       })
-      if (failedChanges === undefined) {
+      if (outcome === undefined) {
         release()
         return false
       }
       const { number, hash, timestampSec } = block
       heldPartition.lease = { ...lease, at: { number, hash, timestampSec } }
       prolongedMs = clock.monotonicMs()
-      const droppedTriggers = new Set(failedChanges.map(({ trigger }) => trigger))
+      const failedTriggers = new Set(outcome.failed.map(({ trigger }) => trigger))
+      const refusedTriggers = new Set(outcome.refused.map(({ trigger }) => trigger))
+      const refused = changes.flatMap(({ entry }) => (refusedTriggers.has(entry.trigger) ? [entry] : []))
       for (const { entry, trigger } of changes) {
-        if (droppedTriggers.has(trigger)) list.drop(trigger)
+        if (failedTriggers.has(trigger)) list.drop(trigger)
+        else if (refusedTriggers.has(trigger)) leaveOut(entry)
         else {
           setReorgState(entry, pruneFinalized(entry.reorgState, final))
           entry.stored = entry.reorgState
         }
       }
+      if (refused.length > 0) await tellRefused(heldPartition, refused)
       const messages = changes.reduce((sum, each) => sum + each.messages.length, 0)
       if (messages > 0) onMessagesQueued()
       recorder.recordBlock(partition, { block: number, atMs: nowMs, screened, confirmed, changes: messages })
@@ -187,6 +199,12 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
       log.warn({ msg: 'Notified owners that triggers are not evaluated', chainId: partition.chainId, messages })
     },
   }
+}
+
+/** Leaves out a trigger, so that what the database refuses is not tried at each block. */
+function leaveOut(entry: WatchedTrigger): void {
+  revertToStored(entry)
+  entry.isRefused = true
 }
 
 function isSameLease(a: PartitionLease, b: PartitionLease): boolean {

@@ -6,7 +6,8 @@ import {
   triggerSkip,
   triggerUnseen,
 } from '../../../sql/functions.ts'
-import type { Database } from '../../db/database.ts'
+import { type Database, isRowFault } from '../../db/database.ts'
+import { halve } from '../../lib/async/halves.ts'
 import type { NotifiedChange } from '../step.ts'
 import type { BlockMark, FinalityLevel, Trigger, TriggerState } from '../trigger.ts'
 import type { ChangeMessage } from './change_message.ts'
@@ -80,12 +81,42 @@ export async function acquirePartition(
   return { epoch: row.epoch, at }
 }
 
+/** What became of the changes of a commit that were not made. */
+export interface CommitOutcome {
+  /** Changes of triggers that were edited, or that the credits do not suffice for. */
+  readonly failed: readonly TriggerChange[]
+  /** Changes that the database can never store. */
+  readonly refused: readonly TriggerChange[]
+}
+
 /**
- * Commits the changes of a block atomically. Returns changes that were rejected, because the trigger was edited or the
- * credits do not suffice; undefined if another process holds the lease or the partition is at another block. Throws as
- * `Database.run`: the outcome is then unknown.
+ * Commits the changes of a block atomically. If the database refuses the content of one, the changes are committed in
+ * halves, until it is left out alone. Returns the changes that were not made; undefined if another process holds the
+ * lease or the partition is at another block. Throws as `Database.run`: the outcome is then unknown.
  */
-export async function commitBlock(db: Database, commit: BlockCommit): Promise<readonly TriggerChange[] | undefined> {
+export async function commitBlock(db: Database, commit: BlockCommit): Promise<CommitOutcome | undefined> {
+  const { block, changes } = commit
+  try {
+    const failed = await commitTogether(db, commit)
+    return failed && { failed, refused: [] }
+  } catch (error) {
+    if (!isRowFault(error) || changes.length === 0) throw error
+  }
+  if (changes.length === 1) {
+    const rest = await commitBlock(db, { ...commit, changes: [] })
+    return rest && { failed: [], refused: changes }
+  }
+  const [first, second] = halve(changes)
+  const outcome = await commitBlock(db, { ...commit, changes: first })
+  if (outcome === undefined) return undefined
+  const lease = { ...commit.lease, at: block }
+  const others = await commitBlock(db, { ...commit, lease, changes: second })
+  if (others === undefined) return undefined
+  return { failed: [...outcome.failed, ...others.failed], refused: [...outcome.refused, ...others.refused] }
+}
+
+/** The changes that failed; undefined and errors as `commitBlock`. */
+async function commitTogether(db: Database, commit: BlockCommit): Promise<readonly TriggerChange[] | undefined> {
   const { partition, lease, block, fork, final, families, changes } = commit
   const { chainId, chainName, finality, shard, blindAfterSec, leaseSec } = partition
   const numbered = changes.map((each, index) => ({ ...each, no: index + 1 }))

@@ -1,8 +1,9 @@
 import type { AccountWatcher, ConfirmedAtSlot } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
+import { halve } from '../../lib/async/halves.ts'
 import { type ApplyStep, applyConfirmedRead } from './apply.ts'
 import { createChangeMessage } from './change_message.ts'
-import { halve, splitSubjects } from './confirm.ts'
+import { splitSubjects } from './confirm.ts'
 import {
   createLeaseHolder,
   type EvaluatedBlock,

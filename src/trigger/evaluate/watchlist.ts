@@ -30,6 +30,8 @@ export interface WatchedTrigger {
   stored: TriggerReorgState
   /** Set while the evaluation leaves it out; only `setUnseen` may change it. */
   unseen: UnseenState | undefined
+  /** True once the database refused its change: it is left out until it is edited, or another process evaluates it. */
+  isRefused?: boolean
 }
 
 /** Since when the evaluation leaves a trigger out, in this process. */
@@ -197,6 +199,7 @@ export function createWatchlist(
       activeAtSec: Math.floor((row.active_at?.getTime() ?? 0) / 1_000),
       reorgState,
       stored: isSame ? previous.stored : reorgState,
+      isRefused: isSame && previous.isRefused === true,
       // One that another process left out may have to be reported by now.
       unseen: row.unseen ? (previous?.unseen ?? { sinceMs: Number.NEGATIVE_INFINITY, isReported: false }) : undefined,
     }

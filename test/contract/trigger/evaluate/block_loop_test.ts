@@ -167,6 +167,29 @@ test('a subject that cannot be read leaves only its own trigger behind, and is r
   expect(await listUnseen()).toEqual([])
 }, 60_000)
 
+test('a change that the database refuses stops no other, and its trigger is told to be blind', async () => {
+  const account = await createAccount(db)
+  for (const name of ['refused', 'fine']) await meter.units(name, 110)
+  const refused = await watch(account, 'refused', BELOW)
+  await watch(account, 'fine', BELOW)
+  start({ blindAfterSec: 1 })
+  await evaluated(await meter.mine())
+  await db.run(`alter table watch_state add constraint refuses check (id <> '${refused.id}' or changes = 0)`, [])
+  try {
+    await evaluated(await meter.price(0))
+    await evaluated(await meter.mine())
+    expect((await told(account)).map(([type]) => type)).toEqual(['trigger.fired'])
+    await db.run(`update watch_unseen set since_at = since_at - interval '1 minute'`, [])
+    await db.run(`update watch set active_at = active_at - interval '1 minute'`, [])
+    world.nowMs += 10_000
+    await evaluated(await meter.mine())
+    const [, blind] = await listMessages(account)
+    expect([blind?.type, blind?.data['trigger_ids']]).toEqual(['trigger.blind', [refused.id]])
+  } finally {
+    await db.run('alter table watch_state drop constraint refuses', [])
+  }
+})
+
 test('for_blocks counts blocks in a row, and without a screen all subjects are confirmed', async () => {
   const account = await createAccount(db)
   await meter.units('patient', 110)

@@ -16,6 +16,7 @@ import { testDatabase } from '../../../support/database.ts'
 import { ARMED, chargeHourAt, createTrigger, editTrigger } from '../../../support/trigger/scene.ts'
 
 const HASHES = ['11', '22', '33', '44'].map((byte) => `0x${byte.repeat(32)}`)
+const NONE_LEFT = { failed: [], refused: [] }
 let db: Database
 let lines = 0
 
@@ -113,14 +114,14 @@ const books = ({ account }: Scene) => readBooks(db, account.caller.organizationI
 test('commitBlock makes a change, its message and its charge, and nothing of it twice', async () => {
   const made = await scene({ webhookId: 'whk_1' })
   const commit = commitOf(made, { changes: [fired(made.trigger)] })
-  expect(await commitBlock(db, commit)).toEqual([])
+  expect(await commitBlock(db, commit)).toEqual(NONE_LEFT)
   // The same again: the line is at that block.
   expect(await commitBlock(db, commit)).toBeUndefined()
   // And at the next block, by a process that does not know of the change.
   const at = { number: 10n, hash: HASHES[0] ?? '', timestampSec: 1_700_000_000n }
   const next = { number: 11n, hash: HASHES[1] ?? '', timestampSec: 1_700_000_012n }
   const again = commitOf(made, { lease: { ...made.lease, at }, block: next, changes: [fired(made.trigger)] })
-  expect(await commitBlock(db, again)).toHaveLength(1)
+  expect((await commitBlock(db, again))?.failed).toHaveLength(1)
   expect(await listMessages(made)).toEqual([
     { type: 'trigger.fired', no: '1', change: '1', webhook_id: 'whk_1', due: true },
   ])
@@ -195,9 +196,40 @@ test('commitBlock leaves a trigger alone that was edited or deleted meanwhile', 
   await editTrigger(db, made.trigger, '1.2')
   await db.run('delete from watch where id = $1', [deleted.id])
   const changes = [fired(made.trigger), fired(kept), fired(deleted)]
-  expect(await commitBlock(db, commitOf(made, { changes }))).toEqual([changes[0], changes[2]] as TriggerChange[])
+  expect((await commitBlock(db, commitOf(made, { changes })))?.failed).toEqual([
+    changes[0],
+    changes[2],
+  ] as TriggerChange[])
   expect(await listMessages(made)).toHaveLength(1)
   expect(await books(made)).toMatchObject({ charged: 2 })
+})
+
+test('commitBlock leaves out the one change that the database can never store', async () => {
+  const made = await scene()
+  const { organizationId, apiKeyId } = made.account.caller
+  const others: Trigger[] = []
+  for (let index = 0; index < 6; index++) {
+    others.push(await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId }))
+  }
+  const [edited = made.trigger] = others
+  await editTrigger(db, edited, '1.2')
+  const poison = fired(made.trigger)
+  const changes = [
+    ...others.slice(0, 4).map((each) => fired(each)),
+    poison,
+    ...others.slice(4).map((each) => fired(each)),
+  ]
+  const unstorable = { ...poison, after: { ...poison.after, value: 'not\0text' } }
+  const sent = changes.map((each) => (each === poison ? unstorable : each))
+  expect(await commitBlock(db, commitOf(made, { changes: sent }))).toEqual({
+    failed: [changes[0]] as TriggerChange[],
+    refused: [unstorable],
+  })
+  expect(await listMessages(made)).toHaveLength(5)
+  expect(await books(made)).toMatchObject({ charged: 10 })
+  expect(await stateOf(made)).toMatchObject({ phase: 'armed' })
+  const at = (await acquirePartition(db, made.partition, { holder: 'me' }))?.at
+  expect(at?.number).toBe(10n)
 })
 
 test('commitBlock pauses the triggers of who cannot pay for a change, and says so once', async () => {
@@ -205,7 +237,7 @@ test('commitBlock pauses the triggers of who cannot pay for a change, and says s
   const { organizationId, apiKeyId } = made.account.caller
   const second = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
   const changes = [fired(made.trigger), fired(second)]
-  expect(await commitBlock(db, commitOf(made, { changes }))).toEqual([changes[1]] as TriggerChange[])
+  expect((await commitBlock(db, commitOf(made, { changes })))?.failed).toEqual([changes[1]] as TriggerChange[])
   expect((await listMessages(made)).map(({ type, no }) => [type, no])).toEqual([
     ['trigger.paused', '1'],
     ['trigger.fired', '2'],
@@ -222,7 +254,7 @@ test('commitBlock counts what triggers of a key cost for the day of the key, and
   await db.run('update api_key set credits_per_day = 1 where organization_id = $1', [
     made.account.caller.organizationId,
   ])
-  expect(await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))).toEqual([])
+  expect(await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))).toEqual(NONE_LEFT)
   expect(await books(made)).toMatchObject({ charged: 2 })
 })
 

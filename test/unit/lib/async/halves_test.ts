@@ -1,0 +1,36 @@
+import { expect, test } from 'bun:test'
+import { readInHalves } from '../../../../src/lib/async/halves.ts'
+
+function reader(fails: (item: number) => boolean) {
+  const asked: (readonly number[])[] = []
+  const read = async (part: readonly number[]) => {
+    asked.push(part)
+    if (part.some(fails)) throw new Error(`Cannot read ${part.length}`)
+    return part.map((item) => item * 10)
+  }
+  return { asked, read }
+}
+
+const items = Array.from({ length: 100 }, (_, index) => index)
+
+test('of many items the one that cannot be read fails alone, in a few reads', async () => {
+  for (const culprit of [0, 37, 99]) {
+    const { asked, read } = reader((item) => item === culprit)
+    const results = await readInHalves(items, read)
+    expect(results.map((each) => (each.status === 'fulfilled' ? each.value : undefined))).toEqual(
+      items.map((item) => (item === culprit ? undefined : item * 10)),
+    )
+    expect(asked.length).toBeLessThan(17)
+  }
+})
+
+test('a source that fails for all items is left in peace, at once if the error has none of them for its cause', async () => {
+  const { asked, read } = reader(() => true)
+  const results = await readInHalves(items, read)
+  expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['rejected']))
+  expect(results).toHaveLength(100)
+  expect(asked.length).toBe(10)
+  asked.length = 0
+  await readInHalves(items, read, () => true)
+  expect(asked.length).toBe(1)
+})
