@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import { DisputeError } from '../../chain/past/quorum.ts'
 import { StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Midnights } from '../../history/midnight.ts'
+import { readInHalves } from '../../lib/async/halves.ts'
 import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.ts'
@@ -94,15 +95,27 @@ export function createSnapshotTaker<Figures>(options: {
     throw new Error('The last attempt neither returned nor failed')
   }
 
+  /** Reads wallets together; one whose figures cannot be read fails alone. */
+  function readEach(queue: Queue<Figures>, group: Group<Figures>, wallets: readonly Address[]) {
+    const readPart = async (part: readonly Address[]) => {
+      const isWhole = part.length === wallets.length
+      const { signal } = new AbortController()
+      const witnesses = await (isWhole ? readWithRetries(queue, group, part) : read(group, part, signal))
+      return part.map(() => witnesses)
+    }
+    return readInHalves(wallets, readPart, (error) => error instanceof StatePrunedError)
+  }
+
   async function run(queue: Queue<Figures>, group: Group<Figures>): Promise<void> {
     const active = group.waiting.filter(({ signal }) => !signal.aborted)
     const wallets = [...new Set(active.map(({ wallet }) => wallet))]
-    try {
-      // A started reading is finished: its stored snapshot serves the next request.
-      const witnesses = wallets.length > 0 ? await readWithRetries(queue, group, wallets) : 0
-      for (const { settle } of active) settle.resolve(witnesses)
-    } catch (error) {
-      for (const { settle } of active) settle.reject(error)
+    // A started reading is finished: its stored snapshot serves the next request.
+    const results = wallets.length === 0 ? [] : await readEach(queue, group, wallets)
+    const resultsByWallet = new Map(wallets.map((wallet, index) => [wallet, results[index]]))
+    for (const { wallet, settle } of active) {
+      const result = resultsByWallet.get(wallet)
+      if (result?.status === 'fulfilled') settle.resolve(result.value)
+      else settle.reject(result?.reason)
     }
     for (const { settle } of group.waiting)
       settle.reject(new AbortedError('The caller stopped waiting for the snapshot'))

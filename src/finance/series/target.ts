@@ -20,7 +20,7 @@ export interface Midnight {
 /** A market or chain with daily snapshots, and how their figures are read. */
 export interface SnapshotTarget<Figures> extends SeriesName {
   readonly client: ChainClient
-  /** Most wallets in one reading, which fails for all of them if it fails for one. */
+  /** Most wallets in one reading. */
   readonly walletsMax: number
   /**
    * Reads the figures of wallets at a midnight, in their order, by quorum; undefined for a wallet that could not be

@@ -99,3 +99,32 @@ test('a reading that fails is tried again after half a second, and after one and
   expect(await taken).toBe(2)
   expect([readMs, saved]).toEqual([[0, 500, 2_000], [WALLET]])
 })
+
+test('of the wallets of one reading only those that cannot be read fail', async () => {
+  const clock = createTestClock()
+  const saved: string[] = []
+  const taker = createSnapshotTaker<string>({
+    midnights: { findBlock: async () => ({ number: 1n }) } as unknown as Midnights,
+    store: {
+      async save(_target: unknown, _midnight: unknown, rows: readonly { readonly wallet: string }[]) {
+        saved.push(...rows.map(({ wallet }) => wallet))
+        return true
+      },
+    } as unknown as SnapshotStore<string>,
+    clock,
+  })
+  const wallets = Array.from({ length: 8 }, (_, index) => `0x${index}` as const)
+  let readings = 0
+  const target = createTarget(async (_, part) => {
+    readings++
+    if (part.includes('0x5')) throw new UnavailableError('Cannot read the wallet')
+    return { value: part.map(() => 'figures'), endpoints: [0, 1] }
+  })
+  const taken = wallets.map((wallet) => taker.take({ target, day: 5, wallet }, signal).catch(String))
+  await clock.advance(5_000)
+  const others = wallets.filter((wallet) => wallet !== '0x5')
+  expect(await Promise.all(taken)).toEqual(
+    wallets.map((wallet) => (wallet === '0x5' ? 'UnavailableError: Cannot read the wallet' : 2)),
+  )
+  expect([saved.sort(), readings]).toEqual([others, 3 + 6])
+})
