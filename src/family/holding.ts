@@ -81,6 +81,11 @@ export interface Holdings {
   readonly block: Block
   /** In any order; none is of amount zero. */
   readonly rows: readonly Holding[]
+  /**
+   * Reads histories to tell parts of positions apart that state shows as one, and returns the rows with them; as far as
+   * that is quick. Absent if nothing is to be told. Throws `AbortedError`.
+   */
+  readonly itemize?: (signal: AbortSignal) => Promise<readonly Holding[]>
   /** Positions beyond the first `positionsMax`, in words for a list: `50 more positions of uniswap-v3`. */
   readonly omitted?: string
   /** The family's own tokens that represent `rows`: they are not assets of the wallet. Checksummed. */

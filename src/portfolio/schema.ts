@@ -178,7 +178,11 @@ const row = v.strictObject({
   incomplete,
   position: v.pipe(
     v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
-    v.description('Where it is; null for what is in the wallet itself'),
+    v.description(
+      'Where it is; null for what is in the wallet itself. `part` says what of a liquidity position: `principal`, `fees` ' +
+        'or, in Uniswap V3, `withdrawn`: principal that was withdrawn and not collected; `owed` is fees and such ' +
+        'principal that its history does not tell apart yet',
+    ),
   ),
   frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),
   frozen_amount: v.optional(

@@ -4,15 +4,17 @@ import type { Clock } from '../../lib/clock.ts'
 import { describeOmitted, type HoldingsReader } from '../holding.ts'
 import { listEmptied } from '../managed_targets.ts'
 import { toHoldings } from './present/holdings.ts'
+import { isOwed, type WithdrawnReader } from './read/position_history/withdrawn.ts'
 import { LENS, readHeld } from './read/queries.ts'
 import type { PositionReader } from './read/read.ts'
 
 /** Creates a reader of a wallet's positions as rows of a portfolio. */
 export function createHoldingsReader(options: {
   readonly reader: Pick<PositionReader, 'targets' | 'past'>
+  readonly readWithdrawn: WithdrawnReader
   readonly clock: Clock
 }): HoldingsReader {
-  const { reader, clock } = options
+  const { reader, readWithdrawn, clock } = options
   const { classify: classifyToken } = createSpamFilter()
   return {
     chainIds: new Set(reader.targets.keys()),
@@ -22,9 +24,9 @@ export function createHoldingsReader(options: {
       const dated = { ...target, client, onAlone, ...(block && { block }) }
       const deployed = await reader.past.filterDeployed(dated, signal)
       if (deployed.length === 0) return undefined
-      return async ({ endpoint, block: at, positionsMax }, within) => {
+      return async ({ endpoint, block: pinned, positionsMax }, within) => {
         const query = { wallet, wholeMax: positionsMax }
-        const lens = { ...LENS, chainId: client.chain.id, at, clock }
+        const lens = { ...LENS, chainId: client.chain.id, at: pinned, clock }
         const { count, read } = await reader.past.readDeployed(
           { ...dated, deployments: deployed },
           ({ deployments }) => {
@@ -37,9 +39,13 @@ export function createHoldingsReader(options: {
         const { unreadable } = read
         // The first page may hold more.
         const positions = read.positions.slice(0, positionsMax)
+        const at = { client, block: read.block.number }
         return {
           block: read.block,
           rows: toHoldings(positions),
+          ...(positions.some(isOwed) && {
+            itemize: async (shared: AbortSignal) => toHoldings(positions, await readWithdrawn(positions, at, shared)),
+          }),
           ...describeOmitted('uniswap-v3', count, positionsMax),
           ownTokens: [],
           emptied: listEmptied(positions),

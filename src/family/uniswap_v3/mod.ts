@@ -5,6 +5,7 @@ import { defineFamily } from '../family.ts'
 import { address, findDuplicates, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createFlowStream } from './read/position_history/stream.ts'
+import { createWithdrawnReader } from './read/position_history/withdrawn.ts'
 import { createPositionReader } from './read/read.ts'
 import { createWatcher } from './read/watch/watcher.ts'
 import { listRoute } from './routes/list.ts'
@@ -66,7 +67,7 @@ export const UNISWAP_V3 = defineFamily({
   holdings({ settings, connect }) {
     const services = connect()
     const reader = createPositionReader({ ...services, deployments: settings })
-    return createHoldingsReader({ reader, clock: services.clock })
+    return createHoldingsReader({ reader, readWithdrawn: createWithdrawnReader(services), clock: services.clock })
   },
   watch: ({ settings, connect }) => ({
     ...createWatchable(settings),

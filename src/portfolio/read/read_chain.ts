@@ -158,12 +158,19 @@ function toChainAssets(
   { hasBorrowedFeed, borrowed }: { readonly hasBorrowedFeed: boolean; readonly borrowed: BorrowedPrice | undefined },
 ): ChainAssets {
   const { balances, holdings } = answers
+  const query = { chain, tokens, borrowed: borrowed?.outcome }
   return {
     block: balances.block,
     tokensAsked: balances.tokensAsked - 1,
     isUnsourced: !hasPriceSource(chain) && !hasBorrowedFeed,
     omitted: holdings.flatMap(({ omitted }) => (omitted === undefined ? [] : `${omitted} on chain ${chain.id}`)),
-    ...toHeldAssets(answers, { chain, tokens, borrowed: borrowed?.outcome }),
+    ...toHeldAssets(answers, query),
+    ...(holdings.some(({ itemize }) => itemize) && {
+      async itemize(signal) {
+        const itemized = holdings.map(async (each) => ({ ...each, rows: (await each.itemize?.(signal)) ?? each.rows }))
+        return toHeldAssets({ ...answers, holdings: await Promise.all(itemized) }, query).assets
+      },
+    }),
   }
 }
 

@@ -38,7 +38,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
     charge: { credits: 2, per: 'row on the page', terms: 'spam rows cost nothing' },
     async read(query, { signal }) {
       const { kind, counted, page, limit } = query
-      const { rows, reads, unread } = await readRows(options, query, signal)
+      const { rows, reads, unread } = await readRows(options, { ...query, isItemized: true }, signal)
       const matchingRows = rows.filter(
         (row) => (kind ?? row.kind) === row.kind && (counted ?? row.verdict.counted) === row.verdict.counted,
       )

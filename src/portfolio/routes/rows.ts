@@ -24,19 +24,26 @@ export interface Portfolio {
   readonly listOmitted: (chainId: number) => readonly string[]
 }
 
+/** What of a wallet is read. */
+interface RowsQuery extends PortfolioQuery {
+  readonly include_unlisted: boolean
+  /** True if rows are shown one by one, with the parts of positions told apart. */
+  readonly isItemized?: boolean
+}
+
 /** Reads the rows of a wallet, and their coverage for the answer. Throws like `WalletReader.read`. */
 export async function readRows(
   { portfolio }: PortfolioOptions,
-  query: PortfolioQuery & { readonly include_unlisted: boolean },
+  { isItemized = false, ...query }: RowsQuery,
   signal: AbortSignal,
 ) {
   const { reader, listFamilies, listTokenLists, listOmitted } = portfolio()
   const { reads, unread } = await reader.read(query, signal)
   const chains = reads.map(({ block }) => block.chainId)
-  const rows = classifyAssets(
-    reads.flatMap((read) => read.assets),
-    { includeUnlisted: query.include_unlisted },
+  const assets = await Promise.all(
+    reads.map((read) => (isItemized && read.itemize ? read.itemize(signal) : read.assets)),
   )
+  const rows = classifyAssets(assets.flat(), { includeUnlisted: query.include_unlisted })
   const searches = reads.flatMap(({ searches = [] }) => searches)
   const omitted = reads.flatMap((read) => read.omitted ?? [])
   const isSolana = isBase58Address(query.wallet)

@@ -58,6 +58,8 @@ export interface HeldAsset {
 export interface AssetsRead {
   readonly block: Pick<Block, 'chainId' | 'number'>
   readonly assets: readonly HeldAsset[]
+  /** Reads the assets with all parts of positions told apart; absent if they are. Throws `AbortedError`. */
+  readonly itemize?: (signal: AbortSignal) => Promise<readonly HeldAsset[]>
   /** Number of tokens whose balance was read, without the native one. */
   readonly tokensAsked: number
   /** True if no source of prices is configured for the chain. */

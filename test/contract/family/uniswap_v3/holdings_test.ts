@@ -3,6 +3,7 @@ import { type Address, isAddressEqual } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import { createHoldingsReader } from '../../../../src/family/uniswap_v3/holdings.ts'
 import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
+import { isOwed, type WithdrawnReader } from '../../../../src/family/uniswap_v3/read/position_history/withdrawn.ts'
 import { createPositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -20,6 +21,9 @@ import { readHoldings } from '../../../support/holdings.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
 
 const SIXTY = toWalletAddress('holdings of 60')
+
+/** Knows no history. */
+const readNone: WithdrawnReader = (positions) => Promise.resolve(positions.map(() => undefined))
 
 let devnet: Devnet
 let wallets: readonly Address[]
@@ -48,8 +52,8 @@ describe('holdings()', () => {
     'has principal and fees of every position that the list has, by %s',
     async (way) => {
       const { client, reader } = setUp()
-      const holdings = createHoldingsReader({ reader, clock: systemClock })
-      const counts = { rows: 0, withFees: 0, priced: 0, keptLegs: 0 }
+      const holdings = createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock })
+      const counts = { rows: 0, withFees: 0, owed: 0, priced: 0, keptLegs: 0 }
       for (const wallet of wallets) {
         const held = await readHoldings(holdings, withLensMode(client, way), { wallet })
         if (held === undefined) throw new Error('Cannot read the devnet')
@@ -58,11 +62,13 @@ describe('holdings()', () => {
         const expected = toWhole(read?.positions ?? []).flatMap((position) => {
           const { amounts, owed } = computeFigures(position)
           const id = String(position.tokenId)
+          // State alone does not tell fees from principal that was withdrawn.
+          const part = isOwed(position) ? 'owed' : 'fees'
           return [
             { id, part: 'principal', token: position.token0.address, amount: amounts.amount0 },
             { id, part: 'principal', token: position.token1.address, amount: amounts.amount1 },
-            { id, part: 'fees', token: position.token0.address, amount: owed.amount0 },
-            { id, part: 'fees', token: position.token1.address, amount: owed.amount1 },
+            { id, part, token: position.token0.address, amount: owed.amount0 },
+            { id, part, token: position.token1.address, amount: owed.amount1 },
           ].filter(({ amount }) => amount > 0n)
         })
         // The list leaves out positions with a token that is spam; here only that token's rows are refused.
@@ -85,10 +91,12 @@ describe('holdings()', () => {
         expect(held.ownTokens).toEqual([])
         counts.rows += sound.length
         counts.withFees += sound.filter(({ position }) => position['part'] === 'fees').length
+        counts.owed += sound.filter(({ position }) => position['part'] === 'owed').length
         counts.priced += sound.filter(({ price }) => price?.kind === 'price').length
       }
       expect(counts.rows).toBeGreaterThan(300)
       expect(counts.withFees).toBeGreaterThan(20)
+      expect(counts.owed).toBeGreaterThan(0)
       expect(counts.priced).toBe(counts.rows)
       expect(counts.keptLegs).toBeGreaterThan(0)
     },
@@ -98,7 +106,11 @@ describe('holdings()', () => {
   test('shows positions of spam tokens with the reason, and says which ones cannot be decoded', async () => {
     const { client, reader } = setUp()
     const { wallet } = await devnet.hostile()
-    const held = await readHoldings(createHoldingsReader({ reader, clock: systemClock }), client, { wallet })
+    const held = await readHoldings(
+      createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock }),
+      client,
+      { wallet },
+    )
     const { reader: list, targets: places } = createTestReader(client)
     const [read] = await list.readWallet(wallet, { targets: places, signal: patient })
     const spam = held?.rows.filter(({ refused }) => refused?.reason === 'spam') ?? []
@@ -116,7 +128,7 @@ describe('holdings()', () => {
 
   test('reads the first positions of a list that is too long, and counts the rest', async () => {
     const { client, requests, reader } = setUp()
-    const holdings = createHoldingsReader({ reader, clock: systemClock })
+    const holdings = createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock })
     const held = await readHoldings(holdings, client, { wallet: SIXTY, positionsMax: 59 })
     expect(new Set(held?.rows.map(({ position }) => position['token_id'])).size).toBe(59)
     expect(held?.omitted).toBe('1 more positions of uniswap-v3')
@@ -126,7 +138,7 @@ describe('holdings()', () => {
   test('skips a manager before its first block, and at a past block returns the holdings at that block', async () => {
     const { number } = await devnet.client.getBlock()
     const { client, reader } = setUp({ startBlock: Number(number) })
-    const holdings = createHoldingsReader({ reader, clock: systemClock })
+    const holdings = createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock })
     const at = async (height: bigint) => {
       const { hash, parentHash, timestamp } = await devnet.client.getBlock({ blockNumber: height })
       return { chainId: client.chain.id, number: height, timestampSec: timestamp, hash, parentHash }

@@ -1,5 +1,4 @@
 import type { LensAccess } from '../../../../chain/call/lens.ts'
-import { createTimedHistories } from '../../../../finance/liquidity/position_history/timed_histories.ts'
 import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
 import type { FamilyServices } from '../../../family.ts'
@@ -9,12 +8,11 @@ import { createChangeFilter, decodeLoggedFlows, getPositionKey } from '../../eve
 import { toConfirmedFigures, WATCHED_UNKNOWN } from '../../present/watched.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
-import { createUniswapV3HistoryReader } from '../position_history/reader.ts'
+import { createWithdrawnReader } from '../position_history/withdrawn.ts'
 import { LENS } from '../queries.ts'
 import { createPositionReader } from '../read.ts'
 import { createForecaster } from './forecaster.ts'
 import { type NamedPositionsRead, readNamed } from './read_named.ts'
-import { createWithdrawnReader } from './withdrawn.ts'
 
 /** Positions of one read, as many as one call holds, and concurrent reads. */
 const CHUNKS = { size: 500, runningMax: 3 } as const
@@ -28,8 +26,7 @@ export function createWatcher(
   const { deployments, clock } = options
   const reader = createPositionReader(options)
   const { classify: classifyToken } = createSpamFilter()
-  const timedHistories = createTimedHistories({ histories: createUniswapV3HistoryReader(options), clock })
-  const readWithdrawn = createWithdrawnReader({ timedHistories, clock })
+  const readWithdrawn = createWithdrawnReader(options)
   const getDeployments = (chainId: number) => deployments.get(chainId) ?? []
 
   const toTarget = ({ client, block }: WatchTarget) => ({

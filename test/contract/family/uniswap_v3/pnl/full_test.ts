@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Address } from 'viem'
+import type { Holding } from '../../../../../src/family/holding.ts'
+import { createHoldingsReader } from '../../../../../src/family/uniswap_v3/holdings.ts'
+import { createWithdrawnReader } from '../../../../../src/family/uniswap_v3/read/position_history/withdrawn.ts'
+import { createPositionReader } from '../../../../../src/family/uniswap_v3/read/read.ts'
 import type { History } from '../../../../../src/history/stream.ts'
 import { untilAborted } from '../../../../../src/lib/async/abort.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../../src/lib/error.ts'
 import { groupBy } from '../../../../../src/lib/group_by.ts'
 import { callRoute } from '../../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
+import { DEPLOYMENT } from '../../../../support/family/uniswap_v3/support.ts'
+import { readHoldings } from '../../../../support/holdings.ts'
 import { createTestClock, settle, type TestClock } from '../../../../support/test_clock.ts'
 import { waitFor } from '../../../../support/wait_for.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
@@ -128,6 +135,34 @@ describe('amounts owed to a position', () => {
     }
     expect(withdrawn).toBeGreaterThan(0)
   }, 60_000)
+})
+
+describe('rows of a portfolio', () => {
+  test('tell fees and withdrawn principal apart once they are itemized, each as in the receipts', async () => {
+    const { services } = scene.routes()
+    const [client] = services.clients.values()
+    if (client === undefined) throw new Error('Cannot test without a client')
+    const reader = createPositionReader({ ...services, deployments: new Map([[client.chain.id, [DEPLOYMENT]]]) })
+    const readWithdrawn = createWithdrawnReader(services)
+    const holdings = createHoldingsReader({ reader, readWithdrawn, clock: services.clock })
+    const held = await readHoldings(holdings, client, { wallet: wallet as Address })
+    const itemized = (await held?.itemize?.(patient)) ?? []
+    const ids = new Set(itemized.map(({ position }) => position['token_id'] ?? ''))
+    const sumOf = (rows: readonly Holding[], id: string, parts: readonly string[]) =>
+      rows
+        .filter(({ position }) => position['token_id'] === id && parts.includes(position['part'] ?? ''))
+        .reduce((sum, { amount }) => sum + amount, 0n)
+    let withdrawn = 0
+    for (const id of ids) {
+      const [principal0, principal1] = sumUncollected(scene.flows.get(BigInt(id)) ?? [])
+      expect(sumOf(itemized, id, ['withdrawn'])).toBe(principal0 + principal1)
+      expect(sumOf(itemized, id, ['fees', 'withdrawn'])).toBe(sumOf(held?.rows ?? [], id, ['fees', 'owed']))
+      expect(sumOf(held?.rows ?? [], id, ['withdrawn'])).toBe(0n)
+      if (principal0 + principal1 > 0n) withdrawn++
+    }
+    expect(itemized.map(({ position }) => position['part'])).not.toContain('owed')
+    expect(withdrawn).toBeGreaterThan(1)
+  })
 })
 
 describe('a wallet’s list with full=true', () => {

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { FamilyServices } from '../../../../../src/family/family.ts'
 import { UNISWAP_V3 } from '../../../../../src/family/uniswap_v3/mod.ts'
 import type { UniswapV3Deployment } from '../../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
@@ -24,6 +25,8 @@ export interface PnlRoutes {
   readonly one: Route
   readonly pnl: Route
   readonly events: Route
+  /** What the endpoints read with. */
+  readonly services: Pick<FamilyServices, 'clients' | 'db' | 'history' | 'clock'>
   /** JSON-RPC methods that were requested, in order. */
   readonly requests: string[]
 }
@@ -89,7 +92,8 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
       if (list === undefined || one === undefined || pnl === undefined || events === undefined) {
         throw new Error('Cannot find the routes')
       }
-      return { list, one, pnl, events, requests }
+      const services = { clients, db, history: around(history), clock: options.clock ?? systemClock }
+      return { list, one, pnl, events, services, requests }
     },
     async close() {
       await Promise.all(histories.map((history) => history.close()))

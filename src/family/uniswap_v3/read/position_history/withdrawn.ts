@@ -1,12 +1,12 @@
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import { findContradiction } from '../../../../finance/liquidity/position_history/pnl.ts'
-import type { TimedHistories } from '../../../../finance/liquidity/position_history/timed_histories.ts'
+import { createTimedHistories } from '../../../../finance/liquidity/position_history/timed_histories.ts'
 import type { Pair } from '../../../../finance/math/pnl/flow.ts'
-import type { Clock } from '../../../../lib/clock.ts'
 import { createLru } from '../../../../lib/lru.ts'
+import type { FamilyServices } from '../../../family.ts'
 import { computeHeldAmounts } from '../../math/figures.ts'
 import type { Position } from '../position.ts'
-import type { UniswapV3HistoryQuery } from '../position_history/reader.ts'
+import { createUniswapV3HistoryReader } from './reader.ts'
 
 /** Positions whose withdrawn principal is cached, and positions that are looked up for one read. */
 const WITHDRAWN_MAX = 200_000
@@ -18,18 +18,16 @@ const WAIT_MS = 500
  * Reads the principal that was withdrawn and not collected, because the manager stores one sum of it and of fees. In
  * the order of the positions; undefined if it is not known yet. Throws `AbortedError`.
  */
-type WithdrawnReader = (
+export type WithdrawnReader = (
   positions: readonly Position[],
   at: { readonly client: FinanceClient; readonly block: bigint },
   signal: AbortSignal,
 ) => Promise<readonly (Pair<bigint> | undefined)[]>
 
 /** Creates the reader over position histories. A position is looked up once for each change of it. */
-export function createWithdrawnReader(options: {
-  readonly timedHistories: TimedHistories<UniswapV3HistoryQuery>
-  readonly clock: Clock
-}): WithdrawnReader {
-  const { timedHistories, clock } = options
+export function createWithdrawnReader(services: Pick<FamilyServices, 'db' | 'history' | 'clock'>): WithdrawnReader {
+  const { clock } = services
+  const timedHistories = createTimedHistories({ histories: createUniswapV3HistoryReader(services), clock })
   const withdrawnByState = createLru<Pair<bigint>>({ entriesMax: WITHDRAWN_MAX })
   return async (positions, { client, block }, signal) => {
     const missing = positions
@@ -53,7 +51,8 @@ export function createWithdrawnReader(options: {
   }
 }
 
-function isOwed({ owed }: Position): boolean {
+/** True if the manager stores an amount as owed to a position. */
+export function isOwed({ owed }: Position): boolean {
   return owed.amount0 + owed.amount1 > 0n
 }
 
