@@ -24,8 +24,22 @@ export function finalAgeMaxSec(chain: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSe
   return blockAgeMaxSec(chain) + lagSec
 }
 
+/** The endpoint's newest block is too far from the wall clock; `distance` says how far, for the caller. */
+export class BlockAgeError extends UpstreamError {
+  readonly distance: string
+
+  constructor({
+    number,
+    distance,
+    maxSec,
+  }: { readonly number: bigint; readonly distance: string; readonly maxSec: number }) {
+    super(`The newest block of the endpoint, ${number}, is ${distance}: expected at most ${maxSec} s`)
+    this.distance = `${distance} (limit ${maxSec} s)`
+  }
+}
+
 /**
- * Throws `UpstreamError` if an endpoint's newest block is further from the wall clock (`nowMs`) than the chain allows.
+ * Throws `BlockAgeError` if an endpoint's newest block is further from the wall clock (`nowMs`) than the chain allows.
  * An old block means that the endpoint, or the chain, has stopped. A block in the future is as wrong: interest would
  * accrue that is not owed, and fresh prices would look stale.
  */
@@ -36,8 +50,6 @@ export function checkBlockAge(
   const ageSec = Math.round(nowMs / 1_000 - Number(block.timestampSec))
   const maxSec = blockAgeMaxSec(chain)
   if (Math.abs(ageSec) <= maxSec) return
-  const apart = ageSec > 0 ? `${ageSec} s old` : `${-ageSec} s ahead of the clock`
-  throw new UpstreamError(
-    `The newest block of the endpoint, ${block.number}, is ${apart}: expected at most ${maxSec} s`,
-  )
+  const distance = ageSec > 0 ? `${ageSec} s old` : `${-ageSec} s ahead of the clock`
+  throw new BlockAgeError({ number: block.number, distance, maxSec })
 }

@@ -1,6 +1,6 @@
 import { withinDeadline } from '../../lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
-import { blockAgeMaxSec } from '../block_age.ts'
+import { BlockAgeError, blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import {
   type ChainClient,
@@ -176,8 +176,10 @@ function unavailableError({ id, name }: Chain, { attempts, errors, busyMs }: Rot
   const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
   const isIncapable = errors.length > 0 && errors.every((error) => error instanceof LensUnsupportedError)
   const unresponsive = errors.find((error) => error instanceof ContractUnresponsiveError)
-  const reason =
-    unresponsive === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${unresponsive.message}`
+  const distant = errors.find((error) => error instanceof BlockAgeError)
+  const told = distant && `the newest block of its endpoint is ${distant.distance}`
+  const cause = unresponsive?.message ?? told
+  const reason = cause === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${cause}`
   const isLate =
     unresponsive === undefined && (attempts === 0 || errors.some((error) => LATE.some((kind) => error instanceof kind)))
   return new (isLate ? EndpointsTimedOutError : UnavailableError)(`Cannot read chain ${id} (${name})${reason}`, {

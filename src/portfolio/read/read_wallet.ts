@@ -89,7 +89,7 @@ export function createWalletReader(options: {
 
   async function readOrOmit(
     { chainId, read }: ChainTask,
-    query: PortfolioQuery,
+    { query, isOnlyChain }: { readonly query: PortfolioQuery; readonly isOnlyChain: boolean },
     signal: AbortSignal,
   ): Promise<ChainRead> {
     try {
@@ -98,16 +98,18 @@ export function createWalletReader(options: {
       const isUnread = error instanceof UnavailableError || error instanceof UpstreamError
       if (!isUnread || signal.aborted) throw error
       if (query.allow_partial) return { unread: { chainId, because: error.message } }
-      // A Solana wallet has no other chain.
-      const isOnlyChain = !isEvmWallet(query.wallet)
-      throw error instanceof PendingError || isOnlyChain ? error : unreadableChainError(error, query)
+      throw error instanceof PendingError ? error : unreadableChainError(error, { isOnlyChain })
     }
   }
 
   return {
     async read(query, signal) {
-      const tasks = createTasks(query).map((task) => (shared: AbortSignal) => readOrOmit(task, query, shared))
-      const results = await allOrAbort(tasks, signal)
+      const tasks = createTasks(query)
+      const options = { query, isOnlyChain: tasks.length === 1 }
+      const results = await allOrAbort(
+        tasks.map((task) => (shared) => readOrOmit(task, options, shared)),
+        signal,
+      )
       const reads = results.flatMap((each) => ('read' in each ? each.read : []))
       const unread = results.flatMap((each) => ('unread' in each ? each.unread : []))
       const [refused] = results.flatMap((each) => ('refused' in each ? each.refused : []))
@@ -136,7 +138,8 @@ type ChainRead =
   | { readonly unread: WalletAssets['unread'][number] }
   | { readonly refused: string }
 
-function unreadableChainError(error: Error, { chain_id }: PortfolioQuery): UpstreamError {
-  const parameters = chain_id === undefined ? 'the "chain_id" parameter, or "allow_partial"' : '"allow_partial"'
-  return new UpstreamError(`${error.message}: leave it out with ${parameters}, or try again`, { cause: error })
+/** Without the only chain that was asked there is no answer: nothing is advised then. */
+function unreadableChainError(error: Error, { isOnlyChain }: { readonly isOnlyChain: boolean }): UpstreamError {
+  const advice = isOnlyChain ? '' : ': leave it out with the "chain_id" parameter or "allow_partial", or try again'
+  return new UpstreamError(`${error.message}${advice}`, { cause: error })
 }

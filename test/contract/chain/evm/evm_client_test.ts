@@ -473,7 +473,12 @@ test.each([
   newest(0, 100, maxSec - 5)
   expect(await readHead(client)).toBe(100n)
   newest(0, 101, maxSec + 5)
-  expect(await failure(readHead(client))).toBeInstanceOf(UnavailableError)
+  const error = await failure(readHead(client))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(error.message).toMatch(
+    /^Cannot read chain 1 \(Ethereum\) because the newest block of its endpoint is \d+ s old/,
+  )
+  expect(error.message).toEndWith(`(limit ${maxSec} s)`)
 })
 
 test('without a known block time the newest block may be a minute old', () => {
