@@ -6,14 +6,15 @@ ARG BUILD_IMAGE=docker.io/library/node:22-bookworm-slim
 
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /source
-COPY package.json bun.lock bunfig.toml ./
+COPY package.json bun.lock bunfig.toml LICENSE ./
 RUN npx --yes bun@1.4.5 install --frozen-lockfile --production
 COPY .ci/build.ts .ci/
+COPY .ci/notices .ci/notices
 COPY sql sql
 COPY src src
 RUN npx --yes bun@1.4.5 .ci/build.ts
 
-# The root of the final image. `initdb` and the watchdog of the server need the shell and `cat`; with `env` the health
+# The root of the final image, with the licences of all that is in it. `initdb` and the watchdog of the server need the shell and `cat`; with `env` the health
 # check has the executable itself run a line of JavaScript.
 RUN set -eu; \
     install -D -m 0755 dist/walletscope /image/usr/local/bin/walletscope; \
@@ -25,6 +26,11 @@ RUN set -eu; \
     done | xargs -r cp -L --parents -t /image; \
     install -D -m 0755 -t /image/usr/bin /usr/bin/cat /usr/bin/env; \
     install -D -m 0755 -t /image/bin /bin/sh; \
+    install -D -m 0644 dist/licenses.notices /image/usr/share/doc/walletscope/copyright; \
+    for package in libc6 libstdc++6 libgcc-s1 dash coreutils; do \
+      cp -L --parents -t /image "/usr/share/doc/$package/copyright"; \
+    done; \
+    cp -rL --parents -t /image /usr/share/common-licenses; \
     install -d -m 0755 /image/etc; \
     echo 'root:x:0:0::/:/sbin/nologin' > /image/etc/passwd; \
     echo 'walletscope:x:65532:65532::/data:/sbin/nologin' >> /image/etc/passwd; \

@@ -8,6 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { serialize } from 'node:v8'
 import { PLATFORM, POSTGRES_PACKAGE_VERSION, packageEntries } from '../src/db/embedded/program.ts'
+import { collectNotices } from './notices/mod.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const DIST = join(ROOT, 'dist')
@@ -25,12 +26,22 @@ async function main(): Promise<void> {
   const outfile = resolve(process.argv[3] ?? join(DIST, 'walletscope'))
   mkdirSync(DIST, { recursive: true })
   const [archive, worker] = [await packPostgres(), await bundleWorker()]
+  const notices = join(DIST, 'licenses.notices')
+  await Bun.write(notices, collectNotices({ hasPostgres: true }))
   const build = Bun.spawnSync(
     [
       ...[process.execPath, 'build', '--compile', '--minify', '--bytecode', '--format=esm', '--sourcemap'],
       ...NO_AUTOLOAD,
-      ...['--asset-naming=[name].[ext]', '--loader', '.zst:file', '--loader', '.worker:file'],
-      ...[entry, archive, worker, '--outfile', outfile],
+      ...[
+        '--asset-naming=[name].[ext]',
+        '--loader',
+        '.zst:file',
+        '--loader',
+        '.worker:file',
+        '--loader',
+        '.notices:file',
+      ],
+      ...[entry, archive, worker, notices, '--outfile', outfile],
     ],
     { cwd: ROOT, stdout: 'inherit', stderr: 'pipe' },
   )

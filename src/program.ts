@@ -11,6 +11,7 @@ import { type Command, type CommandIo, UsageError } from './command/command.ts'
 import { doctorCommand } from './command/doctor/doctor.ts'
 import { indexCommand } from './command/history.ts'
 import { kitCommands } from './command/kit/kit.ts'
+import { licensesCommand } from './command/licenses.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { createOutput, type Output } from './command/output.ts'
@@ -40,6 +41,7 @@ export function runProgram(runtime: Parameters<typeof createServeCommand>[0]): v
     doctorCommand,
     openapiCommand,
     verifyCommand,
+    licensesCommand,
     indexCommand,
     ...kitCommands,
     ...organizationCommands,

@@ -20,6 +20,7 @@ import {
   giveDatabase,
   nodeProgram,
   type Program,
+  runCommand,
   type Service,
   sourceProgram,
   startService,
@@ -42,6 +43,15 @@ describe('scenarios', async () => {
   test.skipIf(!hasPgBouncer())(`${BEHIND_POOLER} takes the table, too (needs the program "pgbouncer")`, () => {
     expect(PROGRAMS.map(([name]) => name)).toContain(BEHIND_POOLER)
   })
+
+  test('builds carry the licences of all that is in them', async () => {
+    const [executable, bundle] = [executableProgram({}), nodeProgram({})]
+    const [all, packages] = [await runCommand(executable, ['licenses']), await runCommand(bundle, ['licenses'])]
+    expect([all.status, packages.status]).toEqual([0, 0])
+    expect(all.stdout).toContain('PostgreSQL Global Development Group')
+    expect(packages.stdout).not.toContain('PostgreSQL Global Development Group')
+    for (const { stdout } of [all, packages]) expect(stdout).toMatch(/^viem \d.* \(MIT\)$/m)
+  }, 60_000)
 
   describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
     let program: Program
