@@ -23,7 +23,7 @@ const reader = {
 test.each<[string, HoldingsReader]>([
   ['Aave V3', createAave(reader)],
   ['Morpho Blue', createMorpho({ reader, entered: {} as never })],
-  ['Uniswap V3', createV3({ reader, clock })],
+  ['Uniswap V3', createV3({ reader, readWithdrawn: {} as never, clock })],
   ['Uniswap V4', createV4({ reader, clock })],
 ])('%s tells that the word of one endpoint leaves a deployment out', async (_, holdings) => {
   let isAlone = false

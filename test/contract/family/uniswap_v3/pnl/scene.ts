@@ -92,7 +92,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
       if (list === undefined || one === undefined || pnl === undefined || events === undefined) {
         throw new Error('Cannot find the routes')
       }
-      const services = { clients, db, history: around(history), clock: options.clock ?? systemClock }
+      const services = { clients, db, history: around(history), clock: options.clock ?? clock }
       return { list, one, pnl, events, services, requests }
     },
     async close() {
