@@ -59,3 +59,13 @@ test('all amounts together count what covers debts and the bound, to the last di
     }
   }
 })
+
+test('the smallest units that do not count are rounded up, so that no part of one counts twice', () => {
+  const dollar = { units: 1n, scale: 0 }
+  // Three units of a dollar each against two dollars: a third of each unit does not count.
+  const token = { decimals: 0, price: dollar, debtPrice: dollar, boundUsd: { units: 2n, scale: 0 } }
+  const count = createBoundShare(token, { held: 3n, heldElsewhere: 0n, owed: 0n })
+  expect([1n, 2n, 3n].map((amount) => count(amount).restRaw)).toEqual([1n, 1n, 1n])
+  const other = createBoundShare({ ...token, boundUsd: dollar }, { held: 3n, heldElsewhere: 0n, owed: 0n })
+  expect([1n, 2n, 3n].map((amount) => other(amount).restRaw)).toEqual([1n, 2n, 2n])
+})

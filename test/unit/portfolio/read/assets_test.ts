@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, zeroAddress } from 'viem'
 import type { Holding, HoldingExclusion } from '../../../../src/family/holding.ts'
 import { FINANCE_CHAINS } from '../../../../src/finance/chain.ts'
 import type { PoolPriceOutcome } from '../../../../src/finance/price/pool/pool_price.ts'
@@ -134,6 +134,10 @@ test('an ordinary loan on a chain that borrows ether’s feed is the difference 
   const owesEther = [hold('supplied', usdc, [100_000n, 6]), hold('borrowed', weth, [28n, 18])]
   expect(sum(owesDollars, ether)).toEqual({ netE6: 18_000_000_000n, debtE6: 12_000_000_000n, gaps: 0 })
   expect(sum(owesEther, ether)).toEqual({ netE6: 16_000_000_000n, debtE6: 84_000_000_000n, gaps: 0 })
+  // The native token has that price too, and a token with a price of its own keeps it.
+  expect(sum([hold('supplied', zeroAddress, [1n, 18])], ether).netE6).toBe(3_000_000_000n)
+  const own: UsdPriceOutcome = { kind: 'price', price: { units: 2_900n, scale: 0, source: 'feed' } }
+  expect(sum([{ ...hold('supplied', weth, [1n, 18]), price: own }], ether).netE6).toBe(2_900_000_000n)
   // One side without the other is no sum.
   for (const missing of [undefined, noPriceBecause('its price feed is stale', 'stale')]) {
     expect(sum(owesDollars, missing)).toEqual({ netE6: undefined, debtE6: 0n, gaps: 2 })
