@@ -101,7 +101,7 @@ const RIGHT = { asset: 1, debt: 1 } as const
 /** Attacks that move no figure. */
 export const HELD_ATTACKS: readonly Attack[] = [
   {
-    name: '102,000 dollars far below an empty tier at ten times the price, for 24 seconds',
+    name: '102,000 dollars far below an empty tier at ten times the price, for less than two minutes',
     steps: [
       { beforeSec: 1_860, act: place(EMPTY_TIER, 1, [-100_000, -99_000]) },
       { beforeSec: 24, act: place(EMPTY_TIER, 102_000, [-100_000, -99_000]) },
