@@ -114,7 +114,9 @@ describe('the price by a pool', () => {
 
   test('is missing where the chain has no factory or no quote token with a feed, and nothing is asked', async () => {
     const { token } = await traded()
-    for (const prices of [{ quotes: [] }, { usdFeeds: {} }]) {
+    // The dollar of a list is no feed.
+    const listed = { usdFeeds: {}, stablecoins: [usdc.address] }
+    for (const prices of [{ quotes: [] }, { usdFeeds: {} }, listed]) {
       const [outcome] = await priced(createClient(pooledChain(devnet, prices)), [token])
       expect(outcome).toMatchObject({ kind: 'missing', reason: 'unpriced' })
     }
