@@ -110,7 +110,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     loopState.retriedSinceMs = undefined
     loopState.isStateGone = false
     loopState.failing = evaluation.failed
-    list.dropAdded()
+    if (input.isNewest) list.dropAdded()
     if (evaluation.families.length > 0 || evaluation.failures.size === 0) leaseHolder.recordProgress()
     for (const family of evaluation.families) loopState.seenMs.set(family, clock.monotonicMs())
     return true
@@ -188,8 +188,10 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       const readMs = clock.now()
       for (const [index, block] of (next?.blocks ?? []).entries()) {
         const fork = index === 0 ? (next?.fork ?? null) : null
-        if (!(await evaluate(heldPartition, { block, before: heldPartition.lease.at, fork }, signal))) return 0
-        if (block === next?.newest) schedule.recordBlock(block, readMs)
+        const isNewest = block.hash === next?.newest.hash
+        if (!(await evaluate(heldPartition, { block, before: heldPartition.lease.at, fork, isNewest }, signal)))
+          return 0
+        if (isNewest) schedule.recordBlock(block, readMs)
         await list.refresh(block.number)
       }
       const pending = next === undefined ? 0n : next.newest.number - (heldPartition.lease.at?.number ?? 0n)

@@ -31,6 +31,8 @@ export interface BlockToEvaluate {
   /** The previously evaluated block; null if there is none. */
   readonly before: BlockMark | null
   readonly fork: bigint | null
+  /** True if the chain has no later block: at an earlier one, triggers that were made after it are not evaluated. */
+  readonly isNewest: boolean
 }
 
 /** The changes of a block, to be committed. */
@@ -141,7 +143,7 @@ async function evaluateAll(
   signal: AbortSignal,
 ): Promise<Evaluation> {
   const { list, client, clock } = context
-  const { block, before, fork } = input
+  const { block, before, fork, isNewest } = input
   const { apply } = collector
   if (fork !== null) rewindAll(list, fork, collector)
   const first = before === null ? block.number : fork !== null && fork <= before.number ? fork : before.number + 1n
@@ -176,7 +178,10 @@ async function evaluateAll(
       const previous = subject.confirmed
       subject.confirmed = confirmedRead.confirmed
       subject.confirmedAt = block.number
-      applyConfirmedRead(subject, { confirmedRead, previous, block, apply, note: sight.note })
+      const entries = isNewest ? subject.entries : list.listMadeBy(subject, block.timestampSec)
+      // The newest block evaluates the others.
+      if (entries !== subject.entries) subject.isDue = true
+      applyConfirmedRead({ entries }, { confirmedRead, previous, block, apply, note: sight.note })
     }
     return readCount
   }

@@ -80,6 +80,11 @@ export interface Watchlist {
    * blocks, which may have counted that one.
    */
   listAdded(max: number): readonly WatchedTrigger[]
+  /**
+   * The triggers of a subject, without added ones that were made after a time in Unix seconds; the very set if those are
+   * all.
+   */
+  listMadeBy(subject: WatchedSubject, timestampSec: bigint): Iterable<WatchedTrigger>
   /** Records that triggers, by default all, were evaluated at the newest block. */
   dropAdded(entries?: Iterable<WatchedTrigger>): void
   /** Drops expired triggers. */
@@ -249,6 +254,10 @@ export function createWatchlist(
       remove(getKey(organizationId, id))
     },
     listAdded: (max) => [...added].slice(0, max),
+    listMadeBy({ entries: all }, timestampSec) {
+      const isLater = (entry: WatchedTrigger) => added.has(entry) && entry.activeAtSec > timestampSec
+      return added.size > 0 && [...all].some(isLater) ? [...all].filter((entry) => !isLater(entry)) : all
+    },
     dropAdded(evaluated = added) {
       for (const entry of evaluated) added.delete(entry)
     },

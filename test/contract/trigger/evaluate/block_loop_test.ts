@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { type Hex, toHex } from 'viem'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import type { Trigger } from '../../../../src/trigger/trigger.ts'
 import { createAccount, readBooks } from '../../../support/account/scene.ts'
@@ -90,6 +91,27 @@ test('a trigger that is made at an evaluated block that was replaced waits for t
   await meter.mine()
   await evaluated(await meter.mine())
   expect(await told(account)).toEqual([['trigger.fired', 1, '0.50']])
+})
+
+test('a trigger that is made after blocks that are still to be evaluated is not told of them', async () => {
+  const account = await createAccount(db)
+  await meter.units('made later', 50)
+  start()
+  await watch(account, 'another', BELOW)
+  await evaluated(await meter.mine())
+  // A gap, in which the condition held.
+  await meter.mine()
+  await meter.units('made later', 200)
+  const newest = await meter.mine()
+  const { timestamp } = await meter.rpc.call<{ timestamp: Hex }>('eth_getBlockByNumber', toHex(newest), false)
+  const made = new Date(Number(timestamp) * 1_000)
+  await watch(account, 'made later', BELOW, { createdAt: made })
+  await watch(account, 'made later', { figure: 'level', above: '1.5' }, { createdAt: made })
+  await evaluated(newest)
+  const messages = await listMessages(account)
+  expect(messages.map(({ data }) => [data['when'], data['value'], data['block']])).toEqual([
+    [{ figure: 'level', above: '1.5' }, '2.00', expect.objectContaining({ number: Number(newest) })],
+  ])
 })
 
 test('only who is near a threshold, was touched, or seems to cross is confirmed', async () => {

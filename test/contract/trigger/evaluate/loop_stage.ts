@@ -122,7 +122,12 @@ export async function startLoopStage() {
     return Object.assign(asked, { job })
   }
 
-  async function watch(account: Account, name: string, clause: Clause, of: Partial<Trigger> = {}): Promise<Trigger> {
+  async function watch(
+    account: Account,
+    name: string,
+    clause: Clause,
+    of: Partial<Trigger> & { readonly createdAt?: Date } = {},
+  ): Promise<Trigger> {
     const { organizationId, apiKeyId } = account
     const clear = 'below' in clause ? String(Number(clause.below) * 1.02) : null
     const subject = { account: name }
