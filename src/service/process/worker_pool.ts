@@ -128,11 +128,22 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     const livedMs = clock.monotonicMs() - startedMs
     const waitMs =
       livedMs > STABLE_MS ? RESTART_WAIT_MS.least : (restartWaitMs.get(workerNumber) ?? RESTART_WAIT_MS.least)
-    restartWaitMs.set(workerNumber, Math.min(RESTART_WAIT_MS.most, 2 * waitMs))
+    restartAfter(waitMs, workerNumber)
+  }
+
+  /** Restarts a worker after a pause, and after a longer one again if the system starts no process now. */
+  function restartAfter(waitMs: number, workerNumber: number): void {
+    const nextMs = Math.min(RESTART_WAIT_MS.most, 2 * waitMs)
+    restartWaitMs.set(workerNumber, nextMs)
     const cancel = clock.after(waitMs, () => {
       restartCancels.delete(cancel)
-      startMember(workerNumber)
-      log.info({ msg: 'Restarted a worker', worker: workerNumber })
+      try {
+        startMember(workerNumber)
+        log.info({ msg: 'Restarted a worker', worker: workerNumber })
+      } catch (error) {
+        log.error({ msg: 'Failed to restart a worker', worker: workerNumber, error })
+        restartAfter(nextMs, workerNumber)
+      }
     })
     restartCancels.add(cancel)
   }

@@ -20,10 +20,13 @@ const WORKER = `
 async function startPool(workers: number) {
   const clock = createTestClock()
   const lines: string[] = []
+  /** Starts that the system refuses. */
+  const refuses = { starts: 0 }
   const children: { readonly child: ChildProcess; readonly workerNumber: number }[] = []
   const pool = createWorkerPool({
     fork: {
       start(environment) {
+        if (refuses.starts-- > 0) throw new Error('EAGAIN')
         const { workerNumber }: WorkerAssignment = JSON.parse(environment['WALLETSCOPE_WORKER'] ?? '')
         const child = spawn(process.execPath, ['-e', WORKER], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
         children.push({ child, workerNumber })
@@ -46,7 +49,7 @@ async function startPool(workers: number) {
     child.send({ kind: 'scraped', id: 0, text: '' })
     await reported
   }
-  return { clock, pool, children, lines, report }
+  return { clock, pool, children, lines, report, refuses }
 }
 
 test('a worker that reports nothing for 15 seconds is killed and replaced, one that reports is not', async () => {
@@ -78,5 +81,23 @@ test('a supervisor that stood still itself kills nothing before its workers coul
   clock.jump(120_000)
   await clock.advance(2_000)
   expect(only.child.killed).toBe(false)
+  await pool.stop('test')
+})
+
+test('a worker that the system does not start is started later, and the others go on', async () => {
+  const { clock, pool, children, lines, refuses } = await startPool(2)
+  const [first, second] = children
+  if (first === undefined || second === undefined) throw new Error('Expected two workers')
+  const exited = once(first.child, 'exit')
+  first.child.kill('SIGKILL')
+  await exited
+  refuses.starts = 2
+  await clock.advance(50)
+  await clock.advance(100)
+  expect(children).toHaveLength(2)
+  expect(lines.filter((line) => line.includes('Failed to restart a worker'))).toHaveLength(2)
+  await clock.advance(200)
+  expect(children.map(({ workerNumber }) => workerNumber)).toEqual([1, 2, 1])
+  expect(second.child.killed).toBe(false)
   await pool.stop('test')
 })
