@@ -94,6 +94,7 @@ export function createLoginPlane(options: {
   return {
     prefix: LOGIN_PATH,
     takesIdempotencyKey: false,
+    endpoints: ['GET', 'POST'].map((method) => ({ method, path: LOGIN_PATH })),
     find(planeRequest) {
       const { method, path } = planeRequest
       const isKnown = path === LOGIN_PATH && METHODS.split(', ').includes(method)

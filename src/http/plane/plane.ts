@@ -31,12 +31,20 @@ export interface PlaneRequest {
   readonly idempotency?: { readonly key: string; readonly settlementId: string } | undefined
 }
 
+/** A method and a path, parameters in braces. */
+export interface Endpoint {
+  readonly method: string
+  readonly path: string
+}
+
 /** A part of the service that takes no API keys and charges nothing. */
 export interface Plane {
   /** The plane answers this path, and all that begin with it and a slash. */
   readonly prefix: string
   /** True if the plane takes an `Idempotency-Key` for changes. */
   readonly takesIdempotencyKey: boolean
+  /** Every method and path that it answers, parameters in braces. */
+  readonly endpoints: readonly Endpoint[]
   /** Finds a request's route, a template or one of a few words, for metrics, and its answer, which may throw. */
   find(planeRequest: PlaneRequest): { readonly route: string; answer(): Promise<PreparedAnswer> }
 }
@@ -98,6 +106,10 @@ export function createUnmeteredPlane(options: {
   return {
     prefix,
     takesIdempotencyKey: true,
+    endpoints: [
+      { method: 'GET', path: openapiPath },
+      ...table.endpoints.map(({ route: { method }, template: path }) => ({ method, path })),
+    ],
     find(planeRequest) {
       const { request, requestId, method, path, fault } = planeRequest
       if (fault === undefined && path === openapiPath && isBodylessMethod(method)) {

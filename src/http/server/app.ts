@@ -307,6 +307,13 @@ export function createApp(options: AppOptions) {
       finishRequest()
       return settled
     },
+    /** Every method and path that is answered, on either port, parameters in braces. */
+    endpoints: [
+      ...[...publicPages.keys(), ...operatorPages.keys()].map((path) => ({ method: 'GET', path })),
+      ...table.endpoints.map(({ route: { method }, template: path }) => ({ method, path })),
+      ...(gateway === undefined ? [] : [{ method: 'POST', path: GATEWAY_PATH }]),
+      ...[...planes.callers, ...planes.operator].flatMap(({ endpoints }) => endpoints),
+    ],
     /** Answers every request; never rejects. */
     handler: createHandler(forCallers),
     /** Answers requests to the operator's own port, which has only the operator's pages; never rejects. */

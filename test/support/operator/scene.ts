@@ -6,14 +6,17 @@ import type { History } from '../../../src/history/stream.ts'
 import type { App } from '../../../src/http/server/app.ts'
 import { createApp } from '../../../src/http/server/app.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
+import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
+import { createMcp } from '../../../src/mcp/gateway.ts'
 import type { ChainReport } from '../../../src/operator/admin/report_routes.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
+import { createServicePages } from '../../../src/service/pages.ts'
 import { createPlanes } from '../../../src/service/planes.ts'
+import { presentKeys } from '../../../src/service/receipt/keys.ts'
 import { createSigning } from '../../../src/service/receipt/signing.ts'
-import { createServiceRoutes } from '../../../src/service/routes.ts'
+import { createServiceRoutes, openapiText } from '../../../src/service/routes.ts'
 import { startDeliveries } from '../../../src/service/trigger/deliveries.ts'
 import { type Answer, type ClientRequest, createClient } from '../client.ts'
 import { temporaryDirectory } from '../database.ts'
@@ -55,10 +58,22 @@ export const DEAD_CHAIN: ChainReport = {
   ],
 }
 
+interface ProcessOptions {
+  /** @default silent */
+  readonly log?: Log
+  /** With the pages, the keys and the tools for agents too. @default {false} */
+  readonly isWhole?: boolean
+}
+
 /** Starts the planes, the gate and the app as the service composes them. */
-export async function openProcess(db: Database, env: Readonly<Record<string, string>> = {}): Promise<Process> {
+export async function openProcess(
+  db: Database,
+  env: Readonly<Record<string, string>> = {},
+  { log = silentLog, isWhole = false }: ProcessOptions = {},
+): Promise<Process> {
   const config = readConfig({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, ...env }, () => '')
-  const shared = { db, clock: systemClock, log: silentLog }
+  const clock = systemClock
+  const shared = { db, clock, log }
   const none = { clients: new Map(), solana: undefined, history: NO_HISTORY }
   const metrics = createMetrics()
   const signing = createSigning({ db, clock: systemClock })
@@ -82,8 +97,14 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
     corsOrigins: [],
     openapi: '{"paths":{}}',
     publicUrl: config.publicUrl,
-    clock: systemClock,
-    log: silentLog,
+    ...(isWhole && {
+      openapi: openapiText(routes, config),
+      uiPages: createServicePages(openapiText(routes, config), clock),
+      keys: async () => JSON.stringify(presentKeys(await signing.published())),
+      gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID(), clock }),
+    }),
+    clock,
+    log,
     metrics,
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,
