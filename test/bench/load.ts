@@ -1,16 +1,26 @@
 import type { Socket } from 'bun'
 
+/** One request, sent with each of its keys in turn. */
+export interface LoadRequest {
+  /** @default GET, POST with a body */
+  readonly method?: 'HEAD'
+  readonly path: string
+  /** JSON to send by POST. */
+  readonly body?: string
+  /** Lines of the head, without their ends. */
+  readonly headers?: readonly string[]
+  /** Bearer tokens; none sends the request without `Authorization`. */
+  readonly keys: readonly string[]
+}
+
 /**
  * One burst of load. In a closed loop every connection sends its next request when the answer to the last has come; in an
  * open one requests come when they come, and wait for a connection that is free.
  */
-export interface LoadJob {
+export interface LoadJob extends LoadRequest {
   readonly port: number
-  readonly path: string
-  /** JSON to send by POST; absent: GET. */
-  readonly body?: string
-  /** Bearer tokens, used in turn; none sends requests without `Authorization`. */
-  readonly keys: readonly string[]
+  /** Further requests, all sent in turn. */
+  readonly others?: readonly LoadRequest[]
   readonly connections: number
   readonly durationMs: number
   /** Requests of an open loop a second, as a Poisson process; absent: a closed loop. */
@@ -33,6 +43,8 @@ export interface LoadResult {
 
 interface Connection {
   sentAtUs: number
+  /** True if the answer has no body, whatever length it tells. */
+  isHead: boolean
   rest: Buffer | undefined
 }
 
@@ -44,7 +56,12 @@ const BINS = 200_000
 
 /** Offers one burst from this process over raw sockets, so that nothing but the bytes costs time. */
 export async function offerLoad(job: LoadJob): Promise<LoadResult> {
-  const requests = (job.keys.length === 0 ? [undefined] : job.keys).map((key) => requestBytes(job, key))
+  const requests = [job, ...(job.others ?? [])].flatMap((request) =>
+    (request.keys.length === 0 ? [undefined] : request.keys).map((key) => ({
+      bytes: requestBytes(request, key),
+      isHead: request.method === 'HEAD',
+    })),
+  )
   const bins = new Uint32Array(BINS)
   const statuses = new Map<number, number>()
   let turn = 0
@@ -62,7 +79,9 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
     socket.data.sentAtUs = cameAtUs
     turn = (turn + 1) % requests.length
     const request = requests[turn]
-    if (request !== undefined) socket.write(request)
+    if (request === undefined) return
+    socket.data.isHead = request.isHead
+    socket.write(request.bytes)
   }
   const close = (socket: Socket<Connection>) => {
     socket.data.sentAtUs = 0
@@ -73,7 +92,7 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
   const handler = {
     data(socket: Socket<Connection>, chunk: Buffer) {
       const bytes = socket.data.rest === undefined ? chunk : Buffer.concat([socket.data.rest, chunk])
-      const length = answerLength(bytes)
+      const length = socket.data.isHead ? headLength(bytes) : answerLength(bytes)
       if (length === undefined || bytes.length < length) {
         socket.data.rest = Buffer.from(bytes)
         return
@@ -105,7 +124,7 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
       Bun.connect<Connection>({
         hostname: '127.0.0.1',
         port: job.port,
-        data: { sentAtUs: 0, rest: undefined },
+        data: { sentAtUs: 0, isHead: false, rest: undefined },
         socket: handler,
       }),
     ),
@@ -140,12 +159,13 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
   }
 }
 
-function requestBytes({ path, body }: LoadJob, key: string | undefined): Buffer {
+function requestBytes({ path, body, method: asked, headers = [] }: LoadRequest, key: string | undefined): Buffer {
+  const method = asked ?? (body === undefined ? 'GET' : 'POST')
   const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`
-  const method = body === undefined ? 'GET' : 'POST'
   const type =
     body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
-  return Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}${type}\r\n${body ?? ''}`)
+  const more = headers.map((line) => `${line}\r\n`).join('')
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}${more}${type}\r\n${body ?? ''}`)
 }
 
 function nowUs(): number {
@@ -159,6 +179,11 @@ function parseStatus(bytes: Buffer): number {
 
 function digit(bytes: Buffer, index: number): number {
   return (bytes[index] ?? 48) - 48
+}
+
+function headLength(bytes: Buffer): number | undefined {
+  const headEnd = bytes.indexOf(HEAD_END)
+  return headEnd < 0 ? undefined : headEnd + HEAD_END.length
 }
 
 /** Length of head and body; undefined while the head is incomplete. Throws without a `Content-Length`. */

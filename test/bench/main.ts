@@ -19,6 +19,7 @@ import { benchPrices } from './portfolio/prices.ts'
 import { benchReceipts } from './receipts/receipts.ts'
 import { benchRpc } from './rpc.ts'
 import { benchSolana } from './solana/solana.ts'
+import { benchStrangers } from './strangers/strangers.ts'
 import { takePrinted } from './table.ts'
 import { benchTriggers } from './triggers/triggers.ts'
 import { benchUniswapV4 } from './uniswap_v4/v4.ts'
@@ -48,6 +49,7 @@ const PARTS: readonly Part[] = [
   { name: 'v4', isExtra: true, run: onlyShown(benchUniswapV4) },
   { name: 'receipts', run: onlyShown(benchReceipts) },
   { name: 'triggers', isExtra: true, run: onlyShown(benchTriggers) },
+  { name: 'strangers', isExtra: true, run: onlyShown(benchStrangers) },
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
@@ -62,9 +64,9 @@ const PARTS: readonly Part[] = [
  * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, or that Ponder has other rows. Without names all parts run but
- * `prices`, `v4`, `triggers`, `solana`, `holds`, which builds a large chain first, `ponder`, which installs Ponder first, `goals`,
- * which wants a machine to itself, and `compare` and `compare_answers`, which measure these files against those of the
- * commit that `--against=` names.
+ * `prices`, `v4`, `triggers`, `strangers`, `solana`, `holds`, which builds a large chain first, `ponder`, which installs
+ * Ponder first, `goals`, which wants a machine to itself, and `compare` and `compare_answers`, which measure these files
+ * against those of the commit that `--against=` names.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')
