@@ -24,6 +24,12 @@ test('of many items the one that cannot be read fails alone, in a few reads', as
   }
 })
 
+test('many items that cannot be read, apart from one another, leave all others their results', async () => {
+  const { read } = reader((item) => item % 20 === 10)
+  const results = await readInHalves(items, read)
+  expect(results.map(({ status }) => status === 'fulfilled')).toEqual(items.map((item) => item % 20 !== 10))
+})
+
 test('a source that fails for all items is left in peace, at once if the error has none of them for its cause', async () => {
   const { asked, read } = reader(() => true)
   const results = await readInHalves(items, read)

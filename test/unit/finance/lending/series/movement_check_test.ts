@@ -24,4 +24,6 @@ test('wallets of one turn share a call, and one that makes it fail fails alone',
     { hasMoved: true, witnesses: 2 },
   ])
   expect(calls.map(({ length }) => length)).toEqual([3, 2, 1, 1, 1])
+  const others = await Promise.all([check(market, { wallet: '0x04' }), check(market, { wallet: '0x03' })])
+  expect(others.map(({ hasMoved }) => hasMoved)).toEqual([false, true])
 })
