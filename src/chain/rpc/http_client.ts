@@ -4,7 +4,8 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { limitInterimAnswers } from '../../lib/interim_answers.ts'
-import { ACCEPTED_CODINGS, BODY_BYTES_MAX, responseTooLargeError, unpack } from './unpack.ts'
+import { createRequestLimiter } from './limiter/limiter.ts'
+import { ACCEPTED_CODINGS, BODY_BYTES_MAX, ResponseTooLargeError, responseTooLargeError, unpack } from './unpack.ts'
 
 /** The part of an HTTP answer that is read. */
 export interface HttpAnswer extends Pick<Response, 'ok' | 'status'> {
@@ -28,20 +29,54 @@ const IDLE_MS = 180_000
 /** Idle connections kept for each endpoint: as many as it gets requests at once. */
 const IDLE_MAX = 256
 const HEADERS_BYTES_MAX = 128 * 1024
+/** Up to this size a body is read at once, as nearly all are. */
+const SMALL_BYTES_MAX = 256 * 1024
+/** Larger bodies of an endpoint that are read at the same time: the others wait, so that they do not fill the memory. */
+const LARGE_LIMITS = { runningMax: 4, runningMin: 4, waitingMax: 1_024 }
+/** An honest body is unpacked in less than a millisecond; one of a few bytes may need tens of megabytes for it. */
+const UNPACK_LIMITS = { runningMax: 1, runningMin: 1, waitingMax: 4_096 }
 
 /** Codes of a connection that the endpoint closed while the request was on its way. */
 const CLOSED = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
 /**
  * Creates the HTTP client of one endpoint. It keeps a connection for each request under way, follows no redirect, uses
- * no proxy, and never holds more than `BODY_BYTES_MAX` of a body, packed or unpacked: the runtime's `fetch` keeps 64
- * connections for all endpoints, and unpacks before anything can count.
+ * no proxy, and never holds more than `BODY_BYTES_MAX` of a body, packed or unpacked, nor many large bodies at once: the
+ * runtime's `fetch` keeps 64 connections for all endpoints, and unpacks before anything can count.
  */
 export function createHttpClient(clock: Clock) {
   const agentOptions = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: IDLE_MAX }
   const agents = { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) }
   /** When each connection answered last. */
   const answeredAtMs = new WeakMap<Socket, number>()
+  const largeBodies = createRequestLimiter(LARGE_LIMITS)
+  const unpacking = createRequestLimiter(UNPACK_LIMITS)
+
+  async function readAnswer(
+    incoming: IncomingMessage,
+    request: ClientRequest,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer> {
+    const { statusCode: status = 0, headers } = incoming
+    const { read } = createBodyReader(incoming)
+    const coding = headers['content-encoding']
+    try {
+      const body = await read(SMALL_BYTES_MAX).catch((error: unknown) => {
+        if (!(error instanceof ResponseTooLargeError)) throw error
+        return largeBodies.run(() => read(BODY_BYTES_MAX), signal)
+      })
+      const bytes = coding === undefined ? body : await unpacking.run(() => unpack(body, coding), signal)
+      return {
+        ok: status >= 200 && status < 300,
+        status,
+        headers: { get: (name) => String(headers[name] ?? '') || null },
+        arrayBuffer: async () => bytes,
+      }
+    } catch (error) {
+      request.destroy()
+      throw error
+    }
+  }
 
   /** Sends the request; `isFresh` opens a connection for it alone. */
   function send(url: string, request: HttpRequest, isFresh: boolean): Promise<HttpAnswer> {
@@ -80,7 +115,7 @@ export function createHttpClient(clock: Clock) {
       })
       outgoing.on('response', (incoming) => {
         wasKept = false
-        readAnswer(incoming, outgoing).then((answer) => {
+        readAnswer(incoming, outgoing, signal).then((answer) => {
           if (connection !== undefined) answeredAtMs.set(connection, clock.monotonicMs())
           settle(() => resolve(answer))
         }, fail)
@@ -109,36 +144,47 @@ function noFinalAnswerError(): UpstreamError {
   return new UpstreamError('The endpoint sends no final answer')
 }
 
-async function readAnswer(incoming: IncomingMessage, outgoing: ClientRequest): Promise<HttpAnswer> {
-  const { statusCode: status = 0, headers } = incoming
-  try {
-    const bytes = await unpack(await readBytes(incoming), headers['content-encoding'])
-    return {
-      ok: status >= 200 && status < 300,
-      status,
-      headers: { get: (name) => String(headers[name] ?? '') || null },
-      arrayBuffer: async () => bytes,
-    }
-  } catch (error) {
-    outgoing.destroy()
-    throw error
+/** Reads the body of an answer as it came, in steps. */
+function createBodyReader(incoming: IncomingMessage) {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  let bytesMax = 0
+  /** Ends the step under way. */
+  let settle: (error?: Error) => void = () => {}
+  let end: { readonly error?: Error } | undefined
+  const finish = (error?: Error) => {
+    end ??= error === undefined ? {} : { error }
+    settle(end.error)
   }
-}
-
-/** Reads a body as it came. Throws `ResponseTooLargeError`, and `UpstreamError` if it was cut off. */
-function readBytes(incoming: IncomingMessage): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = []
-    let bytes = 0
-    if (Number(incoming.headers['content-length']) > BODY_BYTES_MAX) return reject(responseTooLargeError())
-    incoming.on('data', (chunk: Uint8Array) => {
-      bytes += chunk.byteLength
-      if (bytes > BODY_BYTES_MAX) reject(responseTooLargeError())
-      else chunks.push(chunk)
-    })
-    const cutOff = () => reject(new UpstreamError('The answer is not UTF-8 or was cut off'))
-    incoming.on('end', () => (incoming.complete ? resolve(Buffer.concat(chunks)) : cutOff()))
-    incoming.on('error', cutOff)
-    incoming.on('close', cutOff)
+  const cutOff = () => finish(new UpstreamError('The answer is not UTF-8 or was cut off'))
+  incoming.on('data', (chunk: Uint8Array) => {
+    bytes += chunk.byteLength
+    chunks.push(chunk)
+    if (bytes <= bytesMax) return
+    // The connection stands still until the next step.
+    incoming.pause()
+    settle(responseTooLargeError())
   })
+  incoming.on('end', () => (incoming.complete ? finish() : cutOff()))
+  incoming.on('error', cutOff)
+  incoming.on('close', cutOff)
+
+  return {
+    /**
+     * Reads the whole body. Throws `ResponseTooLargeError` if it is longer, and can then be called again for more;
+     * `UpstreamError` if it was cut off.
+     */
+    async read(stepMax: number): Promise<Uint8Array> {
+      bytesMax = stepMax
+      if (bytes > bytesMax || Number(incoming.headers['content-length']) > bytesMax) throw responseTooLargeError()
+      if (end === undefined) {
+        await new Promise<void>((resolve, reject) => {
+          settle = (error) => (error === undefined ? resolve() : reject(error))
+          incoming.resume()
+        })
+      }
+      if (end?.error !== undefined) throw end.error
+      return Buffer.concat(chunks)
+    },
+  }
 }

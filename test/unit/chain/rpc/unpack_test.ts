@@ -9,41 +9,54 @@ const never = new AbortController().signal
 const BOMB_BYTES = 64 * 1024 * 1024
 /** What a decoder writes at once. */
 const CHUNK_BYTES = 64 * 1024
+/** Larger bodies wait for one another, as they come and as they are unpacked. */
+const SMALL_BYTES_MAX = 256 * 1024
 
 type Pack = (bytes: Buffer) => Uint8Array
 
-let answer: { readonly coding: string; readonly body: Uint8Array } = { coding: '', body: Buffer.alloc(0) }
+interface Packed {
+  readonly coding: string
+  readonly body: Uint8Array
+}
+
+let answer: (id: number) => Packed = () => ({ coding: '', body: Buffer.alloc(0) })
 let server: ReturnType<typeof Bun.serve>
 beforeAll(() => {
   server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
-    fetch: () => new Response(Buffer.from(answer.body), { headers: { 'content-encoding': answer.coding } }),
+    async fetch(request) {
+      const { coding, body } = answer(((await request.json()) as { readonly id: number }).id)
+      return new Response(Buffer.from(body), { headers: { 'content-encoding': coding } })
+    },
   })
 })
 afterAll(() => server.stop(true))
 
 /** Sends a request to an endpoint that answers with this body; resolves to the result, or to the error. */
 async function read(coding: string, body: Uint8Array): Promise<unknown> {
-  answer = { coding, body }
+  answer = () => ({ coding, body })
   const transport = createTransport({ url: server.url.href, timeoutMs: 20_000, clock: systemClock })
   return await transport
     .send({ method: 'eth_call', params: [], parse: (result) => result }, never)
     .catch((error: unknown) => error)
 }
 
-/** Counts what all decoders of this process give while `work` runs, bytes. */
-async function countUnpacked(work: () => Promise<unknown>): Promise<number> {
-  let bytes = 0
+/** Counts what all decoders of this process give while `work` runs, bytes, and how many work at the same time. */
+async function watchDecoders(work: () => Promise<unknown>) {
+  const seen = { bytes: 0, atOnce: 0 }
+  const open = new Set<Readable>()
   const push = Readable.prototype.push
   const spied = spyOn(Readable.prototype, 'push').mockImplementation(function (this: Readable, chunk, ...rest) {
     if (/^(Gunzip|Inflate|InflateRaw|BrotliDecompress|ZstdDecompress)$/.test(this.constructor.name)) {
-      bytes += (chunk as Uint8Array | null)?.byteLength ?? 0
+      seen.bytes += (chunk as Uint8Array | null)?.byteLength ?? 0
+      open.add(this)
+      seen.atOnce = Math.max(seen.atOnce, [...open].filter((one) => !one.destroyed && !one.readableEnded).length)
     }
     return push.call(this, chunk, ...rest)
   })
   await work().finally(() => spied.mockRestore())
-  return bytes
+  return seen
 }
 
 test.each([
@@ -57,12 +70,40 @@ test.each([
   const bomb = pack(Buffer.alloc(BOMB_BYTES, 0x20))
   expect(bomb.length).toBeLessThan(BODY_BYTES_MAX / 100)
   let outcome: unknown
-  const unpacked = await countUnpacked(async () => {
+  const { bytes } = await watchDecoders(async () => {
     outcome = await read(coding, bomb)
   })
   expect(outcome).toBeInstanceOf(ResponseTooLargeError)
-  expect(unpacked).toBeGreaterThan(BODY_BYTES_MAX / 2)
-  expect(unpacked).toBeLessThan(BODY_BYTES_MAX + bomb.length + 2 * CHUNK_BYTES)
+  expect(bytes).toBeGreaterThan(BODY_BYTES_MAX / 2)
+  expect(bytes).toBeLessThan(BODY_BYTES_MAX + bomb.length + 2 * CHUNK_BYTES)
+})
+
+test('an endpoint has one body unpacked at a time, and each is read or refused', async () => {
+  const transport = createTransport({ url: server.url.href, timeoutMs: 60_000, clock: systemClock })
+  const sendMany = () =>
+    Promise.all(
+      Array.from({ length: 20 }, () =>
+        transport
+          .send({ method: 'eth_call', params: [], parse: (result) => String(result).length }, never)
+          .catch((error: unknown) => error),
+      ),
+    )
+  const bomb = brotliCompressSync(Buffer.alloc(BOMB_BYTES, 0x20))
+  answer = () => ({ coding: 'br', body: bomb })
+  let outcomes: unknown[] = []
+  const refused = await watchDecoders(async () => {
+    outcomes = await sendMany()
+  })
+  for (const outcome of outcomes) expect(outcome).toBeInstanceOf(ResponseTooLargeError)
+  expect(refused.atOnce).toBe(1)
+
+  const result = 'ab'.repeat(SMALL_BYTES_MAX)
+  answer = (id) => {
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    // Half of them come as they are.
+    return id % 2 === 0 ? { coding: 'br', body: brotliCompressSync(body) } : { coding: 'identity', body }
+  }
+  expect(await sendMany()).toEqual(Array.from({ length: 20 }, () => result.length))
 })
 
 const ANSWER = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: `0x${'ab'.repeat(300)}` }))
