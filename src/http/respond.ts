@@ -1,5 +1,6 @@
 import { compressBody, isCompressible } from './encoding.ts'
 import type { HttpFailure } from './error.ts'
+import { createSharedResponse, type SharedBody } from './shared_body.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -8,11 +9,8 @@ export interface PreparedAnswer {
   readonly status: number
   /** Complete text; null only for 204 and 304. */
   readonly body: string | null
-  /**
-   * Bytes in the encoding that the headers name, sent instead of `body`. A Blob, because all readers share its memory: a
-   * runtime copies text and other bytes for each of them, and keeps the copy for as long as a reader does not read.
-   */
-  readonly shared?: Blob
+  /** Bytes in the encoding that the headers name, sent instead of `body`. */
+  readonly shared?: SharedBody
   /** Price; 0 unless the status is 2xx. */
   readonly credits: number
   readonly headers: Readonly<Record<string, string>>
@@ -69,14 +67,14 @@ export function respond(
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
   const { body, shared } = outcome
-  // Node's adapter streams a Blob, and would send it in chunks.
-  if (shared !== undefined) headers['content-length'] = String(shared.size)
+  if (shared !== undefined) headers['content-length'] = String(shared.bytes.length)
   const varies = shared === undefined && body !== null && isCompressible(body)
   const vary = outcome.headers['vary'] ?? (varies ? 'accept-encoding' : undefined)
   if (vary !== undefined) headers['vary'] = cors?.['vary'] === undefined ? vary : `${vary}, ${cors['vary']}`
   const compressedBody = varies ? compressBody(body, options.requestHeaders.get('accept-encoding')) : undefined
   if (compressedBody !== undefined) headers['content-encoding'] = compressedBody.encoding
-  return new Response(shared ?? compressedBody?.bytes ?? body, { status: outcome.status, headers })
+  const init = { status: outcome.status, headers }
+  return shared === undefined ? new Response(compressedBody?.bytes ?? body, init) : createSharedResponse(shared, init)
 }
 
 /** Returns headers as literals: adding them one by one takes twice as long. */

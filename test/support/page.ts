@@ -8,6 +8,6 @@ export async function askPage(
 ): Promise<PreparedAnswer & { readonly bytes: Buffer; readonly text: string }> {
   if (page === undefined) throw new Error('There is no such page')
   const answer = await page('req_1', new Request('http://h/', { headers }))
-  const bytes = answer.shared === undefined ? Buffer.from(answer.body ?? '') : Buffer.from(await answer.shared.bytes())
+  const bytes = answer.shared === undefined ? Buffer.from(answer.body ?? '') : Buffer.from(answer.shared.bytes)
   return { ...answer, bytes, text: bytes.toString() }
 }

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import { once } from '../../lib/memoize.ts'
 import { acceptsGzip } from '../encoding.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
+import { createSharedBody } from '../shared_body.ts'
 import { htmlHeaders, renderHtml } from './html.ts'
 import type { Page } from './page.ts'
 
@@ -99,6 +101,9 @@ export function createCompressedPage(text: string, headers: Readonly<Record<stri
   }
 }
 
+/** Handing a larger body to the system takes milliseconds, so each waits for a turn of the event loop. */
+const LARGE_BYTES = 65_536
+
 /**
  * Creates a page of bytes that never change, which the first request loads: compressed if the browser accepts gzip. All
  * readers share one copy, and none is made or compressed for a request of its own.
@@ -107,14 +112,16 @@ export function createSharedPage(
   load: () => Promise<Uint8Array<ArrayBuffer>>,
   headers: Readonly<Record<string, string>>,
 ): Page {
-  const plain = once(async () => new Blob([await load()]))
-  const packed = once(async () => new Blob([await promisify(gzip)(await load(), { level: 9 })]))
+  const plain = once(async () => createSharedBody(await load()))
+  const packed = once(async () => createSharedBody(new Uint8Array(await promisify(gzip)(await load(), { level: 9 }))))
   const commonHeaders = { ...headers, vary: 'accept-encoding' }
   const packedHeaders = { ...commonHeaders, 'content-encoding': 'gzip' }
-  return async (_, request): Promise<PreparedAnswer> =>
-    acceptsGzip(request)
-      ? { ...successAnswer('', packedHeaders), shared: await packed() }
-      : { ...successAnswer('', commonHeaders), shared: await plain() }
+  return async (_, request): Promise<PreparedAnswer> => {
+    const isPacked = acceptsGzip(request)
+    const shared = await (isPacked ? packed() : plain())
+    if (shared.bytes.length > LARGE_BYTES) await yieldToEventLoop()
+    return { ...successAnswer('', isPacked ? packedHeaders : commonHeaders), shared }
+  }
 }
 
 /** Returns a short hash of `text`. */

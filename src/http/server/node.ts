@@ -7,6 +7,7 @@ import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
 import { type Clock, repeat } from '../../lib/clock.ts'
 import { isNormalizedPath } from '../request/target.ts'
+import { findSharedBytes } from '../shared_body.ts'
 import type { App } from './app.ts'
 import { formatServerUrl, type ListeningServer } from './listening.ts'
 
@@ -43,7 +44,10 @@ export async function serveNode(
         passThrough: () => {},
         waitUntil: () => {},
       })
+      const shared = findSharedBytes(response)
       if (incoming.method === 'HEAD' || response.status === 204) await sendHead(outgoing, response)
+      else if (shared !== undefined)
+        outgoing.writeHead(response.status, Object.fromEntries(response.headers)).end(shared)
       else await sendResponse(incoming, outgoing, response)
     } catch {
       // The app never rejects: the connection has failed.

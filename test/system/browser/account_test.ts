@@ -409,7 +409,7 @@ describe('guides', async () => {
       port: 0,
       async fetch(request) {
         const answer = await pages.get(new URL(request.url).pathname)?.('req_1', request)
-        return new Response(answer?.shared ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
+        return new Response(answer?.shared?.blob ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
       },
     })
     afterAll(() => server.stop(true))
