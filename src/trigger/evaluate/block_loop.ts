@@ -212,7 +212,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       try {
         return await round(signal)
       } catch (error) {
-        if (!signal.aborted) leaseHolder.recheckLease()
+        if (!signal.aborted) leaseHolder.recordFailure()
         throw error
       }
     },

@@ -55,8 +55,8 @@ const BLIND_EVERY_MS = 5_000
 
 /**
  * Creates the holder of a partition's lease, which commits evaluated blocks. A process keeps the lease while it gets on:
- * one that does not for the length of a lease offers it to the others, and leaves it to them for as long again, but goes
- * on trying until another takes it. `createLoopState` runs per lease.
+ * one that does not for the length of a lease, or fails before it has got on at all, offers it to the others, and leaves
+ * it to them for the length of a lease, but goes on trying until another takes it. `createLoopState` runs per lease.
  */
 export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoopState: () => Promise<State>) {
   const { partition, db, holder, recorder, onMessagesQueued, clock, log } = options
@@ -65,6 +65,9 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
   let held: HeldPartition<State> | undefined
   /** When the holder last got on, monotonic milliseconds. */
   let progressedMs = Number.NEGATIVE_INFINITY
+  /** True from the acquisition of a lease until this process gets on. */
+  let isNew = true
+  let hasFailed = false
   /** True from the offer of a lease until this process gets on again. */
   let isUnable = false
   let prolongedMs = Number.NEGATIVE_INFINITY
@@ -79,7 +82,9 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
   /** The partition, whose lease ends at once while its holder does not get on. */
   function toLeasable(): TriggerPartition {
     const stuckMs = held === undefined ? 0 : clock.monotonicMs() - progressedMs
-    if (stuckMs < partition.leaseSec * 1_000) return partition
+    // Others that cannot work either may be next, so each takes as little time as it can.
+    const isUseless = held !== undefined && isNew && hasFailed
+    if (stuckMs < partition.leaseSec * 1_000 && !isUseless) return partition
     if (!isUnable) {
       const [chainId, sec] = [partition.chainId, Math.round(stuckMs / 1_000)]
       log.warn({ msg: 'Offered triggers to other processes because none was evaluated', chainId, sec })
@@ -112,6 +117,8 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
         if ((await notifyBlindTriggers(db, partition, lease)) > 0) onMessagesQueued()
         held = { lease, list: createWatchlist({ db, clock }, partition), loopState: await createLoopState() }
         progressedMs = clock.monotonicMs()
+        isNew = true
+        hasFailed = false
       }
       prolongedMs = nowMs
       return held
@@ -120,9 +127,11 @@ export function createLeaseHolder<State>(options: LeaseHolderOptions, createLoop
     recordProgress(): void {
       progressedMs = clock.monotonicMs()
       isUnable = false
+      isNew = false
     },
-    /** Forces a check of the lease before the next block, because the outcome of a commit is unknown. */
-    recheckLease(): void {
+    /** Records a failure, and forces a check of the lease before the next block: the outcome of a commit may be unknown. */
+    recordFailure(): void {
+      hasFailed = true
       prolongedMs = Number.NEGATIVE_INFINITY
     },
     /**

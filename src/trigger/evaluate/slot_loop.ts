@@ -139,7 +139,7 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
         leaseHolder.recordProgress()
         return READ_EVERY_MS
       } catch (error) {
-        if (!signal.aborted) leaseHolder.recheckLease()
+        if (!signal.aborted) leaseHolder.recordFailure()
         throw error
       } finally {
         if (!signal.aborted) await leaseHolder.notifyBlindTriggers(heldPartition, seenMs)

@@ -243,6 +243,23 @@ test('a process that cannot read the chain leaves its triggers to one that can, 
   expect(await holder()).toBe('seeing')
 })
 
+test('processes that cannot read the chain hand a line that they were given on at once, to one that can', async () => {
+  const account = await createAccount(db)
+  await meter.units('handed on', 110)
+  await watch(account, 'handed on', BELOW)
+  cutEndpoint()
+  for (let process = 0; process < 3; process++) start()
+  await runRounds()
+  const last = start({ holder: 'seeing', url: meter.url })
+  const crossed = await meter.units('handed on', 100)
+  // No time passes: each took the line, failed, and offered it at its next round.
+  for (let round = 0; round < 4; round++) await runRounds()
+  expect(await db.run('select holder from watch_cursor', [])).toEqual([{ holder: 'seeing' }])
+  await evaluated(crossed)
+  expect(await told(account)).toEqual([['trigger.fired', 1, '1.00']])
+  expect(last.confirmed).toBeGreaterThan(0)
+})
+
 test('a process that evaluates no family leaves its triggers to one that does', async () => {
   const account = await createAccount(db)
   await meter.units('unread', 110)
