@@ -7,6 +7,7 @@ import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
 import { compareAnswers } from './compare/answers.ts'
 import { compareMetered } from './compare/metered.ts'
+import { benchContainer } from './container/container.ts'
 import { benchGoals } from './goals.ts'
 import { putIntoGuide } from './guide.ts'
 import { benchHistory } from './history.ts'
@@ -19,6 +20,7 @@ import { benchPrices } from './portfolio/prices.ts'
 import { benchReceipts } from './receipts/receipts.ts'
 import { benchRpc } from './rpc.ts'
 import { benchSolana } from './solana/solana.ts'
+import { benchStorm } from './storm/storm.ts'
 import { benchStrangers } from './strangers/strangers.ts'
 import { takePrinted } from './table.ts'
 import { benchTriggers } from './triggers/triggers.ts'
@@ -54,6 +56,8 @@ const PARTS: readonly Part[] = [
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
   { name: 'workers', isExtra: true, run: onlyShown(benchWorkers) },
+  { name: 'container', isExtra: true, run: benchContainer },
+  { name: 'storm', isExtra: true, run: benchStorm },
   { name: 'goals', isExtra: true, run: onlyShown(benchGoals) },
   { name: 'compare', isExtra: true, run: onlyShown(compareMetered) },
   { name: 'compare_answers', isExtra: true, run: onlyShown(compareAnswers) },
@@ -63,10 +67,11 @@ const PARTS: readonly Part[] = [
  * `bun run bench [part…] [--quick] [--guide]`: every claim of speed, each as a ratio to something measured beside it, so
  * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
- * not balance, that a list takes too many round trips, or that Ponder has other rows. Without names all parts run but
- * `prices`, `v4`, `triggers`, `strangers`, `solana`, `holds`, which builds a large chain first, `ponder`, which installs
- * Ponder first, `goals`, which wants a machine to itself, and `compare` and `compare_answers`, which measure these files
- * against those of the commit that `--against=` names.
+ * not balance, that a list takes too many round trips, that Ponder has other rows, that a container is too small, or that
+ * a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `holds`, which
+ * builds a large chain first, `ponder`, which installs Ponder first, `container`, which wants to make a group of
+ * processes (root), `storm`, which lasts for `--seconds=`, `goals`, which wants a machine to itself, and `compare` and
+ * `compare_answers`, which measure these files against those of the commit that `--against=` names.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')

@@ -1,7 +1,8 @@
 import { mintKey } from '../../src/account/key.ts'
 import type { Database } from '../../src/db/database.ts'
 
-const CREDITS = 1_000_000_000
+/** What each organization begins with. */
+export const CREDITS = 1_000_000_000
 const RATE_LIMIT = 100_000
 
 /** Makes organizations with plenty of credits, and gives a key of each. */
