@@ -161,6 +161,10 @@ test.each([
   ['a longer body than is read', 'HTTP/1.1 200 OK\r\nContent-Length: 8388609\r\n\r\n'],
   ['a head without end', `HTTP/1.1 200 OK\r\nX-A: ${'b'.repeat(200_000)}`],
   ['a body that is cut off', 'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{'],
+  [
+    'an answer that is cut off behind its JSON',
+    'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"jsonrpc":"2.0","id":1,"result":1}',
+  ],
 ])('%s is refused without waiting', async (name, head) => {
   const endpoint = await startEndpoint()
   const transport = createTransport({ url: endpoint.url, timeoutMs: 10_000, clock: createTestClock() })

@@ -258,6 +258,8 @@ test('processes that cannot read the chain hand a line that they were given on a
   await evaluated(crossed)
   expect(await told(account)).toEqual([['trigger.fired', 1, '1.00']])
   expect(last.confirmed).toBeGreaterThan(0)
+  // It offers nothing itself, from its first block on.
+  expect(await db.run('select lease_until > now() as held from watch_cursor', [])).toEqual([{ held: true }])
 })
 
 test('a process that evaluates no family leaves its triggers to one that does', async () => {

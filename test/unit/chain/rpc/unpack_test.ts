@@ -97,11 +97,12 @@ test('an endpoint has one body unpacked at a time, and each is read or refused',
   for (const outcome of outcomes) expect(outcome).toBeInstanceOf(ResponseTooLargeError)
   expect(refused.atOnce).toBe(1)
 
-  const result = 'ab'.repeat(SMALL_BYTES_MAX)
+  // More than comes at once.
+  const result = 'ab'.repeat(8 * SMALL_BYTES_MAX)
   answer = (id) => {
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result }))
     // Half of them come as they are.
-    return id % 2 === 0 ? { coding: 'br', body: brotliCompressSync(body) } : { coding: 'identity', body }
+    return id % 2 === 0 ? { coding: 'gzip', body: gzipSync(body) } : { coding: 'identity', body }
   }
   expect(await sendMany()).toEqual(Array.from({ length: 20 }, () => result.length))
 })
