@@ -3,7 +3,24 @@ import type { Devnet } from '../../devnet/mod.ts'
 
 const LOOK_MS = 100
 
-/** Watches how long blocks, midnights and messages wait until somebody has done what they are for. */
+/** Resolves to the milliseconds until each followed wallet has the last midnight. */
+export async function untilMidnights(db: Database): Promise<number> {
+  const startedMs = performance.now()
+  for (;;) {
+    const [row] = await db
+      .run<{ due: number; followed: number }>(
+        `select count(*)::integer as followed,
+           count(*) filter (where taken_day < floor(extract(epoch from now()) / 86400))::integer as due
+         from snapshot_series`,
+        [],
+      )
+      .catch(() => [])
+    if (row?.due === 0 && row.followed > 0) return performance.now() - startedMs
+    await Bun.sleep(LOOK_MS)
+  }
+}
+
+/** Watches how long blocks and messages wait until a member has done what they are for. */
 export function watchBlocks(db: Database, devnet: Devnet) {
   const minedMs = new Map<bigint, number>()
   let evaluated = 0n
@@ -30,17 +47,6 @@ export function watchBlocks(db: Database, devnet: Devnet) {
   })()
 
   return {
-    /** Resolves to the milliseconds until each followed wallet has the last midnight. */
-    async untilMidnights(): Promise<number> {
-      const startedMs = performance.now()
-      for (;;) {
-        const rows = await ask<{ due: number }>(
-          'select count(*)::integer as due from snapshot_series where taken_day < floor(extract(epoch from now()) / 86400)',
-        )
-        if (rows[0]?.due === 0) return performance.now() - startedMs
-        await Bun.sleep(LOOK_MS)
-      }
-    },
     /** Waits until the newest block is evaluated and no message is due. */
     async untilDone(limitMs: number): Promise<void> {
       const deadline = performance.now() + limitMs
