@@ -14,7 +14,7 @@ export interface Answers {
         totalCollateralUSD: string
         totalDebtUSD: string
         netWorthUSD: string
-        suppliedAssets: {
+        suppliedAssets: ({
           symbol: string
           amountSuppliedUSD: string
           supplyAPY: string
@@ -23,7 +23,13 @@ export interface Answers {
           amount?: string
           priceUSD?: string
           liquidationThreshold?: string
-        }[]
+          withdrawable?: {
+            raw: string
+            amount: string | null
+            usd: string | null
+          } | null
+          limited_by?: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
+        })[]
         borrowedAssets: {
           symbol: string
           amountBorrowedUSD: string
@@ -121,12 +127,18 @@ export interface Answers {
         totalCollateralUSD: string
         totalDebtUSD: string
         netWorthUSD: string
-        suppliedAssets: {
+        suppliedAssets: ({
           symbol: string
           amountSuppliedUSD: string
           supplyAPY: string
           isCollateral: boolean
-        }[]
+          withdrawable: {
+            raw: string
+            amount: string | null
+            usd: string | null
+          } | null
+          limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
+        })[]
         borrowedAssets: {
           symbol: string
           amountBorrowedUSD: string
@@ -227,6 +239,12 @@ export interface Answers {
           amountSuppliedUSD: string | null
           supplyAPY: string | null
           isCollateral: boolean
+          withdrawable: {
+            raw: string
+            amount: string | null
+            usd: string | null
+          } | null
+          limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
         })[]
         borrowedAssets: ({
           symbol: string
@@ -289,13 +307,13 @@ export interface Answers {
       price_marks: ('thin' | 'young' | 'moved' | 'disputed' | 'one_sided' | 'gone')[]
       value_usd: string | null
       counted: boolean
-      reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity' | null
+      reason: 'dust' | 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity' | null
       detail: string | null
       not_counted: {
         raw: string
         amount: string | null
         usd: string | null
-        reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity'
+        reason: 'dust' | 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'exceeds_liquidity'
       } | null
       withdrawable: {
         raw: string

@@ -72,7 +72,7 @@ export interface AccountToken extends Omit<HeldToken, 'address'> {
 
 /** Why a holding is not counted; `detail` is a sentence without a full stop. */
 export interface HoldingExclusion {
-  readonly reason: 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity'
+  readonly reason: 'dust' | 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity'
   readonly detail: string
 }
 
@@ -86,8 +86,8 @@ export interface Holdings {
    * that is quick. Absent if nothing is to be told. Throws `AbortedError`.
    */
   readonly itemize?: (signal: AbortSignal) => Promise<readonly Holding[]>
-  /** Positions beyond the first `positionsMax`, in words for a list: `50 more positions of uniswap-v3`. */
-  readonly omitted?: string
+  /** Positions beyond the first `positionsMax`. */
+  readonly omitted?: OmittedPositions
   /** The family's own tokens that represent `rows`: they are not assets of the wallet. Checksummed. */
   readonly ownTokens: readonly Address[]
   /** Tokens of positions that are empty now: the wallet may hold what it withdrew. Checksummed. */
@@ -108,9 +108,19 @@ export interface HoldingsRequest {
   readonly positionsMax: number
 }
 
+/** Positions of a family that are beyond the maximum. */
+export interface OmittedPositions extends Pick<Holding, 'kind'> {
+  readonly family: string
+  /** Above zero. */
+  readonly count: number
+}
+
 /** Says how many positions of a family are beyond the maximum; nothing if none is. */
-export function describeOmitted(family: string, count: number, positionsMax: number): Pick<Holdings, 'omitted'> {
-  return count > positionsMax ? { omitted: `${count - positionsMax} more positions of ${family}` } : {}
+export function countOmitted(
+  { family, kind, count }: OmittedPositions,
+  positionsMax: number,
+): Pick<Holdings, 'omitted'> {
+  return count > positionsMax ? { omitted: { family, kind, count: count - positionsMax } } : {}
 }
 
 /**
@@ -166,7 +176,7 @@ export interface HoldingsSearch {
 /** The accounts that a wallet's holdings need. */
 export interface HoldingsPlan {
   /**
-   * Number of the wallet's positions, by the family's own count. `items` is empty if it exceeds `positionsMax`.
+   * Number of the wallet's positions, by the family's own count. `items` is of the first `positionsMax`.
    */
   readonly positions: number
   /** The oldest and the newest slot at which the wallet's positions were listed. */

@@ -8,11 +8,16 @@ import { findRowGap } from './sum/gap.ts'
 import type { Row } from './sum/row.ts'
 import type { Breakdown, Total } from './sum/total.ts'
 
+/** What was read, and how positions were found if there may be others. */
+interface Coverage {
+  readonly found_by?: readonly { readonly complete: boolean }[]
+}
+
 /** Presents the sum of a wallet's rows. */
 export function presentBalance(
   wallet: string,
   balance: Breakdown,
-  { unread, coverage }: Pick<WalletAssets, 'unread'> & { readonly coverage: object },
+  { unread, coverage }: Pick<WalletAssets, 'unread'> & { readonly coverage: Coverage },
 ) {
   const { chains, confidencesE6, rows } = balance
   const { counted, unpriced, spam, others } = rows
@@ -32,7 +37,7 @@ export function presentBalance(
       market_usd: formatUsdE6(confidencesE6.market),
     },
     rows: { counted, unpriced, spam, other_reasons: others },
-    complete: unread.length === 0,
+    complete: unread.length === 0 && (coverage.found_by ?? []).every(({ complete }) => complete),
     unread: unread.map(({ chainId, because }) => ({ chain_id: chainId, because })),
     coverage,
   }

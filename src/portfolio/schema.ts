@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { usdFigure } from '../finance/figure.ts'
+import { limitedBy, withdrawable } from '../finance/lending/withdrawal.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import { base58Address, chainId, evmAddress } from '../finance/schema.ts'
-import { WITHDRAWAL_LIMITS } from '../finance/withdrawable.ts'
 import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
@@ -66,7 +66,10 @@ export const balanceOutput = v.strictObject({
     ),
     complete: v.pipe(
       v.boolean(),
-      v.description('False if a chain could not be read; `coverage` says what of the chains was not'),
+      v.description(
+        'False if a chain could not be read, or if a family may have positions that were not found; `coverage` says what ' +
+          'was not read',
+      ),
     ),
     unread: v.array(v.strictObject({ chain_id: chainId, because: v.string() })),
     coverage: v.strictObject({
@@ -159,9 +162,7 @@ const row = v.strictObject({
     v.description('The part of the amount that is not counted; null if all of it is'),
   ),
   withdrawable: v.pipe(
-    v.nullable(
-      v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)), usd: v.nullable(usdFigure) }),
-    ),
+    withdrawable,
     v.description(
       'What a withdrawal of this row alone would pay at this block, at price_usd: the pools’ money and the health of its ' +
         'account included. Rows taken together may bring less. Null for what is in the wallet itself, for debts, and ' +
@@ -169,7 +170,7 @@ const row = v.strictObject({
     ),
   ),
   limited_by: v.pipe(
-    v.nullable(v.picklist(WITHDRAWAL_LIMITS)),
+    limitedBy,
     v.description(
       'The first reason why withdrawable is less than amount: paused, halted, inactive, liquidity (nothing more is there), ' +
         'health (its account’s debt holds it), price (of an oracle, missing), hook (of the pool), and others; else null',

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { getKnownTokens } from '../../finance/token/spam_filter.ts'
-import { describeOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
+import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { toHoldings } from './present/holdings.ts'
 import type { EnteredMarketsReader, PendingMarkets } from './read/entered_markets.ts'
 import type { PositionReader } from './read/read.ts'
@@ -43,7 +43,7 @@ export function createHoldingsReader(options: {
         return {
           block: read.block,
           rows: heldMarkets.flatMap((each) => toHoldings(each, known)),
-          ...describeOmitted('morpho-blue', marketIds.length, positionsMax),
+          ...countOmitted({ family: 'morpho-blue', kind: 'supplied', count: marketIds.length }, positionsMax),
           ownTokens: [],
           notRead: [],
         }

@@ -1,7 +1,7 @@
 import { type LensAccess, readByLens } from '../../chain/call/lens.ts'
 import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { describeOmitted, type HoldingsReader } from '../holding.ts'
+import { countOmitted, type HoldingsReader } from '../holding.ts'
 import { listEmptied } from '../managed_targets.ts'
 import { toHoldings } from './present/holdings.ts'
 import { isOwed, type WithdrawnReader } from './read/position_history/withdrawn.ts'
@@ -46,7 +46,7 @@ export function createHoldingsReader(options: {
           ...(positions.some(isOwed) && {
             itemize: async (shared: AbortSignal) => toHoldings(positions, await readWithdrawn(positions, at, shared)),
           }),
-          ...describeOmitted('uniswap-v3', count, positionsMax),
+          ...countOmitted({ family: 'uniswap-v3', kind: 'liquidity', count }, positionsMax),
           ownTokens: [],
           emptied: listEmptied(positions),
           notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),

@@ -4,7 +4,7 @@ import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { describeOmitted, type HoldingsReader } from '../holding.ts'
+import { countOmitted, type HoldingsReader } from '../holding.ts'
 import { listEmptied } from '../managed_targets.ts'
 import { toHoldings } from './present/holdings.ts'
 import { getDeployment, LENS, readOwned } from './read/queries.ts'
@@ -54,7 +54,7 @@ export function createHoldingsReader(options: {
         return {
           block: list.block,
           rows: positions.flatMap((position) => toHoldings(position, withdrawals.get(position))),
-          ...describeOmitted('uniswap-v4', Number(balance), positionsMax),
+          ...countOmitted({ family: 'uniswap-v4', kind: 'liquidity', count: Number(balance) }, positionsMax),
           ownTokens: [],
           emptied: listEmptied(positions),
           notRead: list.unreadable.map(

@@ -8,6 +8,7 @@ import {
   positionLeverage,
   projection,
   weightedApy,
+  type YieldLeg,
 } from '../math/lending.ts'
 
 /** Schemas of the yield figures; the fields that name the position come before them. */
@@ -25,10 +26,18 @@ export const yieldFigures = {
   projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
 }
 
-/** Presents the yield figures of a position; memoized, because many answers share a read. */
-export const presentYieldFigures = memoize(({ totals, ...legs }: LendingPosition) => {
+/** A position, and its supplies as far as they can be paid out, if that is not all of them. */
+export interface YieldPosition extends LendingPosition {
+  readonly paidSupplies?: readonly YieldLeg[]
+}
+
+/**
+ * Presents the yield figures of a position; memoized, because many answers share a read. Nothing is projected from
+ * interest on what no withdrawal could take out.
+ */
+export const presentYieldFigures = memoize(({ totals, paidSupplies, ...legs }: YieldPosition) => {
   const interest = dailyInterest(totals, legs)
-  const ahead = projection(interest)
+  const ahead = projection(paidSupplies ? dailyInterest(totals, { ...legs, supplies: paidSupplies }) : interest)
   return {
     daily_supply_interest_usd: formatUsd(interest.dailySupplyUsd),
     daily_borrow_interest_usd: formatUsd(interest.dailyBorrowUsd),

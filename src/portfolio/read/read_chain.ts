@@ -12,6 +12,7 @@ import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filt
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
+import { countDust } from '../sum/dust.ts'
 import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead } from '../sum/row.ts'
 import {
@@ -159,16 +160,24 @@ function toChainAssets(
 ): ChainAssets {
   const { balances, holdings } = answers
   const query = { chain, tokens, borrowed: borrowed?.outcome }
+  const { assets, notRead } = toHeldAssets(answers, query)
+  const omitted = holdings.flatMap((each) => each.omitted ?? [])
+  const dust = countDust(
+    chain.id,
+    omitted.map((each) => ({ ...each, max: POSITIONS_MAX })),
+  )
   return {
     block: balances.block,
     tokensAsked: balances.tokensAsked - 1,
     isUnsourced: !hasPriceSource(chain) && !hasBorrowedFeed,
-    omitted: holdings.flatMap(({ omitted }) => (omitted === undefined ? [] : `${omitted} on chain ${chain.id}`)),
-    ...toHeldAssets(answers, query),
+    notRead,
+    omitted: dust.omitted,
+    assets: [...assets, ...dust.assets],
     ...(holdings.some(({ itemize }) => itemize) && {
       async itemize(signal) {
         const itemized = holdings.map(async (each) => ({ ...each, rows: (await each.itemize?.(signal)) ?? each.rows }))
-        return toHeldAssets({ ...answers, holdings: await Promise.all(itemized) }, query).assets
+        const found = toHeldAssets({ ...answers, holdings: await Promise.all(itemized) }, query)
+        return [...found.assets, ...dust.assets]
       },
     }),
   }

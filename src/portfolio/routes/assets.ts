@@ -35,7 +35,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
     input,
     output: assetsOutput,
     errors: [502, 503],
-    charge: { credits: 2, per: 'row on the page', terms: 'spam rows cost nothing' },
+    charge: { credits: 2, per: 'row on the page', terms: 'rows of spam and dust cost nothing' },
     async read(query, { signal }) {
       const { kind, counted, page, limit } = query
       const { rows, reads, unread } = await readRows(options, { ...query, isItemized: true }, signal)
@@ -44,7 +44,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
       )
       return { reads, unread, total: matchingRows.length, items: slicePage(sortRows(matchingRows), { page, limit }) }
     },
-    count: ({ items }) => items.filter((row) => !isSpam(row)).length,
+    count: ({ items }) => items.filter((row) => !isFree(row)).length,
     untilMs: ({ reads, unread }, query) => (isNow(query) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
     present: ({ items, total, reads }, { page, limit }, { url }) => ({
       data: items.map(presentRow),
@@ -54,6 +54,6 @@ export function assetsRoute(options: PortfolioOptions): Route {
   })
 }
 
-function isSpam({ verdict }: Row): boolean {
-  return !verdict.counted && verdict.reason === 'spam'
+function isFree({ verdict }: Row): boolean {
+  return !verdict.counted && ['spam', 'dust'].includes(verdict.reason)
 }

@@ -4,25 +4,25 @@ import { SOLANA_CHAIN_ID, type SolanaClient, type SolanaSession } from '../../ch
 import type { AccountGroup } from '../../chain/solana/groups.ts'
 import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
 import { createSlotCache, getMaxSlotDistance } from '../../chain/solana/slot_cache.ts'
-import { listWalletTokens, type WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
+import { listWalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
 import { getScopePrices } from '../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../finance/token/solana_tokens.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { CodedError, UpstreamError } from '../../lib/error.ts'
+import { UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
 import { maxBigint, minBigint } from '../../lib/number/fixed_point.ts'
+import { countDust } from '../sum/dust.ts'
 import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead, HeldAsset } from '../sum/row.ts'
+import { ACCOUNTS_MAX, type LimitedTokens, limitTokens } from './limit_tokens.ts'
 import { createOwnPlanner, type OwnPlan } from './own_tokens.ts'
 
 /** Time limit for one answer over all steps and attempts, milliseconds. */
 const BUDGET_MS = 6_000
 /** Most attempts to read a wallet that changes during the read. */
 const ATTEMPTS_MAX = 3
-/** Most token accounts with a balance that a wallet may have. */
-const ACCOUNTS_MAX = 2_000
 /** Limits of the cache of token accounts: wallets, and token accounts in total. */
 const WALLETS_CACHED_MAX = 5_000
 const ACCOUNTS_CACHED_MAX = 200_000
@@ -37,9 +37,8 @@ export interface AccountFamily {
 export interface AccountAssetReader {
   /**
    * Reads all of a wallet's assets at one slot, or each request at its own slot if several are needed and the slot
-   * advances. Takes one sequential request if the wallet was read before and has the same accounts. Throws `CodedError`
-   * INVALID_PARAMETER for too many token accounts or positions, `UpstreamError` if Solana cannot be read or the wallet
-   * keeps changing.
+   * advances. Takes one sequential request if the wallet was read before and has the same accounts. Throws
+   * `UpstreamError` if Solana cannot be read or the wallet keeps changing.
    */
   read(wallet: string, signal: AbortSignal): Promise<WithExpiry<AssetsRead>>
 }
@@ -63,12 +62,10 @@ export function createAccountAssetReader(options: {
   })
   const cache = createSlotCache<AssetsRead>({ solana, clock, budgetMs: BUDGET_MS, ...CACHE_LIMITS })
 
-  async function listTokens(session: SolanaSession, wallet: string, minSlot: bigint): Promise<WalletTokens> {
+  async function listTokens(session: SolanaSession, wallet: string, minSlot: bigint): Promise<LimitedTokens> {
     const listed = await listWalletTokens(session, wallet, minSlot)
-    const count = listed.tokens.length
-    if (count <= ACCOUNTS_MAX) return listed
-    const limit = `at most ${ACCOUNTS_MAX} that hold something can be summed`
-    throw new CodedError('INVALID_PARAMETER', `Cannot sum ${count} token accounts of wallet ${wallet}: ${limit}`)
+    if (listed.tokens.length > ACCOUNTS_MAX) await prices.prepare(session)
+    return limitTokens(listed, ({ mint }) => prices.listPriceAccounts(mint).length > 0)
   }
 
   /** Reads the accounts that the wallet's last read needed; undefined if not all of them are cached. */
@@ -90,18 +87,13 @@ export function createAccountAssetReader(options: {
   ): Promise<AssetsRead | bigint> {
     const listed = listTokens(session, wallet, minSlot)
     const query = { wallet, minSlot, listed, positionsMax: POSITIONS_MAX }
-    const [{ tokens, ...slotRange }, plans, early] = await Promise.all([
+    const [{ tokens, omitted, ...slotRange }, plans, early] = await Promise.all([
       listed,
       Promise.all(families.map(({ reader }) => reader.plan(session, query))),
       isFirst ? readEarly(session, wallet) : undefined,
       prices.prepare(session),
       listed.then((tokens) => ownPlanner.prepare(session, tokens)),
     ])
-    const positions = plans.reduce((sum, plan) => sum + plan.positions, 0)
-    if (positions > POSITIONS_MAX) {
-      const message = `Cannot sum ${positions} positions of wallet ${wallet}: at most ${POSITIONS_MAX} can be summed`
-      throw new CodedError('INVALID_PARAMETER', message)
-    }
     const ownPlan = await ownPlanner.plan(wallet, tokens)
     const { items, check } = mergePlans(ownPlan, plans)
     const oldest = plans.map((plan) => plan.oldest).reduce(minBigint, slotRange.oldestSlot)
@@ -117,7 +109,21 @@ export function createAccountAssetReader(options: {
     accountsByWallet.set(wallet, tokens)
     const block = { chainId: SOLANA_CHAIN_ID, number: oldestRead }
     const tokensAsked = new Set(tokens.map(({ mint }) => mint)).size
-    return { block, tokensAsked, isUnsourced: false, ...toAnswer(holdings, { isMixed: oldestRead !== newest }) }
+    const dust = countDust(SOLANA_CHAIN_ID, listOmitted(plans, omitted))
+    const answer = toAnswer(holdings, { isMixed: oldestRead !== newest })
+    const assets = [...answer.assets, ...dust.assets]
+    return { block, tokensAsked, isUnsourced: false, ...answer, assets, omitted: dust.omitted }
+  }
+
+  /** Lists what is beyond the maximum: accounts of tokens, and positions of families. */
+  function listOmitted(plans: readonly HoldingsPlan[], accounts: number): Parameters<typeof countDust>[1] {
+    const positions = plans.flatMap(({ positions }, index) => {
+      const [count, family] = [positions - POSITIONS_MAX, families[index]?.name]
+      return count <= 0 || family === undefined
+        ? []
+        : [{ family, kind: 'liquidity' as const, count, max: POSITIONS_MAX }]
+    })
+    return [...positions, ...(accounts === 0 ? [] : [{ kind: 'wallet' as const, count: accounts, max: ACCOUNTS_MAX }])]
   }
 
   async function readHoldings(

@@ -60,8 +60,8 @@ export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOp
  * @proof test/contract/portfolio/withdrawable_test.ts
  */
 function toWithdrawal(asset: HeldAsset): RowWithdrawal | undefined {
-  const { kind, amount, withdrawable } = asset
-  if (kind === 'wallet' || kind === 'borrowed') return undefined
+  const { kind, amount, withdrawable, refused } = asset
+  if (kind === 'wallet' || kind === 'borrowed' || refused?.reason === 'dust') return undefined
   const raw = withdrawable === undefined ? amount : withdrawable.amount
   return { raw, value: raw === undefined ? undefined : computeValue(asset, raw), limitedBy: withdrawable?.limitedBy }
 }

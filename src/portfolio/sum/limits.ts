@@ -1,8 +1,8 @@
 import type { AssetsRead } from './row.ts'
 
 /**
- * Most positions of a wallet in one family on a chain that are summed, the first ones by the family's own order; on
- * Solana the most that a wallet may have. Others can give a wallet positions, so the rest is only counted.
+ * Most positions of a wallet in one family on a chain that are summed, the first ones by the family's own order. Others
+ * can give a wallet positions, so the rest is only counted.
  */
 export const POSITIONS_MAX = 2_000
 

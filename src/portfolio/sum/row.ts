@@ -17,6 +17,7 @@ export type RowKind = (typeof ROW_KINDS)[number]
 
 /** Reasons for not counting a row, in order of precedence. */
 export const UNCOUNTED_REASONS = [
+  'dust',
   'spam',
   'withdrawal_reverts',
   'unlisted',
@@ -35,7 +36,7 @@ export interface HeldAsset {
   readonly chainId: number
   readonly kind: RowKind
   readonly token: HeldToken | AccountToken
-  /** Smallest units, above zero, also for a debt. */
+  /** Smallest units, above zero, also for a debt; 0 for dust, whose amounts are not read. */
   readonly amount: bigint
   readonly price: Pricing
   /** What can be paid out of it at the block; absent: all of it. The rest is not counted, for the reason. */

@@ -218,6 +218,19 @@ describe('bad input', () => {
     expect(coverage.not_read).toContain(omitted.what)
     const rows = await portfolio.assets(`wallet=${CROWDED}&limit=1`)
     expect(rows.reply.pagination?.total).toBeGreaterThanOrEqual(2_000)
+    const dust = (await allRows(portfolio, `wallet=${CROWDED}&counted=false&kind=liquidity`)).filter(
+      ({ reason }) => reason === 'dust',
+    )
+    expect(dust).toMatchObject([
+      {
+        detail: '50 more positions of uniswap-v3: a sum has the first 2000 on a chain',
+        amount: { raw: '0', amount: null },
+        value_usd: null,
+        withdrawable: null,
+        limited_by: null,
+        position: { family: 'uniswap-v3' },
+      },
+    ])
   })
 
   test('a wallet without anything is answered, and costs nothing', async () => {

@@ -101,7 +101,8 @@ function NotCounted({ number, context, query }) {
   const { key, catalog } = context
   const path = `v1/portfolio/assets?${query}&${formatQuery({ counted: 'false', limit: ROWS_MAX })}`
   const request = usePolledAnswer(path, key)
-  return html`<h4>Not counted: ${pluralize(number, 'row')}</h4>
+  const more = number > ROWS_MAX ? `, the first ${ROWS_MAX} of them here` : ''
+  return html`<h4>Not counted: ${pluralize(number, 'row')}${more}</h4>
     <${PolledAnswer} request=${request} what="What is not counted" context=${context} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
 }
 
@@ -110,8 +111,8 @@ function Rows({ rows, catalog }) {
   return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', nameColumn('Chain'), nameColumn('As'), textColumn('Because')]}>
     ${rows.map(
       ({ token, amount, chain_id, kind, reason, detail }) => html`<tr>
-        <th scope="row">${token.symbol === '' ? 'no name' : token.symbol}</th>
-        <td>${amount.amount === null ? amount.raw : html`<${Amount} value=${amount.amount} symbol=${token.symbol} />`}</td>
+        <th scope="row">${token.symbol === '' ? (reason === 'dust' ? 'many' : 'no name') : token.symbol}</th>
+        <td>${reason === 'dust' ? '–' : amount.amount === null ? amount.raw : html`<${Amount} value=${amount.amount} symbol=${token.symbol} />`}</td>
         <td class="left">${chainName(catalog, chain_id)}</td>
         <td class="left">${kind}</td>
         <td class="words"><b>${(reason ?? '').replaceAll('_', ' ')}</b> ${detail}</td>

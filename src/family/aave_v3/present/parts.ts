@@ -1,8 +1,10 @@
 import { checksumAddress } from 'viem'
 import { formatRatio, formatUsd } from '../../../finance/figure.ts'
+import { presentWithdrawal } from '../../../finance/lending/withdrawal.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { computeBorrows, computeSupplies, computeTotals, getLiquidationThreshold, type Leg } from '../math/account.ts'
+import { computeWithdrawable } from '../math/withdrawal.ts'
 import type { NamedReserve, Position } from '../read/position.ts'
 import type { PresentedPosition } from './schema.ts'
 
@@ -25,6 +27,12 @@ export function withBreakdown(presented: PresentedPosition, position: Position):
     suppliedAssets: zip(presented.suppliedAssets, computeSupplies(position)).map(([asset, leg]) => ({
       ...asset,
       ...toTokenFields(leg, position),
+      ...presentWithdrawal({
+        amount: leg.amount,
+        decimals: leg.asset.reserve.decimals,
+        withdrawable: computeWithdrawable(position, leg.asset),
+        value: rational(leg.value, position.unit),
+      }),
       liquidationThreshold: formatRatio(rational(getLiquidationThreshold(leg.asset.reserve, position), BPS)),
     })),
     borrowedAssets: zip(presented.borrowedAssets, computeBorrows(position)).map(([asset, leg]) => ({

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
 import { calculationsSchema, reducedCalculations } from '../../../finance/lending/calculations.ts'
 import { positionFiguresWith, walletPlace, walletPositions } from '../../../finance/lending/position.ts'
+import { withdrawalFields } from '../../../finance/lending/withdrawal.ts'
 import { evmAddress, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { DECIMAL, text } from '../../../lib/text/text_format.ts'
@@ -18,6 +19,8 @@ const position = v.strictObject({
     supplied: {
       ...tokens,
       liquidationThreshold: withFull(ratio, 'the part of it that counts before a liquidation, by its eMode if in one'),
+      withdrawable: withFull(withdrawalFields.withdrawable, 'what a withdrawal pays'),
+      limited_by: withFull(withdrawalFields.limited_by, 'why that is less'),
     },
     borrowed: tokens,
   }),

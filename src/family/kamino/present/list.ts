@@ -9,14 +9,17 @@ import {
 } from '../../../finance/lending/calculations.ts'
 import { presentDue } from '../../../finance/lending/due.ts'
 import { positionFiguresWith, walletPositions } from '../../../finance/lending/position.ts'
+import { presentWithdrawal, withdrawalFields } from '../../../finance/lending/withdrawal.ts'
 import { healthFactor } from '../../../finance/math/lending.ts'
 import { base58Address, chainId } from '../../../finance/schema.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
+import { SF } from '../math/accrual.ts'
 import type { ObligationPosition, Snapshot } from '../math/position.ts'
 import { type AssessedObligation, computeSafeBorrow, computeSafeWithdraw } from '../math/risk.ts'
+import { computeWithdrawables } from '../math/withdrawal.ts'
 import type { MarketObligation } from '../read/accounts/account_cache.ts'
 import type { FoundBy } from '../read/find/find_result.ts'
 import { SAFE_AMOUNTS } from './safe.ts'
@@ -57,7 +60,7 @@ export const listOutput = v.strictObject({
       position: v.strictObject({
         ...idFields,
         marketName: v.string(),
-        ...positionFiguresWith({ supplied: {}, borrowed: {} }),
+        ...positionFiguresWith({ supplied: withdrawalFields, borrowed: {} }),
       }),
       calculations,
     }),
@@ -80,7 +83,7 @@ export const batchOutput = v.strictObject({
 
 /** An obligation with its figures. */
 interface ShownObligation extends MarketObligation {
-  readonly snapshot: Pick<Snapshot, 'slot' | 'market'>
+  readonly snapshot: Snapshot
   readonly position: AssessedObligation
 }
 
@@ -109,7 +112,10 @@ export function presentWallet({ wallet, obligations }: ShownWallet, options: Lis
     positions: obligations.map((each) => ({
       ...presentIds(each, options),
       marketName: each.snapshot.market.name,
-      ...presentPosition(each.position),
+      ...presentSummary(each.position),
+      ...presentDue(each.position),
+      suppliedAssets: presentSupplies(each),
+      borrowedAssets: presentBorrows(each.position),
     })),
     calculations: obligations.map(({ position }) => {
       return presentCalculations(position, {
@@ -150,25 +156,32 @@ function presentIds({ address, market, snapshot }: ShownObligation, { hasSlot, i
 }
 
 /** Presented once per position, because answers about one slot differ only by the target. */
-const presentPosition = memoize((position: AssessedObligation) => {
-  const { totals, supplies, borrows } = position
-  const usd = (value: bigint) => formatUsd(rational(value, totals.perUsd))
-  return {
-    ...presentSummary(position),
-    ...presentDue(position),
-    suppliedAssets: supplies.map(({ reserve, value, apyRay, isCollateral }) => ({
+const presentBorrows = memoize(({ totals, borrows }: AssessedObligation) =>
+  borrows.map(({ reserve, value, apyRay }) => ({
+    symbol: reserve.symbol,
+    amountBorrowedUSD: formatUsd(rational(value, totals.perUsd)),
+    borrowAPY: formatApy(apyRay),
+  })),
+)
+
+function presentSupplies({ position: { supplies, totals }, snapshot }: ShownObligation) {
+  const withdrawables = computeWithdrawables(snapshot, { isPriced: true })
+  return supplies.map(({ address, reserve, amountSf, value, apyRay, isCollateral }) => {
+    const usd = rational(value, totals.perUsd)
+    return {
       symbol: reserve.symbol,
-      amountSuppliedUSD: usd(value),
+      amountSuppliedUSD: formatUsd(usd),
       supplyAPY: formatApy(apyRay),
       isCollateral,
-    })),
-    borrowedAssets: borrows.map(({ reserve, value, apyRay }) => ({
-      symbol: reserve.symbol,
-      amountBorrowedUSD: usd(value),
-      borrowAPY: formatApy(apyRay),
-    })),
-  }
-})
+      ...presentWithdrawal({
+        amount: amountSf / SF,
+        decimals: reserve.decimals,
+        withdrawable: withdrawables.get(address),
+        value: usd,
+      }),
+    }
+  })
+}
 
 const presentSummary = memoize(({ totals }: ObligationPosition) => ({
   healthFactor: formatHealthFactor(healthFactor(totals)),

@@ -132,11 +132,12 @@ export function createHoldingsReader(options: {
       const isComplete = targets?.every((target) => cache.listUnread(target).length === 0) && arePricesReady(targets)
       return targets !== undefined && isComplete ? { items: targets.map(listAddresses), check } : undefined
     },
-    async plan(session, { wallet, minSlot }) {
-      const obligations = await finder.find(session, { wallet, market: undefined }, minSlot)
-      const targets = obligations.targets.toSorted(compareAddresses)
+    async plan(session, { wallet, minSlot, positionsMax }) {
+      const found = await finder.find(session, { wallet, market: undefined }, minSlot)
+      const targets = found.targets.toSorted(compareAddresses).slice(0, positionsMax)
+      const obligations = { ...found, targets }
       await Promise.all([prepare(session, obligations), arePricesReady(targets) ? undefined : prices.prepare(session)])
-      return createPlan(wallet, { ...obligations, targets })
+      return { ...createPlan(wallet, obligations), positions: found.targets.length }
     },
   }
 }

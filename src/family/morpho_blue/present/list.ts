@@ -3,6 +3,7 @@ import { type Address, checksumAddress } from 'viem'
 import { formatApy, formatHealthFactor, formatRatio, formatUsd } from '../../../finance/figure.ts'
 import { presentCalculations, presentTotals } from '../../../finance/lending/calculations.ts'
 import { presentDue } from '../../../finance/lending/due.ts'
+import { presentWithdrawal } from '../../../finance/lending/withdrawal.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
 import type { Token } from '../../../finance/token/token.ts'
 import { memoize } from '../../../lib/memoize.ts'
@@ -12,6 +13,7 @@ import { rational } from '../../../lib/number/rational.ts'
 import { healthFactor } from '../math/market.ts'
 import { findLiquidationReasons } from '../math/rule.ts'
 import { safeBorrow, safeWithdraw } from '../math/safe.ts'
+import { computeWithdrawableCollateral, computeWithdrawableLoan } from '../math/withdrawal.ts'
 import type { HeldMarket, HeldRead, Position } from '../read/position.ts'
 import type { listOutput } from './schema.ts'
 
@@ -53,10 +55,36 @@ const presentPosition = memoize((read: HeldRead): PresentedPosition => {
     ...presentDue({ liquidatableBecause: findLiquidationReasons(held, health), dueAtSec: undefined }),
     ...values.totals,
     suppliedAssets: [
-      ...(supplied === 0n ? [] : [{ ...formatAmount(supplied, loan), ...values.lent, isCollateral: false }]),
+      ...(supplied === 0n
+        ? []
+        : [
+            {
+              ...formatAmount(supplied, loan),
+              ...values.lent,
+              isCollateral: false,
+              ...presentWithdrawal({
+                amount: supplied,
+                decimals: loan.decimals,
+                withdrawable: computeWithdrawableLoan(held),
+                value: values.lentUsd,
+              }),
+            },
+          ]),
       ...(collateral === 0n || collateralToken === undefined
         ? []
-        : [{ ...formatAmount(collateral, collateralToken), ...values.collateral, isCollateral: true }]),
+        : [
+            {
+              ...formatAmount(collateral, collateralToken),
+              ...values.collateral,
+              isCollateral: true,
+              ...presentWithdrawal({
+                amount: collateral,
+                decimals: collateralToken.decimals,
+                withdrawable: computeWithdrawableCollateral(held),
+                value: values.collateralUsd,
+              }),
+            },
+          ]),
     ],
     borrowedAssets: owed === 0n ? [] : [{ ...formatAmount(owed, loan), ...values.owed }],
     reason: read.kind === 'position' ? null : read.message,
@@ -68,17 +96,22 @@ const NOT_VALUED = {
   lent: { amountSuppliedUSD: null, supplyAPY: null },
   collateral: { amountSuppliedUSD: null, supplyAPY: null },
   owed: { amountBorrowedUSD: null, borrowAPY: null },
+  lentUsd: undefined,
+  collateralUsd: undefined,
 }
 
 function formatValues({ totals, supplies, borrows }: Position) {
   const [lent, collateral] = supplies
   const [owed] = borrows
-  const usd = (value = 0n) => formatUsd(rational(value, totals.perUsd))
+  const toUsd = (value = 0n) => rational(value, totals.perUsd)
+  const usd = (value?: bigint) => formatUsd(toUsd(value))
   return {
     totals: presentTotals(totals),
     lent: { amountSuppliedUSD: usd(lent?.value), supplyAPY: formatApy(lent?.apyRay ?? 0n) },
     collateral: { amountSuppliedUSD: usd(collateral?.value), supplyAPY: formatApy(0n) },
     owed: { amountBorrowedUSD: usd(owed?.value), borrowAPY: formatApy(owed?.apyRay ?? 0n) },
+    lentUsd: toUsd(lent?.value),
+    collateralUsd: toUsd(collateral?.value),
   }
 }
 

@@ -3,6 +3,7 @@ import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../.
 import { calculationsSchema } from '../../../finance/lending/calculations.ts'
 import { dueFields } from '../../../finance/lending/due.ts'
 import { walletPlace, walletPositions } from '../../../finance/lending/position.ts'
+import { withdrawalFields } from '../../../finance/lending/withdrawal.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 
@@ -44,6 +45,7 @@ const position = v.strictObject({
         amountSuppliedUSD: v.nullable(usd),
         supplyAPY: v.nullable(ratio),
         isCollateral: v.boolean(),
+        ...withdrawalFields,
       }),
     ),
     v.description('What was lent, then the collateral, which earns nothing'),

@@ -1,9 +1,40 @@
 import * as v from 'valibot'
 import { walletPlace } from '../../../finance/lending/position.ts'
-import { yieldFigures } from '../../../finance/lending/yield.ts'
+import { presentYieldFigures, yieldFigures } from '../../../finance/lending/yield.ts'
+import { formatExact } from '../../../lib/number/decimal.ts'
+import { DECIMAL, text } from '../../../lib/text/text_format.ts'
+import { computePayable } from '../math/rule.ts'
+import type { Position } from '../read/position.ts'
 import { marketIdText } from './schema.ts'
+
+const incomplete = v.pipe(
+  v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
+  v.description('What projected_earnings leaves out: interest on loan tokens that the market cannot pay out now'),
+)
 
 /** Body of a yield answer, without `request_id`. */
 export const yieldOutput = v.strictObject({
-  data: v.strictObject({ ...walletPlace, market_id: marketIdText, ...yieldFigures }),
+  data: v.strictObject({ ...walletPlace, market_id: marketIdText, ...yieldFigures, incomplete }),
 })
+
+/**
+ * Presents the yield of a position. Interest on what was lent is projected as far as the market could pay that out: any
+ * account can make a market, lend to itself at any rate, and name the sum of a year.
+ *
+ * @figure yield/amount
+ * @source what was lent above `totalSupplyAssets − totalBorrowAssets` of Morpho.sol
+ * @proof test/unit/family/morpho_blue/yield_test.ts
+ */
+export function presentYield(position: Position) {
+  const { totals, supplies, borrows, supplied, loan } = position
+  const payable = computePayable(position)
+  if (payable === supplied) return { ...presentYieldFigures(position), incomplete: [] }
+  const [lent, ...others] = supplies
+  const paid = lent && { ...lent, value: (lent.value * payable) / supplied }
+  const paidSupplies = paid === undefined ? supplies : [paid, ...others]
+  const unpaid = loan.decimals === undefined ? null : formatExact(supplied - payable, loan.decimals)
+  return {
+    ...presentYieldFigures({ totals, supplies, borrows, paidSupplies }),
+    incomplete: [{ what: 'interest on what is lent', amount: unpaid, why: 'The market cannot pay it out now' }],
+  }
+}

@@ -1,13 +1,12 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import { presentYieldFigures } from '../../../finance/lending/yield.ts'
 import { evmAddress, moment, momentRule, targetHealthFactor } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { chainIdWith } from '../../position_routes.ts'
 import { isNow, notConfiguredError } from '../../target.ts'
-import { yieldOutput } from '../present/yield.ts'
+import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { MarketRead } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
@@ -52,7 +51,7 @@ export function yieldRoute(options: {
     },
     untilMs: ({ untilMs }, query) => (isNow(query) ? untilMs : 0),
     present: ({ block, position }, { chain_id, wallet, market_id }) => ({
-      data: { chain_id, wallet, market_id, ...presentYieldFigures(position) },
+      data: { chain_id, wallet, market_id, ...presentYield(position) },
       asOf: [{ chainId: chain_id, blockNumber: block.number }],
     }),
   })

@@ -51,8 +51,7 @@ export function createHoldingsReader(options: {
       ])
       const newest = await resolver.resolve(session, tokens, listedSlot)
       const positions = resolver.countPositions(tokens)
-      const items =
-        positions > positionsMax ? [] : (await resolver.listItems(tokens, positionsMax)).sort(comparePositions)
+      const items = (await resolver.listItems(tokens, positionsMax)).slice(0, positionsMax).sort(comparePositions)
       await reader.prepare(session, items, newest)
       return { positions, oldest, newest, ...createPlan(wallet, items) }
     },

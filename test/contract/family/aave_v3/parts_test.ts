@@ -22,6 +22,7 @@ test("amounts, prices, thresholds and the limit are the contracts' own at the bl
     await Promise.all(MARKET_NAMES.map(async (name) => [name, await aave.getPrices(name, block.number)] as const)),
   )
   let weighed = 0
+  const limits = new Set<string | null>()
   for (const held of wallets) {
     const entry = presentWallet(held, { target: '1.5', full: true })
     v.assert(listOutput.entries.data.item, entry)
@@ -31,9 +32,12 @@ test("amounts, prices, thresholds and the limit are the contracts' own at the bl
       const reserves = await aave.getUserReserves(market, held.wallet, block.number)
       const named = (address: string | undefined) =>
         reserves.find(({ asset }) => aave.reserveOf(market, asset).asset === address)
-      for (const { address, amount, priceUSD } of suppliedAssets) {
+      for (const { address, amount, priceUSD, withdrawable, limited_by = null } of suppliedAssets) {
         const { asset, supplied } = expectFound(named(address))
         expect(amount).toBe(formatExact(supplied, aave.reserveOf(market, asset).decimals))
+        expect(withdrawable?.amount === amount).toBe(limited_by === null)
+        expect(Number(withdrawable?.raw)).toBeLessThanOrEqual(Number(supplied))
+        limits.add(limited_by)
         expect(Number(priceUSD)).toBeCloseTo(Number(prices.get(market)?.get(asset)) / 1e8, 5)
       }
       for (const { address, amount } of borrowedAssets) {
@@ -55,6 +59,7 @@ test("amounts, prices, thresholds and the limit are the contracts' own at the bl
     }
   }
   expect(weighed).toBeGreaterThan(3)
+  for (const limit of [null, 'paused', 'liquidity', 'health']) expect(limits).toContain(limit)
 })
 
 function usd({ amountSuppliedUSD }: { readonly amountSuppliedUSD?: string }): number {

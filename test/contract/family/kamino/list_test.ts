@@ -71,7 +71,9 @@ describe('GET /v1/lending/kamino', () => {
               totalCollateralUSD: '15000.000000',
               totalDebtUSD: '6000.000000',
               netWorthUSD: '9000.000000',
-              suppliedAssets: [{ symbol: 'SOL', amountSuppliedUSD: '15000.000000', isCollateral: true }],
+              suppliedAssets: [
+                { symbol: 'SOL', amountSuppliedUSD: '15000.000000', isCollateral: true, limited_by: 'health' },
+              ],
               borrowedAssets: [{ symbol: 'USDC', amountBorrowedUSD: '6000.000000' }],
             },
           ],

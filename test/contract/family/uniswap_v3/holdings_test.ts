@@ -131,7 +131,7 @@ describe('holdings()', () => {
     const holdings = createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock })
     const held = await readHoldings(holdings, client, { wallet: SIXTY, positionsMax: 59 })
     expect(new Set(held?.rows.map(({ position }) => position['token_id'])).size).toBe(59)
-    expect(held?.omitted).toBe('1 more positions of uniswap-v3')
+    expect(held?.omitted).toEqual({ family: 'uniswap-v3', kind: 'liquidity', count: 1 })
     expect(requests).toEqual(['eth_call'])
   })
 

@@ -85,7 +85,7 @@ test('a wallet without positions takes one call, and of more than are summed the
   const none = await readHoldings(holdings, client, { wallet: toWalletAddress('v4 holds nothing') })
   expect([none?.rows, none?.omitted, requests]).toEqual([[], undefined, ['eth_call']])
   const many = await readHoldings(holdings, client, { wallet: OWNER, positionsMax: 3 })
-  expect(many?.omitted).toBe('1 more positions of uniswap-v4')
+  expect(many?.omitted).toEqual({ family: 'uniswap-v4', kind: 'liquidity', count: 1 })
   const all = await readHoldings(holdings, client, { wallet: OWNER })
   const listIds = (rows = many?.rows) => [...new Set(rows?.map(({ position }) => position['token_id']))]
   expect(listIds()).toEqual(listIds(all?.rows).slice(0, 3))

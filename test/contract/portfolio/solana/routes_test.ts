@@ -231,15 +231,6 @@ describe('bad input is 400', () => {
     expect(answer.message).toMatch(message)
     expect(double.seen).toEqual([])
   })
-
-  test('too many token accounts, naming their number; empty accounts do not count', async () => {
-    serve([...many(2_001, 6, 5n), ...many(1_000, 0, 0n)])
-    expect(await stage.ask('balance', { wallet: WALLET })).toMatchObject({
-      status: 400,
-      code: 'INVALID_PARAMETER',
-      message: `Cannot sum 2001 token accounts of wallet ${WALLET}: at most 2000 that hold something can be summed`,
-    })
-  })
 })
 
 test('without a Solana endpoint the answer says that none is configured', async () => {

@@ -22,6 +22,7 @@ describe('classifyAssets()', () => {
 
   test('gives each reason with its sentence', () => {
     const cases: readonly (readonly [Partial<HeldAsset>, string, string])[] = [
+      [{ refused: { reason: 'dust', detail: '50 more' } }, 'dust', '50 more'],
       [{ refused: { reason: 'spam', detail: 'It lures' } }, 'spam', 'It lures'],
       [
         { refused: { reason: 'withdrawal_reverts', detail: 'The hook reverts' } },

@@ -182,6 +182,10 @@ describe('the list', () => {
     expect(position?.totalCollateralUSD).toBe(position?.suppliedAssets[1]?.amountSuppliedUSD ?? null)
     expect(position?.totalDebtUSD).toBe(position?.borrowedAssets[0]?.amountBorrowedUSD ?? null)
     expect(position?.suppliedAssets[1]?.supplyAPY).toBe('0.00000000')
+    // The market lent more than it holds, and the debt holds the collateral.
+    expect(position?.suppliedAssets.map(({ limited_by }) => limited_by)).toEqual(['liquidity', 'health'])
+    for (const { amount, withdrawable } of position?.suppliedAssets ?? [])
+      expect(Number(withdrawable?.amount)).toBeLessThan(Number(amount))
     expect(entry?.positions.every(({ reason }) => reason === null)).toBe(true)
     expect(position).toMatchObject({ loanSymbol: 'USDC', collateralSymbol: 'WETH', lltv: '0.86000000' })
   })
