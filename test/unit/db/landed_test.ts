@@ -37,6 +37,9 @@ const LANDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '0.3.0': {
     '0023_first_block': '0b6b259e968a1c67962a40d7fb40e9b7fc603d5b3df82619b0b14e416ce13011',
   },
+  '0.4.0': {
+    '0024_price_time': 'f20014dea20a39a50f5d3a95e0d776ccd0aa6b6e692931c72fac87704103efa4',
+  },
 }
 
 test('a migration of a release keeps its text, and every migration belongs to a release', () => {
