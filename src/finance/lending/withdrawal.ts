@@ -38,7 +38,7 @@ interface WithdrawableSupply {
 /**
  * Presents what a withdrawal of a supply alone pays; its value is that part of the supply's.
  *
- * @figure withdrawable
+ * @figure kamino/amount
  * @source the families' `computeWithdrawable`
  * @proof test/unit/finance/lending/withdrawal_test.ts, test/contract/portfolio/withdrawable_test.ts
  */

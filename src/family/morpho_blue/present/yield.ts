@@ -21,7 +21,7 @@ export const yieldOutput = v.strictObject({
  * Presents the yield of a position. Interest on what was lent is projected as far as the market could pay that out: any
  * account can make a market, lend to itself at any rate, and name the sum of a year.
  *
- * @figure yield/amount
+ * @figure morpho-blue/amount
  * @source what was lent above `totalSupplyAssets − totalBorrowAssets` of Morpho.sol
  * @proof test/unit/family/morpho_blue/yield_test.ts
  */
