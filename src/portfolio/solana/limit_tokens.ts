@@ -9,13 +9,25 @@ export interface LimitedTokens extends WalletTokens {
   readonly omitted: number
 }
 
-/** Takes the first accounts of tokens, those with a price before others: strangers can give a wallet any number. */
+/**
+ * Takes the accounts to read. Strangers can give a wallet any number of them, so those of tokens with a price come
+ * first, and of these the greatest amounts.
+ */
 export function limitTokens(
   listed: WalletTokens,
   isPriced: (token: Pick<ListedTokenAccount, 'mint'>) => boolean,
 ): LimitedTokens {
   const { tokens } = listed
   if (tokens.length <= ACCOUNTS_MAX) return { ...listed, omitted: 0 }
-  const ordered = [...tokens.filter(isPriced), ...tokens.filter((token) => !isPriced(token))]
-  return { ...listed, tokens: ordered.slice(0, ACCOUNTS_MAX), omitted: tokens.length - ACCOUNTS_MAX }
+  const ranked = tokens.map((token) => ({ token, isPriced: isPriced(token) }))
+  ranked.sort((a, b) => Number(b.isPriced) - Number(a.isPriced) || compareAmounts(b.token, a.token))
+  const taken = ranked.slice(0, ACCOUNTS_MAX).map(({ token }) => token)
+  return { ...listed, tokens: taken, omitted: tokens.length - ACCOUNTS_MAX }
+}
+
+type Amount = Pick<ListedTokenAccount, 'amount'>
+
+function compareAmounts({ amount: a }: Amount, { amount: b }: Amount): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
 }
