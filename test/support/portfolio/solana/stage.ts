@@ -71,15 +71,15 @@ export interface SolanaBalance {
   }
 }
 
-/** The routes of portfolios with all families over doubles, with time that can be moved. */
+/** The routes of portfolios with all families over doubles, with time that can be moved besides what a clock shows. */
 export function portfolioStage(
   doubles: readonly SolanaDouble[],
-  options: { readonly row?: object; readonly now?: Clock['now'] } = {},
+  options: { readonly row?: object; readonly clock?: Clock } = {},
 ) {
-  const { now = systemClock.now } = options
+  const { clock: given = systemClock } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { ...systemClock, now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const clock: Clock = { ...given, monotonicMs: () => given.monotonicMs() + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const urls = doubles.map(({ url }) => url)
   const solana =
