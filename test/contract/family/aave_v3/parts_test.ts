@@ -1,10 +1,10 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { presentWallet } from '../../../../src/family/aave_v3/present/present.ts'
 import { listOutput } from '../../../../src/family/aave_v3/present/schema.ts'
 import { formatExact } from '../../../../src/lib/number/decimal.ts'
 import { MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
-import { type SharedAave, sharedAave } from '../../../devnet/aave_v3/shared.ts'
+import { exclusiveAave, type SharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { createChain, createClient, readWallets } from './support.ts'
 
 const MARKET_NAMES = Object.keys(MARKETS) as MarketName[]
@@ -12,8 +12,10 @@ const MARKET_NAMES = Object.keys(MARKETS) as MarketName[]
 let shared: SharedAave
 
 beforeAll(async () => {
-  shared = await sharedAave()
+  // Other files change what limits a withdrawal.
+  shared = await exclusiveAave()
 }, 180_000)
+afterAll(() => shared?.devnet.stop(), 60_000)
 
 test("amounts, prices, thresholds and the limit are the contracts' own at the block, of every wallet with a name", async () => {
   const { devnet, aave } = shared
