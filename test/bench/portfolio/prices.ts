@@ -17,7 +17,7 @@ export async function benchPrices({ quick }: { readonly quick: boolean }): Promi
     ...(await compare(bench)),
     ...(await gas(bench)),
   ])
-  printTable(['prices by pools', 'measured', ''], rows)
+  printTable(['prices by pools', 'measured', 'ratio'], rows)
   printNote(
     `a wallet with ${TOKENS_HELD} tokens, each with one pool of 12 candidates; every answer read anew; endpoint ${AWAY_MS} ms away, its answers remembered; CPU at no distance`,
   )
