@@ -55,6 +55,23 @@ describe('classifyAssets()', () => {
     expect(new Set(cases.map(([, reason]) => reason))).toEqual(new Set(UNCOUNTED_REASONS))
   })
 
+  test('says what a withdrawal of a row pays, and nothing of wallets, debts and dust', () => {
+    const classify = (only: Partial<HeldAsset>) => classifyAssets([asset(only)], { includeUnlisted: false })[0]
+    const half = { amount: WHOLE / 2n, limitedBy: 'liquidity' } as const
+    expect(classify({ kind: 'supplied', withdrawable: half })?.withdrawal).toEqual({
+      raw: WHOLE / 2n,
+      value: { units: 1_500n * WHOLE * 10n ** 8n, scale: 26 },
+      limitedBy: 'liquidity',
+    })
+    expect(classify({ kind: 'supplied' })?.withdrawal?.raw).toBe(WHOLE)
+    const others = [
+      { kind: 'wallet' },
+      { kind: 'borrowed' },
+      { kind: 'supplied', refused: { reason: 'dust', detail: '' } },
+    ] as const
+    expect(others.map((only) => classify(only)?.withdrawal)).toEqual([undefined, undefined, undefined])
+  })
+
   test('names the first of several reasons, in the order of the interface', () => {
     const refused = (reason: 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity') => ({
       refused: { reason, detail: '' },
