@@ -78,11 +78,11 @@ export function portfolioScenarios({ wallets: { provider } }: Devnet): readonly 
     },
     ...[BALANCE, ASSETS].map(
       (path): Scenario => ({
-        name: `${path}: a chain that cannot be read, and how to leave it out`,
+        name: `${path}: the only chain cannot be read, and the answer says why`,
         target: `${path}?wallet=${provider}`,
         status: 502,
         code: 'UPSTREAM_ERROR',
-        says: /^Cannot read chain 1 \(.*\) because market "main" does not answer.*"chain_id".*"allow_partial"/,
+        says: /^Cannot read chain 1 \(.*\) because market "main" does not answer in US dollars$/,
         log: { path, credits: 0 },
       }),
     ),

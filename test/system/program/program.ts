@@ -71,9 +71,9 @@ export function nodeProgram(env: Environment): Program {
   const { directory, remove } = emptyDirectory()
   const node = Bun.which('node')
   if (node === null) throw new Error('Cannot run the Node bundle: there is no node on the PATH')
+  for (const file of ['walletscope.mjs', 'proof_worker.mjs', 'licenses.notices'])
+    copyFileSync(join(ROOT, 'dist/node', file), join(directory, '..', file))
   const path = join(directory, '../walletscope.mjs')
-  copyFileSync(join(ROOT, 'dist/node/walletscope.mjs'), path)
-  copyFileSync(join(ROOT, 'dist/node/proof_worker.mjs'), join(directory, '../proof_worker.mjs'))
   return { directory, env, serve: [node, path], command: [node, path], remove }
 }
 
