@@ -15,6 +15,8 @@ const REQUESTS = 8
 /** What they may cost together: far less than one each. */
 const STATEMENTS_MAX = 3
 const LINES_MAX = 1
+/** Far more bursts than two seconds meet in a row. */
+const TRIES_MAX = 50
 /** Paths that no route has, and a method that none takes. */
 const OTHERS: readonly Endpoint[] = [
   { method: 'GET', path: '/nothing' },
@@ -57,9 +59,14 @@ async function findCostly(nextKey: () => string | undefined): Promise<readonly s
   for (const { method, path } of [...served.app.endpoints, ...OTHERS]) {
     // What each process learns once, such as its keys, is not for a stranger.
     await ask(0)
-    const before = { statements: statements.length, lines: lines.length }
-    const statuses = await Promise.all(Array.from({ length: REQUESTS }, (_, index) => ask(index)))
-    const [used, written] = [statements.slice(before.statements), lines.slice(before.lines)]
+    let [used, written, statuses]: [string[], string[], number[]] = [[], [], []]
+    // One over its rate is no stranger to the request that the database's next second admits.
+    for (let tries = 0; tries === 0 || (tries < TRIES_MAX && isPartlyAdmitted(statuses)); tries++) {
+      const before = { statements: statements.length, lines: lines.length }
+      statuses = await Promise.all(Array.from({ length: REQUESTS }, (_, index) => ask(index)))
+      used = statements.slice(before.statements)
+      written = lines.slice(before.lines)
+    }
     if (used.length > STATEMENTS_MAX || written.length > LINES_MAX) {
       costly.push(`${method} ${path} ${statuses[0]}: ${used.length} statements (${used[0]}), ${written.length} lines`)
     }
@@ -82,6 +89,10 @@ async function findCostly(nextKey: () => string | undefined): Promise<readonly s
     }
   }
   return costly
+}
+
+function isPartlyAdmitted(statuses: readonly number[]): boolean {
+  return statuses.includes(429) && statuses.some((status) => status !== 429)
 }
 
 test('no path costs a stranger a statement or a line of the log for each request', async () => {
