@@ -14,8 +14,8 @@ COPY sql sql
 COPY src src
 RUN npx --yes bun@1.4.5 .ci/build.ts
 
-# The root of the final image, with the licences of all that is in it. `initdb` and the watchdog of the server need the shell and `cat`; with `env` the health
-# check has the executable itself run a line of JavaScript.
+# The root of the final image, with the licences of all that is in it. `initdb` and the watchdog of the server need the
+# shell and `cat`; with `env` the health check has the executable itself run a line of JavaScript.
 RUN set -eu; \
     install -D -m 0755 dist/walletscope /image/usr/local/bin/walletscope; \
     for program in dist/walletscope /bin/sh /usr/bin/cat /usr/bin/env; do \
