@@ -1,6 +1,5 @@
 import { createRetrier } from '../../chain/rpc/rotation/retrier.ts'
-import { untilAborted } from '../../lib/async/abort.ts'
-import { createFairQueue } from '../../lib/async/fair_queue.ts'
+import { createFairTurns } from '../../lib/async/fair_turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogSource } from './source.ts'
 
@@ -14,56 +13,19 @@ const PAUSE_MS_MAX = 60_000
  * Creates the throttle of one endpoint: limits concurrent requests of history, and pauses them after a rate limit.
  */
 export function createThrottle(clock: Clock) {
-  const waiting = createFairQueue<() => void>()
-  let running = 0
   let limit = RUNNING_MAX
   let succeeded = 0
   let pauses = 0
   let untilMs = 0
-
-  async function acquireSlot(requester: string, signal: AbortSignal): Promise<void> {
-    if (running < limit) {
-      running++
-      return
-    }
-    let isGranted = false
-    let grant: () => void = () => {}
-    const turn = new Promise<void>((resolve) => {
-      grant = () => {
-        isGranted = true
-        resolve()
-      }
-    })
-    waiting.add(requester, grant)
-    try {
-      await untilAborted(turn, signal)
-    } catch (error) {
-      waiting.delete(requester, grant)
-      // The slot may have been granted in the same tick.
-      if (isGranted) releaseSlot()
-      throw error
-    }
-  }
-
-  /** Grants free slots to waiting tasks, so that a new task cannot take them first. */
-  function releaseSlot(): void {
-    running--
-    while (running < limit) {
-      const grant = waiting.next()
-      if (grant === undefined) return
-      running++
-      grant()
-    }
-  }
+  const turns = createFairTurns(() => limit)
 
   return {
     /** Runs a task in its turn, alternating requesters. Throws `AbortedError` if `signal` fires while it waits. */
-    async run<T>(
+    run<T>(
       task: () => Promise<T>,
-      { signal, requester = '' }: { readonly signal: AbortSignal; readonly requester?: string | undefined },
+      { signal, requester }: { readonly signal: AbortSignal; readonly requester?: string | undefined },
     ): Promise<T> {
-      await acquireSlot(requester, signal)
-      try {
+      const runAfterPause = async (): Promise<T> => {
         const waitMs = untilMs - clock.monotonicMs()
         if (waitMs > 0) await clock.sleep(waitMs, signal)
         const result = await task()
@@ -74,9 +36,8 @@ export function createThrottle(clock: Clock) {
           succeeded = 0
         }
         return result
-      } finally {
-        releaseSlot()
       }
+      return turns.run(runAfterPause, { signal, requester })
     },
     /** Records a rate limit: halves the concurrent requests, and pauses before the next one. */
     recordRateLimit(pauseMs: number | undefined): void {

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { untilAborted } from '../../../lib/async/abort.ts'
-import { createFairQueue } from '../../../lib/async/fair_queue.ts'
+import { createFairTurns } from '../../../lib/async/fair_turns.ts'
 import { TIMED_OUT, withTimeout } from '../../../lib/async/wait.ts'
 import { type Clock, systemClock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -33,8 +33,7 @@ export function createProofRunner({
   readonly jobMsMax?: number
 } = {}) {
   let worker: Worker | undefined
-  const waiting = createFairQueue<() => void>()
-  let isBusy = false
+  const turns = createFairTurns(() => 1)
   /** Until when requesters get no job, monotonic milliseconds. */
   const restsByRequester = createLru<number>({ entriesMax: RESTS_MAX })
 
@@ -76,6 +75,8 @@ export function createProofRunner({
 
   async function runNext(job: ProofJob, requester: string, signal: AbortSignal): Promise<ProofReply> {
     signal.throwIfAborted()
+    // Its own jobs may have waited in front of this one.
+    if ((restsByRequester.get(requester) ?? 0) > clock.monotonicMs()) return TOO_LONG
     try {
       const reply = untilAborted(runJob(job), signal)
       return await (jobMsMax === undefined ? reply : withTimeout(reply, { ms: jobMsMax, clock }))
@@ -88,36 +89,6 @@ export function createProofRunner({
     }
   }
 
-  async function takeTurn(requester: string, signal: AbortSignal): Promise<void> {
-    if (!isBusy) {
-      isBusy = true
-      return
-    }
-    let isGranted = false
-    let grant: () => void = () => {}
-    const turn = new Promise<void>((resolve) => {
-      grant = () => {
-        isGranted = true
-        resolve()
-      }
-    })
-    waiting.add(requester, grant)
-    try {
-      await untilAborted(turn, signal)
-    } catch (error) {
-      waiting.delete(requester, grant)
-      // The turn may have come in the same tick.
-      if (isGranted) endTurn()
-      throw error
-    }
-  }
-
-  function endTurn(): void {
-    const grant = waiting.next()
-    if (grant === undefined) isBusy = false
-    else grant()
-  }
-
   return {
     /** Starts the thread ahead of a job, so that it is ready when the endpoints have answered. */
     prepare(): void {
@@ -127,14 +98,8 @@ export function createProofRunner({
      * Runs a job; jobs run one after another, those of requesters in turn. Throws if the thread dies or the signal is
      * aborted.
      */
-    async run(job: ProofJob, signal: AbortSignal, requester = ''): Promise<ProofReply> {
-      if ((restsByRequester.get(requester) ?? 0) > clock.monotonicMs()) return TOO_LONG
-      await takeTurn(requester, signal)
-      try {
-        return await runNext(job, requester, signal)
-      } finally {
-        endTurn()
-      }
+    run(job: ProofJob, signal: AbortSignal, requester = ''): Promise<ProofReply> {
+      return turns.run(() => runNext(job, requester, signal), { signal, requester })
     },
     close: terminate,
   }

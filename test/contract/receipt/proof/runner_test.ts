@@ -39,9 +39,11 @@ test('a job that computes for long is stopped, and its requester alone rests for
   const runner = createProofRunner({ clock, jobMsMax: 8_000 })
   const { signal } = new AbortController()
   const long = runner.run(JOB, signal, 'a')
+  const behind = runner.run(JOB, signal, 'a')
   // The thread takes longer to start than the clock to pass.
   await clock.advance(8_000)
   expect(await long).toEqual({ fault: 'its contracts computed for longer than 8 s; ask in a minute' })
+  expect(await behind).toEqual(await long)
   expect(await runner.run(JOB, signal, 'a')).toEqual(await long)
   const read = { fault: 'the proof cannot be read' }
   expect(await runner.run(JOB, signal, 'b')).toEqual(read)
