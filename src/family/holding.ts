@@ -174,15 +174,11 @@ export interface HoldingsSearch {
 }
 
 /** The accounts that a wallet's holdings need. */
-export interface HoldingsPlan {
-  /**
-   * Number of the wallet's positions, by the family's own count. `items` is of the first `positionsMax`.
-   */
-  readonly positions: number
+export interface HoldingsPlan extends Pick<Holdings, 'omitted'> {
   /** The oldest and the newest slot at which the wallet's positions were listed. */
   readonly oldest: bigint
   readonly newest: bigint
-  /** Lists of addresses, each to be read at one slot. */
+  /** Lists of addresses, each to be read at one slot, of the first `positionsMax` positions. */
   readonly items: readonly (readonly string[])[]
   /** Throws `UpstreamError` if an answer contradicts itself: it then counts as the endpoint's failure. */
   readonly check?: (answer: SolanaAccounts) => void

@@ -109,21 +109,13 @@ export function createAccountAssetReader(options: {
     accountsByWallet.set(wallet, tokens)
     const block = { chainId: SOLANA_CHAIN_ID, number: oldestRead }
     const tokensAsked = new Set(tokens.map(({ mint }) => mint)).size
-    const dust = countDust(SOLANA_CHAIN_ID, listOmitted(plans, omitted))
+    const dust = countDust(SOLANA_CHAIN_ID, [
+      ...plans.flatMap((plan) => (plan.omitted === undefined ? [] : { ...plan.omitted, max: POSITIONS_MAX })),
+      ...(omitted === 0 ? [] : [{ kind: 'wallet' as const, count: omitted, max: ACCOUNTS_MAX }]),
+    ])
     const answer = toAnswer(holdings, { isMixed: oldestRead !== newest })
     const assets = [...answer.assets, ...dust.assets]
     return { block, tokensAsked, isUnsourced: false, ...answer, assets, omitted: dust.omitted }
-  }
-
-  /** Lists what is beyond the maximum: accounts of tokens, and positions of families. */
-  function listOmitted(plans: readonly HoldingsPlan[], accounts: number): Parameters<typeof countDust>[1] {
-    const positions = plans.flatMap(({ positions }, index) => {
-      const [count, family] = [positions - POSITIONS_MAX, families[index]?.name]
-      return count <= 0 || family === undefined
-        ? []
-        : [{ family, kind: 'liquidity' as const, count, max: POSITIONS_MAX }]
-    })
-    return [...positions, ...(accounts === 0 ? [] : [{ kind: 'wallet' as const, count: accounts, max: ACCOUNTS_MAX }])]
   }
 
   async function readHoldings(

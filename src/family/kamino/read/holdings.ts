@@ -6,7 +6,7 @@ import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
+import { type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
 import { computeLegs } from '../math/holding.ts'
 import { type HeldLeg, toHoldings } from '../present/holdings.ts'
 import { type AccountCache, listReserves, type ObligationTarget } from './accounts/account_cache.ts'
@@ -103,7 +103,6 @@ export function createHoldingsReader(options: {
 
   function createPlan(wallet: string, { targets, by, oldest, newest }: FoundObligations): HoldingsPlan {
     return {
-      positions: targets.length,
       oldest,
       newest,
       items: targets.map(listAddresses),
@@ -137,7 +136,11 @@ export function createHoldingsReader(options: {
       const targets = found.targets.toSorted(compareAddresses).slice(0, positionsMax)
       const obligations = { ...found, targets }
       await Promise.all([prepare(session, obligations), arePricesReady(targets) ? undefined : prices.prepare(session)])
-      return { ...createPlan(wallet, obligations), positions: found.targets.length }
+      const count = found.targets.length
+      return {
+        ...createPlan(wallet, obligations),
+        ...countOmitted({ family: 'kamino', kind: 'supplied', count }, positionsMax),
+      }
     },
   }
 }

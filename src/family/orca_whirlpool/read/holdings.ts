@@ -1,5 +1,5 @@
 import { createLru } from '../../../lib/lru.ts'
-import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
+import { type AccountHoldings, type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
 import { toHoldings } from '../present/holdings.ts'
 import type { AccountsCheck } from './check.ts'
 import type { PositionInterpretation } from './interpret.ts'
@@ -50,10 +50,11 @@ export function createHoldingsReader(options: {
         reader.learnPrices(session),
       ])
       const newest = await resolver.resolve(session, tokens, listedSlot)
-      const positions = resolver.countPositions(tokens)
+      const count = resolver.countPositions(tokens)
       const items = (await resolver.listItems(tokens, positionsMax)).slice(0, positionsMax).sort(comparePositions)
       await reader.prepare(session, items, newest)
-      return { positions, oldest, newest, ...createPlan(wallet, items) }
+      const omitted = countOmitted({ family: 'orca-whirlpool', kind: 'liquidity', count }, positionsMax)
+      return { ...omitted, oldest, newest, ...createPlan(wallet, items) }
     },
   }
 }

@@ -13,6 +13,7 @@ import {
 } from '../../../support/portfolio/solana/wallets.ts'
 import { countSequentialRequests, type Fault, startSolanaDouble } from '../../../support/solana.ts'
 import { TOKEN, TOKEN_2022 } from '../../../support/solana_token.ts'
+import { createPatientClock } from '../../../support/test_clock.ts'
 
 const SLOT = 432_000 * 900
 const EVM_WALLET = '0xd8da6bf26964af9d7eed9e03e53415d37aa96045'
@@ -231,6 +232,20 @@ describe('bad input is 400', () => {
     expect(answer.message).toMatch(message)
     expect(double.seen).toEqual([])
   })
+})
+
+test('of too many token accounts the greatest of priced tokens are summed, and the rest is one row that is free', async () => {
+  const patient = portfolioStage([double], { clock: createPatientClock() })
+  // A stranger gives dust in other accounts of a priced token, too; empty accounts do not count.
+  const dust = Array.from({ length: 2_100 }, () => 3n)
+  serve([...many(400, 6, 5n), plain(USDC, 6, [...dust, 2_500_000n]), ...many(1_000, 0, 0n)])
+  const { reply } = await patient.ask('balance', { wallet: WALLET })
+  const data = reply?.data as { readonly incomplete: readonly object[] } | undefined
+  // 3 × 151.23456789 + 2.505997 × 0.999871
+  expect(data).toMatchObject({ net_worth_usd: '456.209377', coverage: { tokens_asked: 1 } })
+  expect(data?.incomplete[0]).toMatchObject({ what: '501 more token accounts on chain 101', amount: null })
+  const rows = (await patient.assets({ wallet: WALLET })).filter(({ reason }) => reason === 'dust')
+  expect(rows).toMatchObject([{ kind: 'wallet', amount: { raw: '0' }, value_usd: null, position: null }])
 })
 
 test('without a Solana endpoint the answer says that none is configured', async () => {
