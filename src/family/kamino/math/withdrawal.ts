@@ -1,7 +1,7 @@
 import { refuseWithdrawal, type Withdrawable, type WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import { SF } from './accrual.ts'
-import { type Snapshot, type Supply, valueObligation } from './position.ts'
+import { type ObligationPosition, type Snapshot, type Supply, valueObligation } from './position.ts'
 import { computeLeastValue } from './risk.ts'
 import { REFUSALS, type RuleInput, WITHDRAWAL_LIMITS } from './rule.ts'
 
@@ -17,7 +17,7 @@ const ANY_SLOT = { slotMs: 400 }
 /**
  * Computes what a withdrawal of each deposit alone pays, by reserve, base units of its token; a deposit that can be
  * withdrawn whole is absent. `isPriced`: false if prices of the snapshot only stand in for missing ones: they decide
- * nothing without a debt, and nothing is known with one.
+ * nothing without a debt, and nothing is known with one. `position` is the snapshot's, if it was valued before.
  *
  * @figure assets/amount
  * @source klend `withdraw_obligation_collateral`, `max_withdraw_value`, `post_withdraw_obligation_invariants`
@@ -25,9 +25,11 @@ const ANY_SLOT = { slotMs: 400 }
  */
 export function computeWithdrawables(
   snapshot: Snapshot,
-  { isPriced }: { readonly isPriced: boolean },
+  {
+    isPriced,
+    position = valueObligation(snapshot, ANY_SLOT),
+  }: { readonly isPriced: boolean; readonly position?: ObligationPosition },
 ): ReadonlyMap<string, Withdrawable> {
-  const position = valueObligation(snapshot, ANY_SLOT)
   const input = { snapshot, position }
   return new Map(
     position.supplies.flatMap((supply) => {

@@ -114,7 +114,7 @@ export function presentWallet({ wallet, obligations }: ShownWallet, options: Lis
       marketName: each.snapshot.market.name,
       ...presentSummary(each.position),
       ...presentDue(each.position),
-      suppliedAssets: presentSupplies(each),
+      suppliedAssets: presentSupplies(each.position),
       borrowedAssets: presentBorrows(each.position),
     })),
     calculations: obligations.map(({ position }) => {
@@ -164,8 +164,9 @@ const presentBorrows = memoize(({ totals, borrows }: AssessedObligation) =>
   })),
 )
 
-function presentSupplies({ position: { supplies, totals }, snapshot }: ShownObligation) {
-  const withdrawables = computeWithdrawables(snapshot, { isPriced: true })
+const presentSupplies = memoize((position: AssessedObligation) => {
+  const { snapshot, supplies, totals } = position
+  const withdrawables = computeWithdrawables(snapshot, { isPriced: true, position })
   return supplies.map(({ address, reserve, amountSf, value, apyRay, isCollateral }) => {
     const usd = rational(value, totals.perUsd)
     return {
@@ -181,7 +182,7 @@ function presentSupplies({ position: { supplies, totals }, snapshot }: ShownObli
       }),
     }
   })
-}
+})
 
 const presentSummary = memoize(({ totals }: ObligationPosition) => ({
   healthFactor: formatHealthFactor(healthFactor(totals)),
