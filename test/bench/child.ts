@@ -45,6 +45,19 @@ export function startChild(
   }
 }
 
+/** Children that end together. */
+export function createChildGroup() {
+  const children: Child[] = []
+  return {
+    start(file: string, env: Readonly<Record<string, string>> = {}): Child {
+      const child = startChild(file, env)
+      children.push(child)
+      return child
+    },
+    stop: () => Promise.all(children.map((child) => child.stop())),
+  }
+}
+
 /** Has the load generator offer one burst. */
 export async function offer(generator: Child, job: LoadJob): Promise<LoadResult> {
   generator.write(job)

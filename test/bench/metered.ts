@@ -1,5 +1,5 @@
 import { temporaryDirectory } from '../support/database.ts'
-import { type Child, offer, startChild } from './child.ts'
+import { createChildGroup, offer } from './child.ts'
 import { cpuUs, family } from './cpu.ts'
 import type { LoadJob, LoadResult } from './load.ts'
 import { mean, median, printNote, printTable } from './table.ts'
@@ -53,12 +53,7 @@ export async function benchMetered(options: {
   readonly databaseUrl: string
 }): Promise<boolean> {
   const pace = options.quick ? QUICK : FULL
-  const children: Child[] = []
-  const start = (file: string, env: Readonly<Record<string, string>> = {}) => {
-    const child = startChild(file, env)
-    children.push(child)
-    return child
-  }
+  const { start, stop } = createChildGroup()
   try {
     const generator = start('load.ts')
     const bareServer = start('bare.ts')
@@ -132,7 +127,7 @@ export async function benchMetered(options: {
     )
     return right
   } finally {
-    await Promise.all(children.map((child) => child.stop()))
+    await stop()
   }
 }
 

@@ -3,7 +3,7 @@ import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory } from '../../support/database.ts'
-import { type Child, offer, startChild } from '../child.ts'
+import { type Child, createChildGroup, offer } from '../child.ts'
 import { cpuUs, family } from '../cpu.ts'
 import { CONSTANT_PATH, type OursReady } from '../metered.ts'
 import { median, printNote, printTable } from '../table.ts'
@@ -51,12 +51,7 @@ type Phases = Readonly<Record<Served['name'], Phase[]>>
 
 /** The metered path of this version and of another one, in short phases that alternate; beside bare `Bun.serve`. */
 export async function compareMetered({ databaseUrl }: { readonly databaseUrl: string }): Promise<void> {
-  const children: Child[] = []
-  const start = (file: string, env: Readonly<Record<string, string>> = {}) => {
-    const child = startChild(file, env)
-    children.push(child)
-    return child
-  }
+  const { start, stop } = createChildGroup()
   try {
     const generator = start('load.ts')
     const bare = start('bare.ts')
@@ -105,7 +100,7 @@ export async function compareMetered({ databaseUrl }: { readonly databaseUrl: st
     printTable(HEAD, rows)
     printNote(`medians of ${STARTS} starts and ${ROUNDS} phases in turn after each; CPU microseconds per request`)
   } finally {
-    await Promise.all(children.map((child) => child.stop()))
+    await stop()
   }
 }
 

@@ -1,5 +1,5 @@
 import { mintKey } from '../../../src/account/key.ts'
-import { type Child, offer, startChild } from '../child.ts'
+import { createChildGroup, offer } from '../child.ts'
 import type { LoadRequest, LoadResult } from '../load.ts'
 import { median, printNote, printTable } from '../table.ts'
 import type { ServedReady, Used } from './served.ts'
@@ -38,12 +38,7 @@ export async function benchStrangers({
   readonly databaseUrl: string
 }): Promise<void> {
   const pace = quick ? PACE.quick : PACE.full
-  const children: Child[] = []
-  const start = (file: string, env: Readonly<Record<string, string>> = {}) => {
-    const child = startChild(file, env)
-    children.push(child)
-    return child
-  }
+  const { start, stop } = createChildGroup()
   try {
     const served = start('strangers/served.ts', { BENCH_DATABASE_URL: databaseUrl })
     const [generator, strangers] = [start('load.ts'), start('load.ts')]
@@ -127,7 +122,7 @@ export async function benchStrangers({
         `(medians of ${pace.rounds}): ×${ratio.toFixed(2)} (×${RATIO_MAX} ${ratio <= RATIO_MAX ? 'met' : 'MISSED'})`,
     )
   } finally {
-    await Promise.all(children.map((child) => child.stop()))
+    await stop()
   }
 }
 
