@@ -42,7 +42,10 @@ const BLOCKS_MAX = 16n
 const FORK_MAX = 64n
 const BUDGET_MS = 5_000
 
-/** The blocks of a partition after `at`; undefined if the chain has none of this finality yet. Throws as `ChainClient.read`. */
+/**
+ * The blocks of a partition after `at`; undefined if the chain has none of this finality yet. Throws as
+ * `ChainClient.read`.
+ */
 export async function readNextBlocks(
   client: ChainClient,
   query: HeadQuery,

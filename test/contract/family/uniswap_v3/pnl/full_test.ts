@@ -148,16 +148,16 @@ describe('rows of a portfolio', () => {
     const held = await readHoldings(holdings, client, { wallet: wallet as Address })
     const itemized = (await held?.itemize?.(patient)) ?? []
     const ids = new Set(itemized.map(({ position }) => position['token_id'] ?? ''))
-    const sumOf = (rows: readonly Holding[], id: string, parts: readonly string[]) =>
+    const sumRows = (rows: readonly Holding[], id: string, parts: readonly string[]) =>
       rows
         .filter(({ position }) => position['token_id'] === id && parts.includes(position['part'] ?? ''))
         .reduce((sum, { amount }) => sum + amount, 0n)
     let withdrawn = 0
     for (const id of ids) {
       const [principal0, principal1] = sumUncollected(scene.flows.get(BigInt(id)) ?? [])
-      expect(sumOf(itemized, id, ['withdrawn'])).toBe(principal0 + principal1)
-      expect(sumOf(itemized, id, ['fees', 'withdrawn'])).toBe(sumOf(held?.rows ?? [], id, ['fees', 'owed']))
-      expect(sumOf(held?.rows ?? [], id, ['withdrawn'])).toBe(0n)
+      expect(sumRows(itemized, id, ['withdrawn'])).toBe(principal0 + principal1)
+      expect(sumRows(itemized, id, ['fees', 'withdrawn'])).toBe(sumRows(held?.rows ?? [], id, ['fees', 'owed']))
+      expect(sumRows(held?.rows ?? [], id, ['withdrawn'])).toBe(0n)
       if (principal0 + principal1 > 0n) withdrawn++
     }
     expect(itemized.map(({ position }) => position['part'])).not.toContain('owed')
