@@ -31,20 +31,23 @@ export function assetsRoute(options: PortfolioOptions): Route {
     summary: 'Lists all that a wallet has and owes, with prices and their sources, and why a row is not counted.',
     description:
       'By `value_usd`, largest first; rows that are not counted have none and come last, spam at the very end. Pages ' +
-      'belong together at one block: pass the block of `X-As-Of` as `at_block`.',
+      'belong together at one block: pass the block of `X-As-Of` as `at_block`. What one `collect` of a position pays of a ' +
+      'token is one row for `limit`, `total` and the price, though it may be shown as `fees` and `withdrawn`.',
     input,
     output: assetsOutput,
     errors: [502, 503],
     charge: { credits: 2, per: 'row on the page', terms: 'rows of spam and dust cost nothing' },
     async read(query, { signal }) {
       const { kind, counted, page, limit } = query
-      const { rows, reads, unread } = await readRows(options, { ...query, isItemized: true }, signal)
+      const { rows, divide, reads, unread } = await readRows(options, query, signal)
       const matchingRows = rows.filter(
         (row) => (kind ?? row.kind) === row.kind && (counted ?? row.verdict.counted) === row.verdict.counted,
       )
-      return { reads, unread, total: matchingRows.length, items: slicePage(sortRows(matchingRows), { page, limit }) }
+      // Pages are of whole rows, because parts are known only once their history is read, maybe between two pages.
+      const whole = slicePage(sortRows(matchingRows), { page, limit })
+      return { reads, unread, total: matchingRows.length, whole, items: await divide(whole) }
     },
-    count: ({ items }) => items.filter((row) => !isFree(row)).length,
+    count: ({ whole }) => whole.filter((row) => !isFree(row)).length,
     untilMs: ({ reads, unread }, query) => (isNow(query) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
     present: ({ items, total, reads }, { page, limit }, { url }) => ({
       data: items.map(presentRow),

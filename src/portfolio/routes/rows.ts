@@ -1,8 +1,9 @@
+import { groupBy } from '../../lib/group_by.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import { listNotRead } from '../not_read.ts'
 import type { PortfolioQuery, WalletReader } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
-import type { AssetsRead } from '../sum/row.ts'
+import type { AssetsRead, Row } from '../sum/row.ts'
 import type { NativeDoublesByChain } from './input.ts'
 
 /** Dependencies of the routes. */
@@ -27,23 +28,19 @@ export interface Portfolio {
 /** What of a wallet is read. */
 interface RowsQuery extends PortfolioQuery {
   readonly include_unlisted: boolean
-  /** True if rows are shown one by one, with the parts of positions told apart. */
-  readonly isItemized?: boolean
 }
 
-/** Reads the rows of a wallet, and their coverage for the answer. Throws like `WalletReader.read`. */
-export async function readRows(
-  { portfolio }: PortfolioOptions,
-  { isItemized = false, ...query }: RowsQuery,
-  signal: AbortSignal,
-) {
+/**
+ * Reads the rows of a wallet, and their coverage for the answer. They depend on the block alone: `divide` tells the parts
+ * of some of them apart. Throws like `WalletReader.read`.
+ */
+export async function readRows({ portfolio }: PortfolioOptions, query: RowsQuery, signal: AbortSignal) {
   const { reader, listFamilies, listTokenLists, listOmitted } = portfolio()
   const { reads, unread } = await reader.read(query, signal)
   const chains = reads.map(({ block }) => block.chainId)
-  const assets = await Promise.all(
-    reads.map((read) => (isItemized && read.itemize ? read.itemize(signal) : read.assets)),
-  )
-  const rows = classifyAssets(assets.flat(), { includeUnlisted: query.include_unlisted })
+  const options = { includeUnlisted: query.include_unlisted }
+  const assets = reads.flatMap((read) => read.assets)
+  const rows = classifyAssets(assets, options)
   const searches = reads.flatMap(({ searches = [] }) => searches)
   const omitted = reads.flatMap((read) => read.omitted ?? [])
   const isSolana = isBase58Address(query.wallet)
@@ -51,6 +48,13 @@ export async function readRows(
     reads,
     unread,
     rows,
+    /** Puts the parts of a row in its place, as far as histories tell them quickly. Throws `AbortedError`. */
+    divide: async (whole: readonly Row[]): Promise<readonly Row[]> => {
+      if (!whole.some(isDivisible)) return whole
+      const itemized = await Promise.all(reads.map((read) => read.itemize?.(signal) ?? read.assets))
+      const parts = groupBy(classifyAssets(itemized.flat(), options), toWholeKey)
+      return whole.flatMap((row) => (isDivisible(row) ? (parts.get(toWholeKey(row)) ?? row) : row))
+    },
     unsourced: findUnsourced(reads),
     omitted,
     coverage: {
@@ -66,6 +70,20 @@ export async function readRows(
     },
   }
 }
+
+/** True of what a liquidity position owes as one sum, which may be fees and principal that was withdrawn. */
+function isDivisible({ position }: Row): boolean {
+  return position?.['part'] === UNDIVIDED
+}
+
+/** Returns a key that a row has in common with its parts. */
+function toWholeKey({ chainId, kind, token, position }: Row): string {
+  const part = position?.['part'] ?? ''
+  return JSON.stringify([chainId, kind, token.address, { ...position, part: PARTS.includes(part) ? UNDIVIDED : part }])
+}
+
+const UNDIVIDED = 'owed'
+const PARTS = ['fees', 'withdrawn']
 
 /** Finds the chains without any source of prices. */
 function findUnsourced(reads: readonly Pick<AssetsRead, 'block' | 'isUnsourced'>[]): ReadonlySet<number> {

@@ -12,6 +12,7 @@ import type { Transaction } from '../../devnet/transaction.ts'
 import { collectCall, decreaseLiquidityCall, MANAGER_ABI, multicall } from '../../devnet/uniswap_v3_calls.ts'
 import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { createPatientClock } from '../../support/test_clock.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
 import { allRows, createPortfolio, type WireRow } from './support.ts'
 
@@ -101,7 +102,11 @@ test('withdrawable is what a transaction of the row alone pays, and nothing more
   const timeSec = timestamp + 12n
   await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
   await devnet.rpc.call('evm_mine')
-  const portfolio = createPortfolio([lister.client], { db: database.db, history: lister.history })
+  const portfolio = createPortfolio([lister.client], {
+    db: database.db,
+    history: lister.history,
+    clock: createPatientClock(),
+  })
   const rowsByWallet = new Map<Address, readonly WireRow[]>()
   for (const wallet of wallets) rowsByWallet.set(wallet, await allRows(portfolio, `wallet=${wallet}&chain_id=1`))
   // The transactions below are in another block of the same number and time.
