@@ -10,6 +10,7 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { holdLock } from '../../../support/held_lock.ts'
+import { createPatientClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
 const HOUR_MS = 3_600_000
@@ -146,7 +147,7 @@ test('batches that bring the same new names at once agree on their numbers', asy
   const { caller, organizationId } = await createAccount(db)
   const path = `/v1/new/${organizationId}`
   // Each over a connection of its own. The first one waits for the balance when it has its numbers.
-  const many = openDatabase({ url, clock: systemClock, log: silentLog })
+  const many = openDatabase({ url, clock: createPatientClock(), log: silentLog })
   const lock = await holdLock(url)
   const held = many.run(
     `with balance as (select from spending_limit where organization_id = $1 for update)

@@ -40,7 +40,9 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
   const { rows = [], pace = 1, now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { ...systemClock, now, monotonicMs: () => systemClock.monotonicMs() * pace + passedMs }
+  let stoppedMs: number | undefined
+  const getPacedMs = () => systemClock.monotonicMs() * pace
+  const clock: Clock = { ...systemClock, now, monotonicMs: () => (stoppedMs ?? getPacedMs()) + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const rpcUrls = doubles.map(({ url }) => url)
   const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })
@@ -78,6 +80,10 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
     /** Advances the clock, by default one slot, so that cached reads expire. */
     pass(ms = SLOT_MS) {
       passedMs += ms
+    },
+    /** Stops the clock but for `pass`, so that no deadline passes however slow the machine is. */
+    stopClock() {
+      stoppedMs = getPacedMs()
     },
     /** Result of the reader, without routes. */
     wallet: (wallet: string, market?: string) => reader.readWallet({ wallet, market }, new AbortController().signal),

@@ -294,11 +294,13 @@ describe('a wallet’s list with full=true', () => {
     })
     const clock = startClock()
     const routes = scene.routes({ around, clock })
+    const limit = 4
     const listLate = async () => {
       let isAnswered = false
-      const answer = list(routes, { limit: 4 }).finally(() => {
+      const answer = list(routes, { limit }).finally(() => {
         isAnswered = true
       })
+      await waitFor('all histories to be asked', () => asked >= limit)
       await waitFor('an answer', async () => {
         await clock.advance(500)
         return isAnswered
@@ -307,7 +309,7 @@ describe('a wallet’s list with full=true', () => {
     }
     const positions = await listLate()
     expect(getStatuses(positions)).toEqual(new Set(['pending']))
-    await waitFor('reading in the background', () => asked > positions.length)
+    await waitFor('reading in the background', () => asked > limit)
     letGo()
     await waitFor('profit and loss', async () => getStatuses(await listLate()).has('ready'), 30_000)
   }, 60_000)
