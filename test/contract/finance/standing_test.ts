@@ -16,6 +16,7 @@ import type { Devnet } from '../../devnet/mod.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { type LyingRpc, startLyingRpc } from '../../support/lying_rpc.ts'
+import { createPatientClock } from '../../support/test_clock.ts'
 import { createPortfolio } from '../portfolio/support.ts'
 
 /** A provider whose pool is not registered yet, and a manager whose factory alone stands. */
@@ -60,7 +61,7 @@ function createClient(count: number): EvmClient<FinanceChain> {
   const rpcUrls = rpcs.slice(0, count).map(({ url }) => url)
   const client = createChainClient({
     chain: createDevnetChain(devnet, { rpcUrls }),
-    clock: systemClock,
+    clock: createPatientClock(),
     log: silentLog,
   })
   clients = [...clients, client]
