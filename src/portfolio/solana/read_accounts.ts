@@ -4,7 +4,7 @@ import { SOLANA_CHAIN_ID, type SolanaClient, type SolanaSession } from '../../ch
 import type { AccountGroup } from '../../chain/solana/groups.ts'
 import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
 import { createSlotCache, getMaxSlotDistance } from '../../chain/solana/slot_cache.ts'
-import { listWalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
+import { listWalletTokens, type WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
 import { getScopePrices } from '../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
@@ -62,8 +62,7 @@ export function createAccountAssetReader(options: {
   })
   const cache = createSlotCache<AssetsRead>({ solana, clock, budgetMs: BUDGET_MS, ...CACHE_LIMITS })
 
-  async function listTokens(session: SolanaSession, wallet: string, minSlot: bigint): Promise<LimitedTokens> {
-    const listed = await listWalletTokens(session, wallet, minSlot)
+  async function limitListed(session: SolanaSession, listed: WalletTokens): Promise<LimitedTokens> {
     if (listed.tokens.length > ACCOUNTS_MAX) await prices.prepare(session)
     return limitTokens(listed, ({ mint }) => prices.listPriceAccounts(mint).length > 0)
   }
@@ -85,14 +84,15 @@ export function createAccountAssetReader(options: {
     wallet: string,
     { minSlot, isFirst }: { readonly minSlot: bigint; readonly isFirst: boolean },
   ): Promise<AssetsRead | bigint> {
-    const listed = listTokens(session, wallet, minSlot)
+    const listed = listWalletTokens(session, wallet, minSlot)
+    const limited = listed.then((all) => limitListed(session, all))
     const query = { wallet, minSlot, listed, positionsMax: POSITIONS_MAX }
     const [{ tokens, omitted, ...slotRange }, plans, early] = await Promise.all([
-      listed,
+      limited,
       Promise.all(families.map(({ reader }) => reader.plan(session, query))),
       isFirst ? readEarly(session, wallet) : undefined,
       prices.prepare(session),
-      listed.then((tokens) => ownPlanner.prepare(session, tokens)),
+      limited.then((tokens) => ownPlanner.prepare(session, tokens)),
     ])
     const ownPlan = await ownPlanner.plan(wallet, tokens)
     const { items, check } = mergePlans(ownPlan, plans)
@@ -109,9 +109,11 @@ export function createAccountAssetReader(options: {
     accountsByWallet.set(wallet, tokens)
     const block = { chainId: SOLANA_CHAIN_ID, number: oldestRead }
     const tokensAsked = new Set(tokens.map(({ mint }) => mint)).size
+    const own = new Set(holdings.held.flatMap(({ ownTokens }) => ownTokens))
+    const unread = omitted.filter(({ mint }) => !own.has(mint)).length
     const dust = countDust(SOLANA_CHAIN_ID, [
       ...plans.flatMap((plan) => (plan.omitted === undefined ? [] : { ...plan.omitted, max: POSITIONS_MAX })),
-      ...(omitted === 0 ? [] : [{ kind: 'wallet' as const, count: omitted, max: ACCOUNTS_MAX }]),
+      ...(unread === 0 ? [] : [{ kind: 'wallet' as const, count: unread, max: ACCOUNTS_MAX }]),
     ])
     const answer = toAnswer(holdings, { isMixed: oldestRead !== newest })
     const assets = [...answer.assets, ...dust.assets]

@@ -25,7 +25,7 @@ export function findRowGap(row: Row): Gap | undefined {
 
 /**
  * Lists what the sum of rows lacks, debts first; `unsourced`: chains of the rows without any source of prices;
- * `omitted`: positions that no row is of.
+ * `omitted`: positions and token accounts that no row is of.
  *
  * @figure balance/amount, snapshots/amount
  * @source smallest units of the row ÷ 10^decimals of its token
@@ -47,7 +47,7 @@ export function listGaps(
   const omittedGaps = omitted.map((what) => ({
     what,
     amount: null,
-    why: `A sum has the first ${POSITIONS_MAX} positions of a family on a chain`,
+    why: `A sum has the first ${POSITIONS_MAX} of them on a chain`,
   }))
   const gaps = [...debts, ...chainGaps, ...omittedGaps, ...assets]
   const unnamed = gaps.length - NAMED_MAX

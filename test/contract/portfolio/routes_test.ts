@@ -208,7 +208,7 @@ describe('bad input', () => {
     const omitted = {
       what: '50 more positions of uniswap-v3 on chain 1',
       amount: null,
-      why: 'A sum has the first 2000 positions of a family on a chain',
+      why: 'A sum has the first 2000 of them on a chain',
     }
     const { incomplete, coverage } = reply.data as {
       readonly incomplete: readonly object[]

@@ -24,7 +24,11 @@ export function createHoldingsReader(options: {
     getWeight: (items) => items.length,
   })
 
-  function createPlan(wallet: string, items: readonly PositionItem[]): Pick<HoldingsPlan, 'items' | 'check' | 'read'> {
+  function createPlan(
+    wallet: string,
+    items: readonly PositionItem[],
+    unresolved = 0,
+  ): Pick<HoldingsPlan, 'items' | 'check' | 'read'> {
     const reads = toReads(items)
     return {
       items: reader.listAddresses(reads),
@@ -33,7 +37,10 @@ export function createHoldingsReader(options: {
         const interpreted = await reader.interpretAll(reads, groups, wallet)
         if (interpreted.some(({ kind }) => kind === 'changed')) return 'changed'
         wallets.set(wallet, items)
-        return collectHoldings(reads, interpreted)
+        const holdings = collectHoldings(reads, interpreted)
+        if (unresolved === 0) return holdings
+        const words = `${unresolved} tokens of one unit that may be positions of orca-whirlpool`
+        return { ...holdings, notRead: [words, ...holdings.notRead] }
       },
     }
   }
@@ -49,12 +56,14 @@ export function createHoldingsReader(options: {
         listed,
         reader.learnPrices(session),
       ])
-      const newest = await resolver.resolve(session, tokens, listedSlot)
+      // Strangers can give a wallet any number of such tokens.
+      const limits = { minSlot: listedSlot, max: positionsMax }
+      const { newest, unresolved } = await resolver.resolve(session, tokens, limits)
       const count = resolver.countPositions(tokens)
       const items = (await resolver.listItems(tokens, positionsMax)).slice(0, positionsMax).sort(comparePositions)
       await reader.prepare(session, items, newest)
       const omitted = countOmitted({ family: 'orca-whirlpool', kind: 'liquidity', count }, positionsMax)
-      return { ...omitted, oldest, newest, ...createPlan(wallet, items) }
+      return { ...omitted, oldest, newest, ...createPlan(wallet, items, unresolved) }
     },
   }
 }

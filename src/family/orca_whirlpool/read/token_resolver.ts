@@ -53,13 +53,17 @@ export function createTokenResolver({
   }
 
   /**
-   * Resolves the tokens of one unit that are not cached, at a slot not before that of their list. Returns the newest
-   * slot.
+   * Resolves the tokens of one unit that are not cached, `max` at most, at a slot not before that of their list. Returns
+   * the newest slot, and the number of tokens beyond the maximum: they are left to later calls.
    */
-  async function resolve(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
+  async function resolve(
+    session: SolanaSession,
+    tokens: readonly Token[],
+    { minSlot, max = Number.POSITIVE_INFINITY }: { readonly minSlot: bigint; readonly max?: number },
+  ): Promise<{ readonly newest: bigint; readonly unresolved: number }> {
     const unknown = tokens.filter(({ amount, mint }) => amount === 1n && cache.getSubject(mint) === undefined)
     let newest = minSlot
-    for (const round of chunk(unknown, MINTS_IN_ROUND)) {
+    for (const round of chunk(unknown.slice(0, max), MINTS_IN_ROUND)) {
       await yieldToEventLoop()
       const candidates = await mapCooperatively(round, TOKENS_IN_TURN, listCandidates)
       const items = candidates.map((each) => each.map(({ address }) => address))
@@ -73,7 +77,7 @@ export function createTokenResolver({
         if (slot > newest) newest = slot
       }
     }
-    return newest
+    return { newest, unresolved: Math.max(0, unknown.length - max) }
   }
 
   /** Gets what a token of one unit stands for, from the cache. */

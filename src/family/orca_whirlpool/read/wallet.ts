@@ -146,7 +146,7 @@ export function createWalletReader(options: {
     ])
     let listing = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const resolvedSlot = await resolver.resolve(session, listing.tokens, listing.newestSlot)
+      const resolved = await resolver.resolve(session, listing.tokens, { minSlot: listing.newestSlot })
       const items = (await resolver.listItems(listing.tokens, POSITIONS_MAX)).sort(comparePositions)
       if (items.length > POSITIONS_MAX) {
         const message = `Cannot list the positions of wallet ${wallet}: it has more than ${POSITIONS_MAX}`
@@ -157,7 +157,7 @@ export function createWalletReader(options: {
       const outcome = await readCompleteList(
         session,
         { items, spam },
-        { query, minSlot: resolvedSlot, early: isEarly ? early : undefined },
+        { query, minSlot: resolved.newest, early: isEarly ? early : undefined },
       )
       const newest = 'newest' in outcome ? outcome.newest : outcome.slot
       // The list of tokens must be of a slot close to the answer's, or it may be of other positions.

@@ -12,15 +12,24 @@ function list(count: number) {
 
 test('limitTokens() leaves lists alone that are not too long', () => {
   const listed = list(ACCOUNTS_MAX)
-  expect(limitTokens(listed, () => false)).toEqual({ ...listed, omitted: 0 })
+  expect(limitTokens(listed, () => false)).toEqual({ ...listed, omitted: [] })
 })
 
 test('limitTokens() keeps tokens with a price, wherever they stand, and counts the others', () => {
   const isPriced = ({ mint }: { readonly mint: string }) => mint === `mint ${ACCOUNTS_MAX + 2}`
   const { tokens, omitted, oldestSlot } = limitTokens(list(ACCOUNTS_MAX + 3), isPriced)
-  expect([tokens.length, omitted, oldestSlot]).toEqual([ACCOUNTS_MAX, 3, 7n])
+  expect([tokens.length, omitted.length, oldestSlot]).toEqual([ACCOUNTS_MAX, 3, 7n])
   expect(tokens[0]?.mint).toBe(`mint ${ACCOUNTS_MAX + 2}`)
   expect(tokens.at(-1)?.mint).toBe(`mint ${ACCOUNTS_MAX - 2}`)
+})
+
+test('limitTokens() keeps the greatest account of each priced token before any other, however small its units are', () => {
+  const of = (mint: string, amount: bigint) => ({ mint, amount }) as ListedTokenAccount
+  const cheap = Array.from({ length: ACCOUNTS_MAX + 3 }, () => of('cheap', 10n ** 15n))
+  const dear = [of('dear', 1n), of('dear', 1_000n)]
+  const { tokens, omitted } = limitTokens({ ...list(0), tokens: [...cheap, ...dear] }, () => true)
+  expect(tokens.slice(0, 2)).toEqual([of('cheap', 10n ** 15n), of('dear', 1_000n)])
+  expect([tokens.at(-1)?.mint, omitted.filter(({ mint }) => mint === 'dear')]).toEqual(['cheap', []])
 })
 
 test('limitTokens() keeps the greatest amount of a priced token beside any number of small ones', () => {

@@ -1,9 +1,18 @@
 import { afterAll, expect, test } from 'bun:test'
+import { createSolanaClient } from '../../../../src/chain/solana/client.ts'
+import { listWalletTokens } from '../../../../src/chain/solana/token/wallet_tokens.ts'
+import { createOrcaReader } from '../../../../src/family/orca_whirlpool/read/read.ts'
+import { WHIRLPOOL_PROGRAMS } from '../../../../src/family/orca_whirlpool/table/programs.ts'
+import { createPriceMarket } from '../../../../src/finance/price/table/kamino.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
 import { orcaStage } from '../../../support/family/orca_whirlpool/stage.ts'
 import { toFakeAddress } from '../../../support/kamino.ts'
 import { ORCA_CASES, type OrcaCase, orcaAccounts, orcaCase } from '../../../support/orca_vectors.ts'
-import { portfolioStage } from '../../../support/portfolio/solana/stage.ts'
+import { portfolioStage, SLOT_MS } from '../../../support/portfolio/solana/stage.ts'
+import { type TokenFixture, walletAccounts } from '../../../support/portfolio/solana/wallets.ts'
 import { startSolanaDouble } from '../../../support/solana.ts'
+import { TOKEN } from '../../../support/solana_token.ts'
+import { createPatientClock } from '../../../support/test_clock.ts'
 
 const SLOT = 432_000 * 925 + 7
 const double = startSolanaDouble({ slot: SLOT })
@@ -46,6 +55,13 @@ function toParts({ position_state, amounts, uncollected_fees: fees, rewards }: L
   return Object.fromEntries([...sums].filter(([, raw]) => raw > 0n).map(([key, raw]) => [key, String(raw)]))
 }
 
+function toGift(
+  name: string,
+  { decimals, amount }: { readonly decimals: number; readonly amount: bigint },
+): TokenFixture {
+  return { mint: toFakeAddress(name), program: TOKEN, decimals, symbol: 'G', name: 'Gift', accounts: [{ amount }] }
+}
+
 async function readRows(wallet: string): Promise<Record<string, string>> {
   const stage = portfolioStage([double])
   const rows = await stage.assets({ wallet })
@@ -84,6 +100,50 @@ test('a position without liquidity has rows of its owed amounts', async () => {
     [`fees ${state.pool.mintA}`]: '12',
     [`fees ${state.pool.mintB}`]: '34',
   })
+})
+
+test('positions stay where strangers give a wallet more token accounts than are read', async () => {
+  const state = orcaCase('edge/in-range')
+  serve(state)
+  const expected = await readRows(state.wallet)
+  const gifts = Array.from({ length: 2_001 }, (_, index) => toGift(`gift ${index}`, { decimals: 6, amount: 5n }))
+  Object.assign(double.accounts, walletAccounts(state.wallet, { lamports: 0n, tokens: gifts }))
+  const stage = portfolioStage([double], { clock: createPatientClock() })
+  const rows = await stage.assets({ wallet: state.wallet, kind: 'liquidity' })
+  const { reply } = await stage.ask('balance', { wallet: state.wallet })
+  stage.solana?.close()
+  const sums = rows.map(({ position, token, amount }) => [`${position?.['part']} ${token.id}`, amount.raw])
+  expect(Object.fromEntries(sums)).toEqual(expected)
+  // The token of the position is none of the accounts that were not read.
+  const data = reply?.data as { readonly incomplete: readonly { readonly what: string }[] } | undefined
+  expect(data?.incomplete[0]?.what).toBe('1 more token accounts on chain 101')
+})
+
+test('of too many tokens of one unit each read resolves some more, and says how many are left', async () => {
+  const state = orcaCase('edge/in-range')
+  serve(state)
+  const gifts = Array.from({ length: 7 }, (_, index) => toGift(`unit ${index}`, { decimals: 0, amount: 1n }))
+  Object.assign(double.accounts, walletAccounts(state.wallet, { lamports: 0n, tokens: gifts }))
+  const clock = createPatientClock()
+  const endpoints = { rpcUrls: [double.url], maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log: silentLog }
+  const solana = createSolanaClient(endpoints)
+  const reader = createOrcaReader({ solana, programs: WHIRLPOOL_PROGRAMS, ...createPriceMarket(), clock })
+  const read = () =>
+    solana.read(
+      async (session) => {
+        const listed = listWalletTokens(session, state.wallet, 0n)
+        const query = { wallet: state.wallet, minSlot: 0n, listed, positionsMax: 3 }
+        const plan = await reader.holdings.plan(session, query)
+        return await plan.read(await session.grouped(plan.items))
+      },
+      { signal: new AbortController().signal },
+    )
+  const reads = [await read(), await read(), await read()]
+  solana.close()
+  const notRead = reads.map((each) => (each === 'changed' ? each : each.notRead))
+  const words = (count: number) => [`${count} tokens of one unit that may be positions of orca-whirlpool`]
+  expect(notRead).toEqual([words(5), words(2), []])
+  expect(reads.at(-1)).toMatchObject({ ownTokens: [state.addresses.positionMint] })
 })
 
 test('a wallet that sold the token of a position has no rows of it', async () => {
