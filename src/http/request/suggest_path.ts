@@ -34,18 +34,14 @@ export function createPathSuggester(templates: Iterable<string>): (path: string)
     const segments = toSegments(path)
     if (segments.length === 0 || segments.length > segmentsMax) return undefined
     const distanceMax = segments.length * DIFFERENCE_MAX
-    const costs = new Map<number, Float64Array>()
+    const costs: (readonly number[])[] = []
     // A word that no template has gets a number of its own.
     const requested = segments.map((segment) => {
       const number = numbers.get(segment) ?? words.length + segments.indexOf(segment)
-      if (!costs.has(number))
-        costs.set(
-          number,
-          Float64Array.from(words, (word) => computeDifference(segment, word)),
-        )
+      costs[number] ??= words.map((word) => computeDifference(segment, word))
       return number
     })
-    const replace = (from: number, to: number) => costs.get(from)?.[to] ?? REMOVE + ADD
+    const replace = (from: number, to: number) => costs[from]?.[to] ?? REMOVE + ADD
     const nearest = findNearest(known, (each) => {
       const surplus = requested.length - each.words.length
       if ((surplus > 0 ? surplus * REMOVE : -surplus * ADD) > distanceMax) return undefined

@@ -73,13 +73,30 @@ export function suggestName(text: string, names: Iterable<string>): string | und
 
 /**
  * Edit distance between a text and a name, ignoring case; undefined above a third of the name's length, so that long
- * texts cost nothing.
+ * texts cost nothing, and texts of other letters little.
  */
 export function misspellingDistance(text: string, name: string): number | undefined {
   const distanceMax = Math.max(1, Math.floor(name.length / 3))
   if (Math.abs(name.length - text.length) > distanceMax) return undefined
-  const distance = editDistance(text.toLowerCase(), name.toLowerCase(), { replace: differ, costMax: distanceMax })
+  const [from, to] = [text.toLowerCase(), name.toLowerCase()]
+  // A step brings in or takes away one letter at most.
+  const [sent, meant] = [readLetters(from), readLetters(to)]
+  if (countLetters(sent & ~meant) > distanceMax || countLetters(meant & ~sent) > distanceMax) return undefined
+  const distance = editDistance(from, to, { replace: differ, costMax: distanceMax })
   return distance <= distanceMax ? distance : undefined
+}
+
+/** Set of the letters of a text, a bit each; those that share a bit count as one. */
+function readLetters(text: string): number {
+  let letters = 0
+  for (let index = 0; index < text.length; index += 1) letters |= 1 << (text.charCodeAt(index) & 31)
+  return letters
+}
+
+function countLetters(letters: number): number {
+  let count = 0
+  for (let rest = letters; rest !== 0; rest &= rest - 1) count += 1
+  return count
 }
 
 function differ(a: string, b: string): number {

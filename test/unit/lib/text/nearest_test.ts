@@ -64,6 +64,19 @@ describe('suggestName()', () => {
   ])('for %p is %p', (text, name) => expect(suggestName(text, names)).toBe(name))
 })
 
+test('suggestName() misses no name within a third of its length, whatever letters they share', () => {
+  const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'A', '!', 'İ'), maxLength: 9 })
+  fc.assert(
+    fc.property(word, word, (text, name) => {
+      const distance = editDistance(text.toLowerCase(), name.toLowerCase(), letters)
+      const isNear =
+        distance <= Math.max(1, Math.floor(name.length / 3)) &&
+        Math.abs(name.length - text.length) <= Math.max(1, Math.floor(name.length / 3))
+      expect(suggestName(text, [name])).toBe(isNear ? name : undefined)
+    }),
+  )
+})
+
 test('suggestName() of a long text is undefined', () => {
   expect(suggestName('x'.repeat(8_000), ['wallet'])).toBeUndefined()
 })
