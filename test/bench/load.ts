@@ -19,7 +19,7 @@ export interface LoadRequest {
  */
 export interface LoadJob extends LoadRequest {
   readonly port: number
-  /** Further requests, all sent in turn. */
+  /** Further requests: all are sent in turn, each with its keys in turn. */
   readonly others?: readonly LoadRequest[]
   readonly connections: number
   readonly durationMs: number
@@ -56,12 +56,10 @@ const BINS = 200_000
 
 /** Offers one burst from this process over raw sockets, so that nothing but the bytes costs time. */
 export async function offerLoad(job: LoadJob): Promise<LoadResult> {
-  const requests = [job, ...(job.others ?? [])].flatMap((request) =>
-    (request.keys.length === 0 ? [undefined] : request.keys).map((key) => ({
-      bytes: requestBytes(request, key),
-      isHead: request.method === 'HEAD',
-    })),
-  )
+  const requests = [job, ...(job.others ?? [])].map((request) => ({
+    texts: (request.keys.length === 0 ? [undefined] : request.keys).map((key) => requestBytes(request, key)),
+    isHead: request.method === 'HEAD',
+  }))
   const bins = new Uint32Array(BINS)
   const statuses = new Map<number, number>()
   let turn = 0
@@ -77,11 +75,12 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
   const came: number[] = []
   const send = (socket: Socket<Connection>, cameAtUs = nowUs()) => {
     socket.data.sentAtUs = cameAtUs
-    turn = (turn + 1) % requests.length
-    const request = requests[turn]
-    if (request === undefined) return
+    const request = requests[turn % requests.length]
+    const bytes = request?.texts[Math.floor(turn / requests.length) % request.texts.length]
+    turn += 1
+    if (request === undefined || bytes === undefined) return
     socket.data.isHead = request.isHead
-    socket.write(request.bytes)
+    socket.write(bytes)
   }
   const close = (socket: Socket<Connection>) => {
     socket.data.sentAtUs = 0

@@ -1,3 +1,4 @@
+import { loadavg } from 'node:os'
 import { mintKey } from '../../../src/account/key.ts'
 import { createChildGroup, offer } from '../child.ts'
 import type { LoadRequest, LoadResult } from '../load.ts'
@@ -14,7 +15,7 @@ interface Kind extends LoadRequest {
 }
 
 const PACE = {
-  full: { burstMs: 1_000, beside: 2_000, rounds: 5, floodMs: 4_000 },
+  full: { burstMs: 1_000, beside: 4_000, rounds: 7, floodMs: 4_000 },
   quick: { burstMs: 300, beside: 600, rounds: 2, floodMs: 1_000 },
 } as const
 /** Requests a second of the organization that is disturbed, and of all strangers together. */
@@ -119,7 +120,10 @@ export async function benchStrangers({
     printNote(
       `Another organization, ${VICTIM_PER_SECOND} requests a second: p99 ${median(alone).toFixed(1)} ms alone, ` +
         `${median(beside).toFixed(1)} ms beside ${STRANGERS_PER_SECOND} requests a second of all kinds of strangers ` +
-        `(medians of ${pace.rounds}): ×${ratio.toFixed(2)} (×${RATIO_MAX} ${ratio <= RATIO_MAX ? 'met' : 'MISSED'})`,
+        `(medians of ${pace.rounds}): ×${ratio.toFixed(2)} (×${RATIO_MAX} ${ratio <= RATIO_MAX ? 'met' : 'MISSED'}); ` +
+        `load average ${loadavg()
+          .map((each) => each.toFixed(1))
+          .join(' ')}`,
     )
   } finally {
     await stop()
