@@ -1,4 +1,4 @@
-import { describeWalletError, shortenAddress } from '../lib/address.js'
+import { cleanEntry, describeWalletError, shortenAddress } from '../lib/address.js'
 import { requestApi } from '../lib/api.js'
 import { uniqueWallets, WALLETS_MAX } from '../lib/link.js'
 import { clearWallets, getRecentWallets, KEY_FORM } from '../lib/session.js'
@@ -35,7 +35,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   }, [])
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
-    const entries = uniqueWallets(text.split(/[\s,;]+/))
+    const entries = uniqueWallets(text.split(/[\s,;]+/).map(cleanEntry))
     const failedCheck = findFormError(entries, isMomentCut)
     setFault(failedCheck)
     if (failedCheck !== undefined || isLoading) return

@@ -11,6 +11,20 @@ export function walletKind(text) {
   return BASE58_ADDRESS.test(text) ? 'solana' : undefined
 }
 
+/** Characters that are not seen: controls, marks of direction and width, and the soft hyphen. */
+const UNSEEN = /[\p{Cc}\p{Cf}]/gu
+
+/**
+ * Returns an entry of a form as it was meant: without characters that are not seen, and an EVM address in its usual form,
+ * also from a link of a wallet (`ethereum:0x…`) or with a capital X.
+ * @param {string} text
+ */
+export function cleanEntry(text) {
+  const seen = text.replace(UNSEEN, '')
+  const [, digits] = /^(?:ethereum:)?0x([0-9a-f]+)(?:@\d+)?$/i.exec(seen) ?? []
+  return digits === undefined ? seen : `0x${digits}`
+}
+
 /**
  * Returns true if a text looks like an ENS name; the service validates it.
  * @param {string} text

@@ -24,7 +24,7 @@ export function Organizations() {
       <h2>Organizations</h2>
       <div class="card">
         <${LimitsForm} path=${`${BASE}/organizations`} method="POST" label="Name of a new organization" verb="Create" refused="It was not created" onDone=${(/** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */ { body }) => (location.hash = `organizations/${body.data.id}`)} />
-        <${PagedTable} label="Organizations" columns=${COLUMNS} request=${request} waiting="Reading the organizations" empty=${empty} noun="organization" onPage=${setPage}>
+        <${PagedTable} label="Organizations" columns=${COLUMNS} request=${request} waiting="Reading the organizations" empty=${empty} noun="organization" isOldestFirst onPage=${setPage}>
           ${(/** @type {import('../lib/shapes.d.ts').OrganizationRow} */ row) => html`<tr>
             <th scope="row"><a href=${`#organizations/${row.id}`}>${row.name}</a></th>
             <td>${formatThousands(row.balance)}</td><td>${formatThousands(row.granted)}</td><td>${row.rate_limit.toLocaleString('en')}/s</td>

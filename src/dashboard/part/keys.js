@@ -42,7 +42,7 @@ export function Keys({ base, suspended }) {
   return html`
     ${created && html`<${NewSecret} title=${`The key "${created.name}"`} secret=${created.key} label="Copy the key" onClose=${() => setCreated(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onCreated=${done} />
-    <${PagedTable} label="Keys" columns=${COLUMNS} request=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
+    <${PagedTable} label="Keys" columns=${COLUMNS} request=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" isOldestFirst onPage=${setPage}>
       ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} atSec=${listed.answer?.ok ? listed.answer.atSec : 0} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setOpened({ kind, key })} />`}
     <//>
     ${

@@ -48,7 +48,7 @@ export const ACTIONS_COLUMN = html`<th scope="col"><span class="visually-hidden"
  * @template Row
  * @param {{ request: import('../lib/hooks.js').RequestState, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: Row) => unknown, [name: string]: unknown }} props
  */
-export function PagedTable({ request, waiting, empty, noun, onPage, children: row, ...table }) {
+export function PagedTable({ request, waiting, empty, noun, isOldestFirst = false, onPage, children: row, ...table }) {
   const isEarlier = request.answer === undefined && request.earlier !== undefined
   const shown = isEarlier ? { ...request, answer: request.earlier } : request
   const page = request.answer?.ok ? /** @type {Page<Row>} */ (request.answer.body) : undefined
@@ -65,7 +65,7 @@ export function PagedTable({ request, waiting, empty, noun, onPage, children: ro
       data.length === 0
         ? html`<${LoadingNotice}>${waiting}<//>`
         : html`<${Table} ...${table}>${data.map((each) => row(each))}<//>`
-    return html`${rows}<${Pager} pagination=${pagination} noun=${noun} onPage=${onPage} />`
+    return html`${rows}<${Pager} pagination=${pagination} noun=${noun} isOldestFirst=${isOldestFirst} onPage=${onPage} />`
   }
 }
 
@@ -78,15 +78,21 @@ export function findPageWithRows({ data, pagination: { page, limit, total } }) {
   return data.length === 0 && total > 0 && last !== page ? last : undefined
 }
 
-/** @param {{ pagination: { page: number, limit: number, total: number }, noun: string, onPage: (page: number) => void }} props */
-function Pager({ pagination: { page, limit, total }, noun, onPage }) {
+/** Returns the names of the buttons to the page before and to the page after. @param {boolean} isOldestFirst */
+export function namePageSteps(isOldestFirst) {
+  return isOldestFirst ? ['Older', 'Newer'] : ['Newer', 'Older']
+}
+
+/** @param {{ pagination: { page: number, limit: number, total: number }, noun: string, isOldestFirst: boolean, onPage: (page: number) => void }} props */
+function Pager({ pagination: { page, limit, total }, noun, isOldestFirst, onPage }) {
   const pages = Math.max(1, Math.ceil(total / limit))
+  const [before, after] = namePageSteps(isOldestFirst)
   return html`<div class="pager">
     <span class="soft">${pluralize(total, noun)}${pages > 1 && `, page ${page} of ${pages.toLocaleString('en')}`}</span>
     ${
       pages > 1 &&
-      html`<button type="button" class="small" disabled=${page <= 1} onClick=${() => onPage(page - 1)}>Newer</button>
-      <button type="button" class="small" disabled=${page >= pages} onClick=${() => onPage(page + 1)}>Older</button>`
+      html`<button type="button" class="small" disabled=${page <= 1} onClick=${() => onPage(page - 1)}>${before}</button>
+      <button type="button" class="small" disabled=${page >= pages} onClick=${() => onPage(page + 1)}>${after}</button>`
     }
   </div>`
 }

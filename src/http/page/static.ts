@@ -79,7 +79,7 @@ function createPage(
 <link rel="icon" href="${toAddress('icon.svg')}" type="image/svg+xml">
 ${styles.map((path) => `<link rel="stylesheet" href="${toAddress(path)}">`).join('\n')}
 <script type="module" src="${toAddress(script)}"></script>`
-  const body = `<div id="app"></div>
+  const body = `<div id="app"><p>If this page stays empty, reload it: it may be older than the service.</p></div>
 <noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>`
   const headers = htmlHeaders(["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"])
   return createCompressedPage(renderHtml({ head, body }), {

@@ -27,6 +27,11 @@ describe('a page made of files', () => {
     expect(text).toContain('<title>Front</title>')
   })
 
+  test('has words in place of a script that does not come, as of another release behind the same address', async () => {
+    const { text } = await askPage(createStaticPages(OPTIONS).pages.get('/'))
+    expect(text).toMatch(/<div id="app"><p>[^<]*reload/)
+  })
+
   test('may run its own files, and nothing else', async () => {
     const { pages } = createStaticPages(OPTIONS)
     const { headers } = await askPage(pages.get('/'))

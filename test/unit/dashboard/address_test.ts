@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+
+interface AddressModule {
+  cleanEntry(text: string): string
+  describeWalletError(text: string): string | undefined
+}
+
+// The pages' own files have no declarations.
+const ADDRESS: string = join(import.meta.dir, '../../../src/dashboard/lib/address.js')
+const { cleanEntry, describeWalletError } = (await import(ADDRESS)) as AddressModule
+const DIGITS = '1c88aF7c1c88aF7c1c88aF7c1c88aF7c1c88aF7c'
+
+test.each([
+  [`\u200b0x${DIGITS}\u200e`, `0x${DIGITS}`],
+  [`0X${DIGITS}`, `0x${DIGITS}`],
+  [`ethereum:0x${DIGITS}`, `0x${DIGITS}`],
+  [`ethereum:0x${DIGITS}@1`, `0x${DIGITS}`],
+  ['na\u00adme.eth', 'name.eth'],
+  ['So11111111111111111111111111111111111111112', 'So11111111111111111111111111111111111111112'],
+])('cleanEntry(%j) is what was meant, which is a wallet', (text, wanted) => {
+  expect(cleanEntry(text)).toBe(wanted)
+  expect(describeWalletError(cleanEntry(text))).toBeUndefined()
+})
