@@ -311,10 +311,10 @@ export const loginLinkInsert = bindQuery<
   { expires_at: Date }
 >('read', { text: loginLinkInsertSql, params: ['hash', 'organizationId', 'lifetimeSec', 'actor', 'sessionId'] })
 
-/** Finds login links that have not expired; whether their organizations are deleted is not looked at. */
+/** Lists login links that have not expired and whose organizations are not deleted. */
 export const loginLinkListHashed = bindQuery<
   { hashes: readonly string[] },
-  { hash: string }
+  { hash: string; organization_id: string | null; organization_name: string | null }
 >('read', { text: loginLinkListHashedSql, params: ['hashes'] })
 
 /** Counts all messages that organizations ever had. */

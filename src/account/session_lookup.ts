@@ -14,6 +14,13 @@ const QUEUE_MAX = 4_096
 const RECOGNIZED_MAX = 1_000
 
 type SessionRow = Awaited<ReturnType<typeof sessionListHashed>>[number]
+type LinkRow = Awaited<ReturnType<typeof loginLinkListHashed>>[number]
+
+/** A login link that was not used yet; nulls are the operator's. */
+export interface LoginLink {
+  readonly organizationId: string | null
+  readonly organizationName: string | null
+}
 
 /** Looks up sessions and login links by their secrets. */
 export type SessionLookup = ReturnType<typeof createSessionLookup>
@@ -36,11 +43,11 @@ export function createSessionLookup({ db, clock }: { readonly db: Database; read
   const strangers = createSessionBatcher()
   const recognized = createSessionBatcher()
   const recognizedHashes = createLru<true>({ entriesMax: RECOGNIZED_MAX })
-  const links = createBatcher<string, boolean>({
+  const links = createBatcher<string, LinkRow | undefined>({
     ...limits,
     async flush(hashes) {
-      const found = new Set((await loginLinkListHashed(db, { hashes })).map(({ hash }) => hash))
-      return hashes.map((hash) => found.has(hash))
+      const rows = new Map((await loginLinkListHashed(db, { hashes })).map((row) => [row.hash, row]))
+      return hashes.map((hash) => rows.get(hash))
     },
   })
 
@@ -59,9 +66,10 @@ export function createSessionLookup({ db, clock }: { readonly db: Database; read
       recognizedHashes.set(hash, true)
       return { id: row.id, organizationId: row.organization_id, expiresAt: row.expires_at }
     },
-    /** True if a login link exists, so that opening it may be tried. Throws `UnavailableError` as `findSession` does. */
-    async hasLink(secret: string): Promise<boolean> {
-      return isLink(secret) && (await links.submit(hashKey(secret)))
+    /** Finds a login link, so that opening it may be tried. Throws `UnavailableError` as `findSession` does. */
+    async findLink(secret: string): Promise<LoginLink | undefined> {
+      const row = isLink(secret) ? await links.submit(hashKey(secret)) : undefined
+      return row && { organizationId: row.organization_id, organizationName: row.organization_name }
     },
   }
 }

@@ -869,6 +869,7 @@ export interface Answers {
   'POST /admin/v1/login-links': {
     data: {
       path: string
+      url: string | null
       organization_id: string | null
       expires_at: string
     }

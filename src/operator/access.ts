@@ -5,7 +5,7 @@ import { openSession } from '../account/session.ts'
 import type { SessionLookup } from '../account/session_lookup.ts'
 import type { Database } from '../db/database.ts'
 import { type Authenticate, type SessionCookie, setCookie } from '../http/plane/credential.ts'
-import type { OpenedSession } from '../http/plane/login.ts'
+import type { LoginLinks, OpenedSession } from '../http/plane/login.ts'
 import type { Identity } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 
@@ -52,25 +52,37 @@ export function organizationAccess(lookup: SessionLookup): Authenticate {
   }
 }
 
-/** Creates the handler that uses up a login link and opens its session. */
-export function signIn(options: {
+/**
+ * Creates the access to login links of one port. `elsewhere` has the address of the other port for the links that this one
+ * does not open: there a session has pages and a cookie.
+ */
+export function accessLinks(options: {
   readonly db: Database
   readonly lookup: SessionLookup
   readonly clock: Clock
   readonly cookies: ReturnType<typeof sessionCookies>
-}): (secret: string) => Promise<OpenedSession | undefined> {
-  const { db, lookup, clock, cookies } = options
-  return async (secret) => {
-    if (!(await lookup.hasLink(secret))) return undefined
-    const opened = await openSession(db, secret)
-    if (opened === undefined) return undefined
-    const isOperator = opened.organizationId === null
-    return {
-      secrets: { cookie: opened.cookie, page: opened.page },
-      cookie: isOperator ? cookies.operator : cookies.organization,
-      lifetimeSec: Math.max(1, Math.floor((opened.expiresAt.getTime() - clock.now()) / 1_000)),
-      page: isOperator ? 'operator' : 'usage',
-    }
+  readonly elsewhere?: { readonly operator?: string; readonly organization?: string }
+}): LoginLinks {
+  const { db, lookup, clock, cookies, elsewhere = {} } = options
+  return {
+    async find(secret) {
+      const link = await lookup.findLink(secret)
+      if (link === undefined) return undefined
+      const isOperator = link.organizationId === null
+      const account = isOperator ? 'the operator' : { organization: link.organizationName ?? '' }
+      return { account, elsewhere: isOperator ? elsewhere.operator : elsewhere.organization }
+    },
+    async open(secret): Promise<OpenedSession | undefined> {
+      const opened = await openSession(db, secret)
+      if (opened === undefined) return undefined
+      const isOperator = opened.organizationId === null
+      return {
+        secrets: { cookie: opened.cookie, page: opened.page },
+        cookie: isOperator ? cookies.operator : cookies.organization,
+        lifetimeSec: Math.max(1, Math.floor((opened.expiresAt.getTime() - clock.now()) / 1_000)),
+        page: isOperator ? 'operator' : 'usage',
+      }
+    },
   }
 }
 

@@ -42,8 +42,11 @@ export function sessionRoutes(options: {
   return [read, end]
 }
 
+/** Converts a request's URL to the base of links of organizations; undefined if it is the base of that URL. */
+export type ToOrganizationBase = (url: URL) => string | undefined
+
 /** Route that creates login links: for an organization, or for another browser of the operator. */
-export function loginLinkRoute(db: Database): FreeRoute {
+export function loginLinkRoute(db: Database, toOrganizationBase: ToOrganizationBase): FreeRoute {
   return defineRoute({
     method: 'POST',
     path: `${ADMIN_PREFIX}/login-links`,
@@ -52,13 +55,28 @@ export function loginLinkRoute(db: Database): FreeRoute {
     input: v.object({}),
     body: v.strictObject({ organization_id: v.optional(idParameter) }),
     output: dataOutput(
-      v.strictObject({ path: v.string(), organization_id: v.nullable(v.string()), expires_at: isoTimestamp }),
+      v.strictObject({
+        path: v.string(),
+        url: v.pipe(
+          v.nullable(v.string()),
+          v.description('Address at which the link works; null: `path` at the address of this request.'),
+        ),
+        organization_id: v.nullable(v.string()),
+        expires_at: isoTimestamp,
+      }),
     ),
     errors: [404],
-    async act({ organization_id: organizationId = null }, { identity }) {
+    async act({ organization_id: organizationId = null }, { identity, url }) {
       const { secret, expiresAt } = await createLoginLink(db, { organizationId, by: toActor(identity) })
+      const path = `${LOGIN_PATH}?${secret}`
+      const base = organizationId === null ? undefined : toOrganizationBase(url)
       return {
-        data: { path: `${LOGIN_PATH}?${secret}`, organization_id: organizationId, expires_at: expiresAt },
+        data: {
+          path,
+          url: base === undefined ? null : base + path,
+          organization_id: organizationId,
+          expires_at: expiresAt,
+        },
       }
     },
   })

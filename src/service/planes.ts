@@ -7,7 +7,13 @@ import { createUnmeteredPlane, type Plane } from '../http/plane/plane.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
-import { DASHBOARD_PREFIX, operatorAccess, organizationAccess, sessionCookies, signIn } from '../operator/access.ts'
+import {
+  accessLinks,
+  DASHBOARD_PREFIX,
+  operatorAccess,
+  organizationAccess,
+  sessionCookies,
+} from '../operator/access.ts'
 import type { ChainReport } from '../operator/admin/report_routes.ts'
 import { adminPlane } from '../operator/admin/routes.ts'
 import { dashboardPlane } from '../operator/organization/routes.ts'
@@ -31,17 +37,23 @@ export function createPlanes(
   config: Config,
   options: PlaneServices,
 ): { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] } {
-  const { publicUrl, adminToken } = config
+  const { publicUrl, port, operatorPort, adminToken } = config
   const { db, clock } = options
   const { admin, dashboard, cookies } = createPlaneParts(config, options)
   const shared = { publicUrl, clock }
   const unmetered = { ...shared, claims: createChangeClaims(db) }
   const lookup = createSessionLookup({ db, clock })
-  const login = createLoginPlane({ open: signIn({ db, lookup, clock, cookies }), ...shared })
+  const createLogin = (elsewhere: { readonly operator?: string; readonly organization?: string }) =>
+    createLoginPlane({ links: accessLinks({ db, lookup, clock, cookies, elsewhere }), ...shared })
+  // Sessions work on the port that has their pages.
+  const isApart = operatorPort !== undefined
   return {
-    callers: [login, createUnmeteredPlane({ ...unmetered, ...dashboard, authenticate: organizationAccess(lookup) })],
+    callers: [
+      createLogin(isApart ? { operator: `port ${operatorPort}` } : {}),
+      createUnmeteredPlane({ ...unmetered, ...dashboard, authenticate: organizationAccess(lookup) }),
+    ],
     operator: [
-      login,
+      createLogin(isApart ? { organization: publicUrl ?? `port ${port}` } : {}),
       createUnmeteredPlane({ ...unmetered, ...admin, authenticate: operatorAccess(lookup, adminToken) }),
     ],
   }
@@ -70,7 +82,15 @@ function createPlaneParts(
   const readTriggers = hasTriggers ? () => readTriggerReport(db) : undefined
   return {
     cookies,
-    admin: adminPlane({ db, cookie: cookies.operator, board, readChains, readHistories, readTriggers }),
+    admin: adminPlane({
+      db,
+      cookie: cookies.operator,
+      toOrganizationBase: (url) => toOrganizationBase(config, url),
+      board,
+      readChains,
+      readHistories,
+      readTriggers,
+    }),
     dashboard: dashboardPlane({
       db,
       cookie: cookies.organization,
@@ -79,4 +99,16 @@ function createPlaneParts(
       additionalRoutes: hasTriggers ? signedInTriggerRoutes(routes, { db, prefix: DASHBOARD_PREFIX }) : [],
     }),
   }
+}
+
+/**
+ * Returns the base of an organization's login links that the operator's pages show: the public address, or the callers'
+ * port of the same host; undefined if it is the address of those pages.
+ */
+export function toOrganizationBase(
+  { publicUrl, port, operatorPort }: Pick<Config, 'publicUrl' | 'port' | 'operatorPort'>,
+  { hostname }: URL,
+): string | undefined {
+  if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
+  return operatorPort === undefined ? undefined : `http://${hostname}:${port}`
 }

@@ -85,10 +85,11 @@ function LoginLink({ id }) {
   const { failure, submit } = useSubmission()
   const createLink = () =>
     submit({ path: `${BASE}/login-links`, method: 'POST', body: { organization_id: id } }, setAnswer)
-  const link = answer ? new URL(answer.body.data.path.replace(/^\//, ''), document.baseURI).href : ''
+  const { path = '', url = null } = answer?.body.data ?? {}
+  const link = url ?? new URL(path.replace(/^\//, ''), document.baseURI).href
   return html`<div>
     <button type="button" onClick=${createLink}>Create a login link</button>
-    ${answer && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${formatMoment(answer.body.data.expires_at)}, at the address of the usage page.</p>`}
+    ${answer && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${formatMoment(answer.body.data.expires_at)}.</p>`}
     ${failure && html`<${ChangeError} failure=${failure} refused="The link was not created" />`}
   </div>`
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import { answerNonEndpoint } from '../exchange/refusal.ts'
-import { htmlHeaders, renderHtml } from '../page/html.ts'
+import { escapeHtml, htmlHeaders, renderHtml } from '../page/html.ts'
 import { readForm } from '../request/body.ts'
 import { isBodylessMethod } from '../request/target.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
@@ -16,6 +16,20 @@ export interface OpenedSession {
   readonly lifetimeSec: number
   /** Page to go to, relative to that of the login. */
   readonly page: string
+}
+
+/** The account that a link signs in to, and, if this port does not open it, the address that does. */
+interface FoundLink {
+  readonly account: 'the operator' | { readonly organization: string }
+  readonly elsewhere: string | undefined
+}
+
+/** Access to login links by their secrets. */
+export interface LoginLinks {
+  /** Finds a link that still works, without using it up. */
+  readonly find: (secret: string) => Promise<FoundLink | undefined>
+  /** Uses a link up and opens its session; undefined if it does not work any more. */
+  readonly open: (secret: string) => Promise<OpenedSession | undefined>
 }
 
 /** Path of links of `walletscope login`; the secret is the query. */
@@ -34,7 +48,8 @@ body { display: grid; min-height: 100vh; place-items: center; margin: 0; backgro
 main { box-sizing: border-box; max-width: 26rem; width: calc(100% - 2rem); padding: 2rem; text-align: center;
   background: var(--card); border: 1px solid var(--line); border-radius: 14px }
 h1 { margin: 0 0 1.25rem; font-size: 1.5rem; letter-spacing: -.01em }
-p { margin: 1rem 0 0; color: var(--soft) }
+p { margin: 1rem 0 0; color: var(--soft); overflow-wrap: anywhere }
+form { margin-top: 1rem }
 button { font: inherit; font-weight: 600; padding: .6em 2em; border: 0; border-radius: 10px; cursor: pointer;
   background: var(--accent); color: var(--on) }
 button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px }`
@@ -60,20 +75,31 @@ const PAGE_HEADERS = {
 }
 
 /**
- * Creates the page of a login link, whose form uses the link up. The form is a second step, because programs that open
- * links in messages would use them up.
+ * Creates the page of a login link, which names the account and whose form uses the link up. The form is a second step,
+ * because programs that open links in messages would use them up. A link of another port is refused before it is used.
  */
 export function createLoginPlane(options: {
-  readonly open: (secret: string) => Promise<OpenedSession | undefined>
+  readonly links: LoginLinks
   readonly publicUrl: string | undefined
   readonly clock: Clock
 }): Plane {
-  const { open, publicUrl, clock } = options
+  const { links, publicUrl, clock } = options
+
+  async function showLink(secret: string): Promise<PreparedAnswer> {
+    if (secret === '') return renderPage(200, EXPLAINED)
+    const found = PLAIN.test(secret) ? await links.find(secret) : undefined
+    if (found === undefined) return renderPage(401, USED)
+    return found.elsewhere === undefined
+      ? renderPage(200, renderForm(secret, found))
+      : renderPage(403, renderElsewhere(found.elsewhere))
+  }
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
     const secret = (await readForm(request, clock, FORM_BYTES_MAX)).get('link') ?? ''
-    const opened = PLAIN.test(secret) ? await open(secret) : undefined
+    const found = PLAIN.test(secret) ? await links.find(secret) : undefined
+    if (found?.elsewhere !== undefined) return renderPage(403, renderElsewhere(found.elsewhere))
+    const opened = found && (await links.open(secret))
     if (opened === undefined) return renderPage(401, USED)
     const { cookie, secrets, lifetimeSec } = opened
     const secure = isSecure(request, publicUrl)
@@ -87,7 +113,7 @@ export function createLoginPlane(options: {
     if (fault !== undefined) throw fault
     if (path !== LOGIN_PATH) return answerNonEndpoint({ kind: 'unknown' }, method)
     if (method === 'POST') return signIn(planeRequest)
-    if (isBodylessMethod(method)) return renderPage(200, PLAIN.test(query) ? renderForm(query) : EXPLAINED)
+    if (isBodylessMethod(method)) return showLink(query)
     return answerNonEndpoint({ kind: 'other_method', allow: METHODS }, method)
   }
 
@@ -108,10 +134,17 @@ const EXPLAINED = `<h1>Sign in</h1><p>This page needs a link.</p>${ANOTHER}`
 const USED = `<h1>This link does not work</h1><p>It has been used, or it is too old.</p>${ANOTHER}`
 
 /** Renders the form; `secret` must match `PLAIN`, as it is not escaped. */
-function renderForm(secret: string): string {
+function renderForm(secret: string, { account }: FoundLink): string {
+  const name = account === 'the operator' ? account : `the organization <bdi>${escapeHtml(account.organization)}</bdi>`
   return `<h1>walletscope</h1>
+<p>This link signs you in as ${name}. If you do not expect that, leave.</p>
 <form method="post" action="login"><input type="hidden" name="link" value="${secret}">
 <button>Sign in</button></form><p>The link works once.</p>`
+}
+
+/** Refuses a link without using it up; `address` is the operator's own setting. */
+function renderElsewhere(address: string): string {
+  return `<h1>Another address</h1><p>This link still works, but not here. Open it at <code>${escapeHtml(address)}</code>.</p>`
 }
 
 /** Fallback for browsers without scripts or session storage; others are redirected first. */

@@ -4,7 +4,7 @@ import { planeDocument } from '../../http/plane/document.ts'
 import { ADMIN_PREFIX } from '../access.ts'
 import { keyRoutes } from '../key_routes.ts'
 import { operatorUsageRoute } from '../organization/usage_routes.ts'
-import { loginLinkRoute, sessionRoutes } from '../session_routes.ts'
+import { loginLinkRoute, sessionRoutes, type ToOrganizationBase } from '../session_routes.ts'
 import type { Switchboard } from '../switches.ts'
 import { grantRoutes } from './grant_routes.ts'
 import { organizationRoutes } from './organization_routes.ts'
@@ -20,9 +20,15 @@ const DESCRIPTION =
 export function adminPlane({
   db,
   cookie,
+  toOrganizationBase,
   board,
   ...readers
-}: ReportReaders & { readonly db: Database; readonly cookie: SessionCookie; readonly board: Switchboard }) {
+}: ReportReaders & {
+  readonly db: Database
+  readonly cookie: SessionCookie
+  readonly toOrganizationBase: ToOrganizationBase
+  readonly board: Switchboard
+}) {
   const prefix = ADMIN_PREFIX
   const routes = [
     ...organizationRoutes(db),
@@ -31,7 +37,7 @@ export function adminPlane({
     ...settingRoutes(db, board),
     ...reportRoutes(readers),
     ...sessionRoutes({ db, base: prefix, cookie }),
-    loginLinkRoute(db),
+    loginLinkRoute(db, toOrganizationBase),
     operatorUsageRoute(db),
   ]
   const openapi = planeDocument({

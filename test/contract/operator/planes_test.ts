@@ -481,7 +481,22 @@ describe('the operator', () => {
     expect((await apart.askOperator('/dashboard/v1/session')).status).toBe(404)
     expect((await apart.ask('/dashboard/v1/session')).status).toBe(401)
     const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
+    expect((await useLink(apart.ask, secret)).status).toBe(403)
     expect((await useLink(apart.askOperator, secret)).status).toBe(200)
+    await apart.close()
+  })
+
+  test("a link of an organization names the callers' address, and the operator's port does not use it up", async () => {
+    const { organizationId } = await createAccount(db)
+    const apart = await openProcess(db, { OPERATOR_PORT: '9999', PORT: '9998' })
+    const { body } = await withToken(apart.askOperator, 'POST', '/admin/v1/login-links', {
+      organization_id: organizationId,
+    })
+    const { path, url } = body.data
+    expect(url).toBe(`http://test.local:9998${path}`)
+    const secret = path.split('?')[1]
+    expect((await useLink(apart.askOperator, secret)).status).toBe(403)
+    expect((await useLink(apart.ask, secret)).status).toBe(200)
     await apart.close()
   })
 })
