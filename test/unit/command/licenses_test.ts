@@ -19,7 +19,11 @@ test('notices of an executable have those of the server inside it', () => {
   const words = [
     'PostgreSQL Global Development Group',
     'The OpenSSL Project',
+    'Eric Young',
     'Unicode, Inc.',
+    'cjdict.txt',
+    'laodict.txt',
+    'burmesedict.txt',
     'Daniel Veillard',
     'zlib',
   ]
