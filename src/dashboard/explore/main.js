@@ -1,4 +1,4 @@
-import { html, render } from '../lib/view.js'
+import { drawPage, html } from '../lib/view.js'
 import { ExplorePage } from './page.js'
 
-render(html`<${ExplorePage} />`, /** @type {HTMLElement} */ (document.getElementById('app')))
+drawPage(html`<${ExplorePage} />`)

@@ -1,8 +1,7 @@
 import htm from 'htm'
-import { h } from 'preact'
+import { h, render } from 'preact'
 
-export { render } from 'preact'
-export { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+export { useEffect, useErrorBoundary, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 /** Template tag for markup. Values become text, attributes and handlers; they are never parsed. */
 export const html = htm.bind(h)
@@ -13,4 +12,11 @@ export const html = htm.bind(h)
  */
 export function classes(...words) {
   return words.filter(Boolean).join(' ')
+}
+
+/** Draws a page in place of the words that stand there until its script has come. @param {import('preact').ComponentChild} page */
+export function drawPage(page) {
+  const app = /** @type {HTMLElement} */ (document.getElementById('app'))
+  app.replaceChildren()
+  render(page, app)
 }

@@ -1,4 +1,4 @@
-import { html, render } from '../lib/view.js'
+import { drawPage, html } from '../lib/view.js'
 import { OperatorPage } from './page.js'
 
-render(html`<${OperatorPage} />`, /** @type {HTMLElement} */ (document.getElementById('app')))
+drawPage(html`<${OperatorPage} />`)

@@ -1,4 +1,4 @@
-import { html, render } from '../lib/view.js'
+import { drawPage, html } from '../lib/view.js'
 import { UsagePage } from './page.js'
 
-render(html`<${UsagePage} />`, /** @type {HTMLElement} */ (document.getElementById('app')))
+drawPage(html`<${UsagePage} />`)
