@@ -443,7 +443,7 @@ export const positionFlowList = bindQuery<
   { covered: boolean; block: string | null; log_index: number | null; kind: string | null; liquidity: string | null; amount0: string | null; amount1: string | null; tx_hash: Uint8Array | null; time: string | null }
 >('copy', { text: positionFlowListSql, params: ['chainId', 'contract', 'stream', 'subject', 'tokenId', 'fromBlock', 'toBlock', 'max', 'afterBlock', 'afterLogIndex'] })
 
-/** Deletes prices that came from a single endpoint and that several contradict. */
+/** Deletes prices that came from a single endpoint, or without the time of their block, and that were contradicted. */
 export const priceAtDelete = bindQuery<
   { chainId: string | number; asker: string; tokens: readonly string[]; blocks: readonly string[] | readonly number[] },
   Record<never, never>
@@ -575,7 +575,7 @@ export const tableColumnList = bindQuery<
   { table_name: string; name: string; type: string; sequence: string | null; reached: string | null }
 >('background', { text: tableColumnListSql, params: ['tables'] })
 
-/** Lists entries of wallets in a target up to a block, such as markets, with whether all or any of them are stored. */
+/** Lists entries of wallets in a target up to a block, such as markets, the oldest first, with whether all or any of them are stored. */
 export const walletEntryList = bindQuery<
   { chainId: string | number; contract: string; stream: string; wallets: readonly string[]; fromBlock: string | number; toBlocks: readonly string[] | readonly number[] },
   { no: number; covered: boolean; begun: boolean; entry: Uint8Array | null }

@@ -1,5 +1,6 @@
 -- Stores prices of tokens at final blocks. A stored price stays, unless more endpoints gave the new one, or it was the
--- round of a feed at another time.
+-- round of a feed at another time. One without the time of its block, of an earlier release, gives way to the same price
+-- and to one of as many endpoints.
 -- lane read
 -- $1 chain_id bigint
 -- $2 asker text
@@ -18,6 +19,8 @@ from unnest(
 ) w (token, block, units, scale, source, evidence, witnesses, block_time)
 on conflict (chain_id, asker, token, block) do update
 set units = excluded.units, scale = excluded.scale, source = excluded.source, evidence = excluded.evidence,
-  witnesses = excluded.witnesses, block_time = excluded.block_time
+  witnesses = greatest(p.witnesses, excluded.witnesses), block_time = excluded.block_time
 where p.witnesses < excluded.witnesses
+  or (p.block_time is null
+    and (p.witnesses = excluded.witnesses or (p.units, p.scale) = (excluded.units, excluded.scale)))
   or (p.evidence = 'round' and p.block_time <> excluded.block_time and p.witnesses = excluded.witnesses)

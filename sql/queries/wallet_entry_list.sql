@@ -1,4 +1,4 @@
--- Lists entries of wallets in a target up to a block, such as markets, with whether all or any of them are stored. `no`
+-- Lists entries of wallets in a target up to a block, such as markets, the oldest first, with whether all or any of them are stored. `no`
 -- is the wallet of a row: its position in the request, from 1.
 -- lane copy
 -- $1 chain_id bigint
@@ -26,8 +26,8 @@ cross join lateral (
   where c.stream = $3 and c.subject in (a.wallet, '')
 ) f
 left join lateral (
-  select w.entry
+  select w.block, w.entry
   from place join wallet_entry w on w.place = place.id
   where w.wallet = a.wallet and w.block <= a.to_block
 ) e on true
-order by a.no, e.entry
+order by a.no, e.block, e.entry

@@ -33,12 +33,20 @@ const UNKNOWN: HistoricalPriceOutcome = { kind: 'missing', because: 'no source a
 
 type FoundPrice = Extract<HistoricalPriceOutcome, { kind: 'price' }>
 
+/** A price of the database; `isUndated` if an earlier release stored it without the time of its block. */
+type StoredPrice = FoundPrice & { readonly isUndated?: true }
+
+/** Pause of a chain whose endpoints could not tell an undated price anew, milliseconds. */
+const UNDATED_PAUSE_MS = 10 * 60_000
+
 /** Reads prices at the newest block or a past one; prices at final blocks are stored and read from the chain once. */
 export type PriceReader = ReturnType<typeof createPriceReader>
 
 /** Creates a price reader over a database. */
 export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const recheck = createRecheck(clock)
+  /** When undated prices of a chain are read again, by chain. */
+  const undatedUntilMs = new Map<number, number>()
   /** Missing prices at final blocks. Cached but not stored, because another configuration may have a source. */
   const missingPrices = createLru<{ readonly outcome: HistoricalPriceOutcome; readonly untilMs: number }>({
     entriesMax: MISSING_MAX,
@@ -52,6 +60,20 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
   function recordMissing(client: FinanceClient, key: string, outcome: HistoricalPriceOutcome): void {
     if (outcome.witnesses === 0) return
     missingPrices.set(key, { outcome, untilMs: clock.monotonicMs() + getCacheTtlMs(client, outcome.witnesses) })
+  }
+
+  /** True if a stored price is due for another read. */
+  function isDoubtful(client: FinanceClient, { witnesses, isUndated }: StoredPrice): boolean {
+    const isUndatedDue = isUndated === true && clock.monotonicMs() >= (undatedUntilMs.get(client.chain.id) ?? 0)
+    return isUndatedDue || recheck.isDue(client, witnesses)
+  }
+
+  /** Keeps a price whose block's time no endpoint can tell any more, and leaves those of its chain alone for a while. */
+  function keepUndated({ chain: { id }, log }: FinanceClient): void {
+    const isSaid = clock.monotonicMs() < (undatedUntilMs.get(id) ?? 0)
+    undatedUntilMs.set(id, clock.monotonicMs() + UNDATED_PAUSE_MS)
+    if (!isSaid)
+      log.warn({ msg: 'Kept prices without the time of their block: no endpoint tells them anew', chainId: id })
   }
 
   async function storePrefetched(
@@ -72,7 +94,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
   async function readBlock(
     client: FinanceClient,
     source: PriceSource,
-    { group, stored }: { readonly group: readonly PriceToRead[]; readonly stored: ReadonlyMap<string, FoundPrice> },
+    { group, stored }: { readonly group: readonly PriceToRead[]; readonly stored: ReadonlyMap<string, StoredPrice> },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome> | undefined> {
     const [first] = group
@@ -102,7 +124,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       { source, requests }: { readonly source: PriceSource; readonly requests: readonly PriceToRead[] },
       signal: AbortSignal,
     ): Promise<HistoricalPriceOutcome[]> {
-      const stored = new Map<string, FoundPrice>()
+      const stored = new Map<string, StoredPrice>()
       for (const [contract, group] of groupBy(requests, ({ token }) => getSourceContract(client, source, token))) {
         for (const [key, price] of await readStored(db, client, { contract, requests: group })) stored.set(key, price)
       }
@@ -113,9 +135,10 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
         if (outcome !== undefined) results.set(toPriceKey(each), outcome)
       }
       const missing = requests.filter((each) => !results.has(toPriceKey(each)))
-      const doubtful = requests.filter((each) =>
-        recheck.isDue(client, stored.get(toPriceKey(each))?.witnesses ?? QUORUM),
-      )
+      const doubtful = requests.filter((each) => {
+        const price = stored.get(toPriceKey(each))
+        return price !== undefined && isDoubtful(client, price)
+      })
       const blocks = [
         ...groupBy(missing, ({ block }) => block.number).values(),
         ...[...groupBy(doubtful, ({ block }) => block.number).values()].slice(0, RECHECKED_MAX),
@@ -123,7 +146,10 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       const read = async (group: readonly PriceToRead[]) => {
         if (blocks.length > 1) await yieldToEventLoop()
         const outcomes = await readBlock(client, source, { group, stored }, signal)
-        if (outcomes === undefined) return
+        if (outcomes === undefined) {
+          if (group.some((each) => stored.get(toPriceKey(each))?.isUndated === true)) keepUndated(client)
+          return
+        }
         const foundPrices = new Map<string, PriceToRead & FoundPrice>()
         const refuted: PriceToRead[] = []
         for (const each of group) {
@@ -132,7 +158,10 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
           const outcome =
             storedPrice === undefined ? latest : resolveDispute(client, each, { stored: storedPrice, outcome: latest })
           results.set(toPriceKey(each), outcome)
-          if (each.isFinal && outcome.kind === 'price') foundPrices.set(toPriceKey(each), { ...each, ...outcome })
+          if (outcome === storedPrice) {
+            if (storedPrice.isUndated === true) keepUndated(client)
+          } else if (each.isFinal && outcome.kind === 'price')
+            foundPrices.set(toPriceKey(each), { ...each, ...outcome })
           else if (storedPrice !== undefined) refuted.push(each)
           else if (each.isFinal) recordMissing(client, toCacheKey(client, source, each), outcome)
         }
@@ -159,27 +188,31 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
 }
 
 /**
- * Decides between a price that came from a single endpoint and a new reading: two endpoints override the old price, one
- * endpoint does not, and the rounds of a feed never override a price from state. Throws `DisputeError`.
+ * Decides between a stored price and a new reading: two endpoints override the old price, one endpoint does not, and the
+ * rounds of a feed never override a price from state. As many endpoints as gave an undated price override it. Throws
+ * `DisputeError`.
  */
 function resolveDispute(
   { chain: { id, name }, log }: FinanceClient,
   { token, block: { number } }: PriceToRead,
-  { stored, outcome }: { readonly stored: FoundPrice; readonly outcome: HistoricalPriceOutcome },
+  { stored, outcome }: { readonly stored: StoredPrice; readonly outcome: HistoricalPriceOutcome },
 ): HistoricalPriceOutcome {
   const { units, scale } = stored.price
   const isSame = outcome.kind === 'price' && outcome.price.units === units && outcome.price.scale === scale
+  if (isSame && stored.isUndated === true)
+    return { ...outcome, witnesses: Math.max(stored.witnesses, outcome.witnesses) }
   if (outcome.witnesses < QUORUM && isSame) return stored
-  const isComparable = outcome.kind === 'price' ? outcome.evidence !== 'round' : outcome.witnesses > 0
-  if (!isSame && !isComparable && stored.evidence === 'state') return stored
-  if (!isSame && outcome.witnesses < QUORUM) {
+  if (outcome.witnesses === 0) return stored
+  const isRound = outcome.kind === 'price' && outcome.evidence === 'round'
+  if (!isSame && isRound && stored.evidence === 'state') return stored
+  const isOverridden = outcome.witnesses >= (stored.isUndated === true ? stored.witnesses : QUORUM)
+  if (!isSame && !isOverridden) {
     throw new DisputeError(
       `Cannot believe the price of ${token} at block ${number} of chain ${id} (${name}): an endpoint returned ` +
         'another one before (second witness)',
     )
   }
-  if (!isSame)
-    log.warn({ msg: 'Corrected a price that came from a single RPC endpoint', chainId: id, token, block: number })
+  if (!isSame) log.warn({ msg: 'Corrected a stored price', chainId: id, token, block: number })
   return outcome
 }
 
@@ -198,7 +231,7 @@ async function readStored(
   db: Database,
   client: FinanceClient,
   { contract, requests }: { readonly contract: string; readonly requests: readonly PriceToRead[] },
-): Promise<[string, FoundPrice][]> {
+): Promise<[string, StoredPrice][]> {
   const tokens = requests.map(({ token }) => toHexDigits(token))
   const blocks = requests.map(({ block }) => String(block.number))
   const rows = await priceAtList(db, { chainId: client.chain.id, asker: contract, tokens, blocks })
@@ -206,13 +239,14 @@ async function readStored(
   // The logs that a request rests on may name another time of the block than its state: a new reading compares them.
   const isSameTime = ({ block, block_time }: (typeof rows)[number]) =>
     block_time === null || String(block_time) === times.get(String(block))
-  return rows.filter(isSameTime).map(({ token, block, units, scale, source, evidence, witnesses }) => [
+  return rows.filter(isSameTime).map(({ token, block, units, scale, source, evidence, witnesses, block_time }) => [
     `${hexFromBytes(token)}:${block}`,
     {
       kind: 'price',
       price: { units: BigInt(units), scale, source: source as DirectPrice['source'] },
       evidence: evidence as FoundPrice['evidence'],
       witnesses,
+      ...(block_time === null && { isUndated: true as const }),
     },
   ])
 }

@@ -197,7 +197,7 @@ test('the answer of a single endpoint is marked, read again when a second appear
   expect(await liesKept()).toBe(0)
   expect(new Set((await storedPrices()).map(({ witnesses }) => witnesses))).toEqual(new Set([2]))
   expect(both.warned).toContainEqual({
-    msg: 'Corrected a price that came from a single RPC endpoint',
+    msg: 'Corrected a stored price',
     chainId: 1,
     token: position.pool.tokens[0].address,
     block: BigInt(lie.block),

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/evm_client.ts'
 import { DisputeError } from '../../../../../src/chain/past/quorum.ts'
@@ -140,13 +140,88 @@ test('a stored price is not believed beside another time of its block', async ()
   expect(await stored()).toEqual(['1002 state 2'])
 })
 
-test('a price by rounds at a wrong time is replaced by that of the state, and one of the previous release is kept', async () => {
+test('a price by rounds at a wrong time is replaced by that of the state', async () => {
   await over(2)()
   await database.db.run("update price_at set units = 7, evidence = 'round', block_time = block_time - 5", [])
   expect(await over(2)()).toBe(UNITS)
   expect(await stored()).toEqual(['1002 state 2'])
-  await database.db.run('update price_at set units = 7, block_time = null', [])
-  expect(await over(2)()).toBe(7n)
+})
+
+/** Stores the price as an earlier release did, without the time of its block. */
+async function keepUndated(units: bigint, { evidence, witnesses }: { evidence: 'state' | 'round'; witnesses: number }) {
+  await over(2)()
+  await database.db.run('update price_at set units = $1, evidence = $2, witnesses = $3, block_time = null', [
+    String(units),
+    evidence,
+    witnesses,
+  ])
+}
+
+async function countUndated(): Promise<number> {
+  const [row] = await database.db.run<{ count: number }>(
+    'select count(*)::int as count from price_at where block_time is null',
+    [],
+  )
+  return row?.count ?? 0
+}
+
+describe('prices without the time of their block', () => {
+  test('are made anew by as many endpoints as gave them', async () => {
+    for (const [endpoints, witnesses] of [
+      [2, 2],
+      [2, 1],
+      [1, 1],
+    ] as const) {
+      for (const evidence of ['state', 'round'] as const) {
+        await database.db.run('delete from price_at', [])
+        await keepUndated(7n, { evidence, witnesses })
+        expect(await over(endpoints)()).toBe(UNITS)
+        expect(await countUndated()).toBe(0)
+      }
+    }
+  })
+
+  test('get their time from one endpoint that tells the same', async () => {
+    await keepUndated(UNITS, { evidence: 'state', witnesses: 2 })
+    expect(await over(1)()).toBe(UNITS)
+    expect(await stored()).toEqual(['1002 state 2'])
+    expect(await countUndated()).toBe(0)
+  })
+
+  test('go where two endpoints say that there was none', async () => {
+    await keepUndated(7n, { evidence: 'state', witnesses: 2 })
+    await database.db.run('update price_at set block = $1', [String(stale.number)])
+    expect(await over(2)(true, stale)).toBe('its price feed is stale')
+    expect(await stored()).toEqual([])
+  })
+
+  test('are not replaced on the word of fewer endpoints', async () => {
+    await keepUndated(7n, { evidence: 'state', witnesses: 2 })
+    await expect(over(1)()).rejects.toThrow(DisputeError)
+    expect(await stored()).toEqual(['7 state 2'])
+  })
+
+  test('stay where no endpoint keeps the past, and are left alone for ten minutes', async () => {
+    await keepUndated(7n, { evidence: 'state', witnesses: 2 })
+    let calls = 0
+    for (const rpc of rpcs) {
+      rpc.rule((request) => {
+        calls++
+        return pruned(request)
+      })
+    }
+    const reader = readerOver(2)
+    const ask = async () => (await pricesOver(2, reader)([TOKEN], [block]))[0]
+    expect(await ask()).toMatchObject({ kind: 'price', price: { units: 7n } })
+    const first = calls
+    expect(await ask()).toMatchObject({ kind: 'price', price: { units: 7n } })
+    expect(calls).toBe(first)
+    expect(await countUndated()).toBe(1)
+    skippedMs += 10 * 60_000
+    for (const rpc of rpcs) rpc.rule(() => undefined)
+    expect(await ask()).toMatchObject({ kind: 'price', price: { units: UNITS } })
+    expect(await countUndated()).toBe(0)
+  })
 })
 
 test('prices at blocks that are not final are not stored', async () => {
