@@ -269,6 +269,11 @@ export interface Answers {
         weightedBorrowAPY: string
         borrowUtilizationRate: string
       } | null)[]
+      incomplete: {
+        what: string
+        amount: null
+        why: string
+      }[]
     })[]
     pagination: {
       page: number
@@ -551,6 +556,11 @@ export interface Answers {
         realized_usd_value: string
         unrealized_usd_value: string
         is_closed: boolean
+        incomplete: {
+          what: string
+          amount: null
+          why: string
+        }[]
       } | null
       pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
     })[]
@@ -662,6 +672,11 @@ export interface Answers {
       realized_usd_value: string
       unrealized_usd_value: string
       is_closed: boolean
+      incomplete: {
+        what: string
+        amount: null
+        why: string
+      }[]
     }
   }
   'GET /v1/positions/uniswap-v4': {

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { getKnownTokens } from '../../finance/token/spam_filter.ts'
 import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { toHoldings } from './present/holdings.ts'
-import type { EnteredMarketsReader, PendingMarkets } from './read/entered_markets.ts'
+import { type EnteredMarketsReader, type PendingMarkets, takeFirstIds } from './read/entered_markets.ts'
 import type { PositionReader } from './read/read.ts'
 
 /**
@@ -34,7 +34,7 @@ export function createHoldingsReader(options: {
         { endpoint, block: at, positionsMax }: HoldingsRequest,
         within: AbortSignal,
       ) => {
-        const walletQuery = { wallet, marketIds: marketIds.slice(0, positionsMax) }
+        const walletQuery = { wallet, marketIds: takeFirstIds(marketIds, positionsMax) }
         const read = await reader.ask(endpoint, { client, deployments, walletQuery, ...(at && { block: at }) }, within)
         const heldMarkets = read.markets.flatMap((each) => {
           if (each.kind === 'absent') return []

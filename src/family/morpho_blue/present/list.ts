@@ -25,10 +25,12 @@ export interface WalletMarkets {
   readonly chainId: number
   readonly wallet: Address
   readonly positions: readonly HeldRead[]
+  /** Markets that it entered after the first ones of a list. */
+  readonly omitted: number
 }
 
 /** Presents a wallet's positions with their figures. `target` is a health factor in decimal digits. */
-export function presentWallet({ chainId, wallet, positions }: WalletMarkets, target: string): Entry {
+export function presentWallet({ chainId, wallet, positions, omitted }: WalletMarkets, target: string): Entry {
   return {
     chain_id: chainId,
     wallet: checksumAddress(wallet),
@@ -36,6 +38,16 @@ export function presentWallet({ chainId, wallet, positions }: WalletMarkets, tar
     calculations: positions.map((read) =>
       read.kind === 'position' ? presentSafeFigures(read.position, target) : null,
     ),
+    incomplete:
+      omitted === 0
+        ? []
+        : [
+            {
+              what: `${omitted} more markets`,
+              amount: null,
+              why: 'A list has the markets that a wallet entered first; market_id reads any other',
+            },
+          ],
   }
 }
 

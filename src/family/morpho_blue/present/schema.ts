@@ -68,9 +68,15 @@ const calculations = calculationsSchema({
     'was lent, at most what the market holds idle; 0 while the contract would revert',
 })
 
-const held = walletPositions(walletPlace, {
-  position,
-  calculations: v.pipe(v.nullable(calculations), v.description('Null where the position has a reason')),
+const held = v.strictObject({
+  ...walletPositions(walletPlace, {
+    position,
+    calculations: v.pipe(v.nullable(calculations), v.description('Null where the position has a reason')),
+  }).entries,
+  incomplete: v.pipe(
+    v.array(v.strictObject({ what: v.string(), amount: v.null(), why: v.string() })),
+    v.description('Markets beyond the first 2,000 that the wallet entered, which the list does not have'),
+  ),
 })
 
 /** Success body of the list, without `request_id`. */

@@ -13,7 +13,7 @@ import type { MorphoBlueDeployment } from '../table/deployments.ts'
 import { getDeployment, type MorphoBlueTarget, type PositionReader, type WalletRead } from './read.ts'
 import { MARKET_STREAM } from './stream.ts'
 
-/** The markets that a wallet ever entered, up to block `end`. */
+/** The markets that a wallet ever entered, up to block `end`, those that it entered first before others. */
 export interface EnteredMarkets {
   readonly marketIds: readonly Hex[]
   readonly end: PinnedBlock
@@ -70,8 +70,11 @@ export function createEnteredMarketsReader(options: {
       const { id, name } = client.chain
       throw new PendingError(`The history of chain ${id} (${name}) is not complete any more: it is read again`)
     }
-    const unstored = ensured.tail.filter((entry) => entry.block <= last).map(({ entry }) => entry)
-    return { marketIds: toSortedIds([...entries, ...unstored]), end }
+    const unstored = ensured.tail
+      .filter((entry) => entry.block <= last)
+      .sort((a, b) => a.block - b.block || (a.entry < b.entry ? -1 : 1))
+      .map(({ entry }) => entry)
+    return { marketIds: [...new Set([...entries, ...unstored])], end }
   }
 
   /** The same with the markets that pay fees if the wallet was ever the fee recipient: no event names it as owner. */
@@ -87,8 +90,8 @@ export function createEnteredMarketsReader(options: {
       { subject: FEE_SUBJECT, pendingTip: query.pendingTip },
       signal,
     )
-    const allIds = toSortedIds([...marketIds, ...feeMarkets.marketIds])
-    return { marketIds: allIds.filter((id) => id !== FEE_MARKETS), end: feeMarkets.end }
+    const allIds = new Set([...marketIds, ...feeMarkets.marketIds])
+    return { marketIds: [...allIds].filter((id) => id !== FEE_MARKETS), end: feeMarkets.end }
   }
 
   return {
@@ -109,15 +112,15 @@ export function createEnteredMarketsReader(options: {
       return { stored: isBegun ? selectPrefetchable(entries) : undefined, all }
     },
     /**
-     * The wallet's positions in them at that block, with one more request. `check` throws if there are too many
-     * markets. The first read of a deployment asks its contract in any case. Throws as `markets` and as
+     * The wallet's positions in the first `marketsMax` of them at that block, with one more request, and the number of
+     * the others: strangers can enter any number of markets for a wallet. The first read of a deployment asks its contract in any case. Throws as `markets` and as
      * `PositionReader.read`.
      */
     async read(
       target: MorphoBlueTarget,
-      { wallet, check }: { readonly wallet: Address; readonly check: (markets: number) => void },
+      { wallet, marketsMax }: { readonly wallet: Address; readonly marketsMax: number },
       signal: AbortSignal,
-    ): Promise<WalletRead & Partial<WithExpiry<WalletRead>>> {
+    ): Promise<WalletRead & Partial<WithExpiry<WalletRead>> & { readonly omitted: number }> {
       const { client, block } = target
       const subject = toLowerHex(wallet)
       const pendingTip = history.prepare?.(client.chain.id, signal)
@@ -134,17 +137,19 @@ export function createEnteredMarketsReader(options: {
         return read
       }
       const prefetch = async (at: PinnedBlock) => {
-        const markets = selectPrefetchable((await storedEntries).entries) ?? []
+        const markets = takeFirstIds(selectPrefetchable((await storedEntries).entries) ?? [], AHEAD_MAX)
         if (markets.length === 0 && readDeployments.has(deployment)) return
         prefetcher.start(getKey(at, markets), (within) => readAt(at, markets, within), signal)
       }
       if (block !== undefined) void prefetch(block)
       else pendingTip?.waitForTip((tip) => void prefetch(tip.block)).catch(() => {})
 
-      const { marketIds, end } = await readWithFees(target, { subject, pendingTip }, signal)
-      check(marketIds.length)
-      if (marketIds.length === 0 && readDeployments.has(deployment)) return { block: end, markets: [] }
-      return (await prefetcher.take(getKey(end, marketIds))) ?? (await readAt(end, marketIds, signal))
+      const { marketIds: allIds, end } = await readWithFees(target, { subject, pendingTip }, signal)
+      const marketIds = takeFirstIds(allIds, marketsMax)
+      const omitted = allIds.length - marketIds.length
+      if (marketIds.length === 0 && readDeployments.has(deployment)) return { block: end, markets: [], omitted }
+      const read = (await prefetcher.take(getKey(end, marketIds))) ?? (await readAt(end, marketIds, signal))
+      return { ...read, omitted }
     },
   }
 }
@@ -160,12 +165,12 @@ const AHEAD_MAX = 200
 
 /** The markets to prefetch while history catches up; undefined if there are too many, or the wallet received fees. */
 function selectPrefetchable(markets: readonly Hex[]): readonly Hex[] | undefined {
-  return markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS) ? undefined : toSortedIds(markets)
+  return markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS) ? undefined : [...new Set(markets)]
 }
 
-/** Unique ids, sorted, so that their order does not depend on which are stored. */
-function toSortedIds(markets: readonly Hex[]): readonly Hex[] {
-  return [...new Set(markets)].sort()
+/** Takes the markets that were entered first; in the order of their ids, so that it does not depend on their age. */
+export function takeFirstIds(marketIds: readonly Hex[], max: number): readonly Hex[] {
+  return marketIds.slice(0, max).sort()
 }
 
 function getKey({ hash }: PinnedBlock, marketIds: readonly Hex[]): string {

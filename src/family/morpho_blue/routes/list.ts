@@ -12,7 +12,6 @@ import {
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
-import { CodedError } from '../../../lib/error.ts'
 import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../target.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
 import { listOutput } from '../present/schema.ts'
@@ -22,7 +21,7 @@ import type { MorphoBlueTarget, PositionReader, WalletRead } from '../read/read.
 import { CHARGES } from './credits.ts'
 import { marketId, NAME } from './market.ts'
 
-/** Maximum number of markets of one wallet in one answer. */
+/** Markets of a wallet on a chain that a list has, those that it entered first. */
 const MARKETS_MAX = 2_000
 
 /** Creates the list of a wallet's markets; `chainIds` are all configured chains, with this family or without. */
@@ -72,6 +71,9 @@ interface ListQuery extends Moment {
   readonly market_id?: Hex | undefined
 }
 
+/** A wallet's positions in the markets of a list, and the number of its other markets. */
+type ListedRead = WalletRead & { readonly untilMs?: number; readonly omitted?: number }
+
 /** A wallet's positions by ascending chain, and all reads for them. */
 async function readMatching(
   { reader, entered }: { readonly reader: PositionReader; readonly entered: EnteredMarketsReader },
@@ -79,31 +81,24 @@ async function readMatching(
   signal: AbortSignal,
 ) {
   const targets = filterTargets(reader.targets, { chainId: chain_id, what: NAME })
-  const readTarget = (target: MorphoBlueTarget) => (shared: AbortSignal) => {
-    // A named market needs no history.
-    if (market_id !== undefined) return reader.read(target, { wallet, marketIds: [market_id] }, shared)
-    return entered.read(target, { wallet, check: (markets) => checkCount(markets, target) }, shared)
-  }
+  const readTarget =
+    (target: MorphoBlueTarget) =>
+    (shared: AbortSignal): Promise<ListedRead> => {
+      // A named market needs no history.
+      if (market_id !== undefined) return reader.read(target, { wallet, marketIds: [market_id] }, shared)
+      return entered.read(target, { wallet, marketsMax: MARKETS_MAX }, shared)
+    }
   const options = { targets, moment, past: reader.past, signal }
-  const reads: (WalletRead & { readonly untilMs?: number })[] = await readAt(options, (resolved) =>
-    allOrAbort(resolved.map(readTarget), signal),
-  )
+  const reads = await readAt(options, (resolved) => allOrAbort(resolved.map(readTarget), signal))
   const matching = reads
-    .map(({ block, markets }): WalletMarkets => ({ chainId: block.chainId, wallet, positions: markets.filter(isHeld) }))
-    .filter(({ positions }) => positions.length > 0)
+    .map(({ block: { chainId }, markets, omitted = 0 }): WalletMarkets => {
+      return { chainId, wallet, positions: markets.filter(isHeld), omitted }
+    })
+    .filter(({ positions, omitted }) => positions.length > 0 || omitted > 0)
     .sort((a, b) => a.chainId - b.chainId)
   return { reads, matching, untilMs: reads.length === 0 ? 0 : Math.min(...reads.map(({ untilMs = 0 }) => untilMs)) }
 }
 
 function isHeld(read: WalletRead['markets'][number]): read is HeldRead {
   return read.kind !== 'absent'
-}
-
-function checkCount(markets: number, { client: { chain } }: MorphoBlueTarget): void {
-  if (markets <= MARKETS_MAX) return
-  throw new CodedError(
-    'INVALID_PARAMETER',
-    `Cannot read parameter "wallet": expected a wallet that was in at most ${MARKETS_MAX} markets, got one that was in ` +
-      `${markets} on chain ${chain.id} (${chain.name}): ask for one of them with the "market_id" parameter`,
-  )
 }

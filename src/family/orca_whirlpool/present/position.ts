@@ -205,17 +205,18 @@ interface PositionCounts {
   /** Positions that match the request. */
   readonly filtered: number
   readonly unreadable: number
+  readonly omitted: number
   readonly spams: readonly OrcaSpam[]
 }
 
 /** Presents how many positions of each kind a wallet has, and which were left out as spam. */
-export function presentCounts({ totalActive, totalInactive, filtered, unreadable, spams }: PositionCounts) {
+export function presentCounts({ totalActive, totalInactive, filtered, unreadable, omitted, spams }: PositionCounts) {
   return {
     totalActive,
     totalInactive,
     total: totalActive + totalInactive,
     filtered,
-    errors: unreadable,
+    errors: unreadable + omitted,
     spams: spams.slice(0, SPAMS_SHOWN_MAX).map(({ program, tokenId, reason }) => ({
       token_id: tokenId,
       chain_id: CHAIN_ID,

@@ -1,7 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { computeAnswerSlot } from '../../../chain/solana/slot_cache.ts'
 import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
-import { CodedError, UpstreamError } from '../../../lib/error.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import type { OrcaPosition, OrcaSpam } from '../math/position.ts'
 import type { AccountCache } from './account_cache.ts'
@@ -11,6 +11,7 @@ import type { TokenResolver } from './token_resolver.ts'
 
 /** Attempts to list and read a wallet's positions without a change in between. */
 const TRIES_MAX = 3
+/** Positions that a list has: others can give a wallet any number. */
 const POSITIONS_MAX = 2_000
 /** Cached wallets, and the positions of all of them together. */
 const WALLETS_MAX = 5_000
@@ -33,6 +34,8 @@ export interface OrcaList extends ReturnType<typeof computeAnswerSlot> {
   readonly totalInactive: number
   readonly spams: readonly OrcaSpam[]
   readonly unreadable: number
+  /** Positions beyond those that a list has. */
+  readonly omitted: number
 }
 
 /** Positions of a wallet at its last read. */
@@ -111,7 +114,7 @@ export function createWalletReader(options: {
       minSlot,
       early,
     }: { readonly query: WalletQuery; readonly minSlot: bigint; readonly early?: EarlyRead | undefined },
-  ): Promise<OrcaList | { readonly newest: bigint }> {
+  ): Promise<ReadList | { readonly newest: bigint }> {
     const { wallet } = query
     if (early === undefined) await reader.prepare(session, items, minSlot)
     let reads = early?.reads ?? chooseDepths(items, spam, query)
@@ -147,11 +150,9 @@ export function createWalletReader(options: {
     let listing = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const resolved = await resolver.resolve(session, listing.tokens, { minSlot: listing.newestSlot })
-      const items = (await resolver.listItems(listing.tokens, POSITIONS_MAX)).sort(comparePositions)
-      if (items.length > POSITIONS_MAX) {
-        const message = `Cannot list the positions of wallet ${wallet}: it has more than ${POSITIONS_MAX}`
-        throw new CodedError('INVALID_PARAMETER', message)
-      }
+      const firstItems = (await resolver.listItems(listing.tokens, POSITIONS_MAX)).slice(0, POSITIONS_MAX)
+      const items = firstItems.sort(comparePositions)
+      const omitted = resolver.countPositions(listing.tokens) - items.length
       const spam = wallets.get(wallet)?.spam ?? new Set()
       const isEarly = tries === 0 && early !== undefined && isSame(items, early)
       const outcome = await readCompleteList(
@@ -162,15 +163,18 @@ export function createWalletReader(options: {
       const newest = 'newest' in outcome ? outcome.newest : outcome.slot
       // The list of tokens must be of a slot close to the answer's, or it may be of other positions.
       const isNear = newest - listing.oldestSlot <= slotsApartMax && listing.newestSlot - newest <= slotsApartMax
-      if (!('newest' in outcome) && isNear) return outcome
+      if (!('newest' in outcome) && isNear) return { ...outcome, omitted }
       listing = await listWalletTokens(session, wallet, newest)
     }
     throw new UpstreamError(`Cannot read the positions of wallet ${wallet}: they changed while they were read`)
   }
 }
 
+/** A list of the positions that were read. */
+type ReadList = Omit<OrcaList, 'omitted'>
+
 interface ListMade {
-  readonly list: OrcaList
+  readonly list: ReadList
   readonly spam: ReadonlySet<string>
 }
 

@@ -26,7 +26,7 @@ test("Morpho lets a position be liquidated below the page's price, and not above
       const found = await read(market, wallet)
       if (found.kind !== 'position' || found.position.owed === 0n || found.position.collateral === 0n) continue
       const { oraclePrice = 0n } = found.position
-      const [presented] = presentWallet({ chainId: 1, wallet, positions: [found] }, '1.5').positions
+      const [presented] = presentWallet({ chainId: 1, wallet, positions: [found], omitted: 0 }, '1.5').positions
       const legs = presented && morphoLegs(presented)
       if (legs === undefined || oraclePrice === 0n) continue
       const now = whatIf(legs, { prices: {}, borrowed: {} })

@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
+  deriveBundleAddress,
   deriveBundledPositionAddress,
   derivePositionAddress,
 } from '../../../../src/family/orca_whirlpool/read/address.ts'
 import { orcaStage } from '../../../support/family/orca_whirlpool/stage.ts'
 import { type ServedAccounts, toFakeAddress, toServedAccount } from '../../../support/kamino.ts'
 import { bundleBytes, WHIRLPOOL } from '../../../support/orca.ts'
-import { type OrcaCase, orcaAccounts, orcaCase } from '../../../support/orca_vectors.ts'
+import { type OrcaCase, orcaAccounts, orcaCase, orcaPositionBytes } from '../../../support/orca_vectors.ts'
 import { countSequentialRequests, startSolanaDouble } from '../../../support/solana.ts'
 import { mintBytes, TOKEN, TOKEN_2022, tokenAccountBytes } from '../../../support/solana_token.ts'
 
@@ -210,6 +211,32 @@ describe('the list', () => {
       [bundle]: toServedAccount(bundleBytes({ mint, places: [state.bundleIndex ?? 0, 255] }), WHIRLPOOL),
     }
     await asked(async () => expect([...(await ids())].sort()).toEqual([position, added].sort()))
+  })
+
+  test('has 2,000 positions, and counts what others gave the wallet beyond them', async () => {
+    const state = orcaCase(BUNDLED)
+    const accounts: Record<string, ServedAccounts[string]> = owned([BUNDLED])
+    const places = Array.from({ length: 256 }, (_, place) => place)
+    for (let count = 0; count < 8; count++) {
+      const positionMint = toFakeAddress(`bundle ${count}`)
+      const position = orcaPositionBytes({ ...state, addresses: { ...state.addresses, positionMint } })
+      for (const place of places) {
+        accounts[deriveBundledPositionAddress(WHIRLPOOL, positionMint, place)] = toServedAccount(position, WHIRLPOOL)
+      }
+      accounts[deriveBundleAddress(WHIRLPOOL, positionMint)] = toServedAccount(
+        bundleBytes({ mint: positionMint, places }),
+        WHIRLPOOL,
+      )
+      const token = tokenAccountBytes({ mint: positionMint, owner: WALLET })
+      accounts[toFakeAddress(`account of bundle ${count}`)] = toServedAccount(token, TOKEN)
+      accounts[positionMint] = toServedAccount(mintBytes({ decimals: 0 }), TOKEN)
+    }
+    double.accounts = accounts
+    double.latencyMs = 0
+    const { reply, message } = await stage.list({ wallet: WALLET, limit: 25 })
+    expect(message).toBeUndefined()
+    expect(reply?.counts).toMatchObject({ totalActive: 2_000, total: 2_000, errors: 49 })
+    expect(reply?.pagination).toMatchObject({ total: 2_000 })
   })
 
   test('finds nothing at an address that only received SOL', async () => {

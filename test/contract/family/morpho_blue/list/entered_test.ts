@@ -84,6 +84,26 @@ test("a market entered on the wallet's behalf, left and entered again is listed 
   expect(seen.map(({ length }) => length)).toEqual([1, 2, 1, 2])
 })
 
+test('a list has the 2,000 markets that a wallet entered first, and counts those that others added', async () => {
+  const wallet = toWalletAddress('morpho crowded')
+  const { idle } = morpho.markets
+  await devnet.send([CALLS.supply({ market: idle, wallet, assets: 7n * USDC })])
+  await mine(DEPTH)
+  const before = await lister.ask({ wallet })
+  expect(before.data).toMatchObject([{ incomplete: [] }])
+  // Ids below any other: the age of an entry counts, not its id.
+  await database.db.run(
+    `insert into wallet_entry (place, wallet, entry, block)
+     select place, wallet, decode(lpad(to_hex(n), 64, '0'), 'hex'), block + 1
+     from wallet_entry, generate_series(1, 2004) n where wallet = decode($1, 'hex')`,
+    [wallet.slice(2)],
+  )
+  await mine(1)
+  const crowded = await lister.ask({ wallet })
+  expect(listIds(crowded)).toEqual([idle.id])
+  expect(crowded.data).toMatchObject([{ incomplete: [{ what: '5 more markets', amount: null }] }])
+})
+
 test('a borrow that is not final is in the answer, is not stored, and a reorganization takes it back', async () => {
   const wallet = toWalletAddress('morpho young')
   const { wethUsdc } = morpho.markets
