@@ -3,4 +3,4 @@ import { ARTIFACT_PATH, artifactText, compileContracts } from '../../devnet/cont
 
 test('compileContracts() gives the committed artifact, byte for byte', async () => {
   expect(artifactText(compileContracts())).toBe(await Bun.file(ARTIFACT_PATH).text())
-}, 60_000)
+}, 600_000)
