@@ -219,6 +219,7 @@ function resolveDispute(
 /** Returns the configured price contract of a token, part of the stored key: if it changes, prices are read again. */
 function getSourceContract({ chain: { prices } }: FinanceClient, source: PriceSource, token: Address): string {
   if (source.kind === 'aave_market') return source.provider.toLowerCase()
+  if (prices.unbacked?.includes(token)) return 'unbacked'
   return (prices.usdFeeds[token]?.feed ?? prices.aaveOracle ?? 'stablecoin').toLowerCase()
 }
 

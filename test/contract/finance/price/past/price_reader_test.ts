@@ -70,9 +70,9 @@ afterAll(async () => {
 })
 
 /** Creates a reader over a number of endpoints, with its own cache. */
-function readerOver(endpoints: 1 | 2) {
+function readerOver(endpoints: 1 | 2, { unbacked = [] }: { readonly unbacked?: readonly Address[] } = {}) {
   const urls = rpcs.slice(0, endpoints).map(({ url }) => url)
-  const chain = feedsChain(urls, { usdFeeds, stablecoins: [STABLE] })
+  const chain = feedsChain(urls, { usdFeeds, stablecoins: [STABLE], unbacked })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   clients.push(client)
   return { client, history: createPriceReader({ db: database.db, clock }) }
@@ -130,6 +130,12 @@ async function moveStored({ number, timestampSec }: PriceBlock): Promise<void> {
   const values = [String(number), String(timestampSec)]
   await database.db.run('update price_at set block = $1, block_time = $2', values)
 }
+
+test('a price stored before the bridge of its token failed is not believed', async () => {
+  expect(await over(2)()).toBe(UNITS)
+  const [outcome] = await pricesOver(2, readerOver(2, { unbacked: [TOKEN] }))([TOKEN], [block])
+  expect(outcome).toMatchObject({ kind: 'missing', because: 'its bridge lost what it stands for' })
+})
 
 test('a stored price is not believed beside another time of its block', async () => {
   const ask = over(2)
