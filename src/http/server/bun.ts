@@ -39,7 +39,12 @@ export function serveBun(
     error: () => new Response(null, { status: 500 }),
   })
   const port = server.port ?? options.port
-  return { port, url: formatServerUrl(options.host, port), stop: () => server.stop() }
+  return {
+    port,
+    url: formatServerUrl(options.host, port),
+    stop: () => server.stop(),
+    closeIdle: () => void server.closeIdleConnections(),
+  }
 }
 
 const PLATFORM = { name: 'bun' }

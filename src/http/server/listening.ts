@@ -4,6 +4,8 @@ export interface ListeningServer {
   readonly url: string
   /** Refuses new connections at once; resolves when the accepted requests are answered. */
   stop(): Promise<void>
+  /** Closes connections on which an answer was sent and no request is under way. */
+  closeIdle(): void
 }
 
 /** Formats the address of a listening server, with an IPv6 host in brackets. */

@@ -73,7 +73,12 @@ export async function serveNode(
   server.listen(options.port, options.host)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { port, url: formatServerUrl(options.host, port), stop: () => stop(server, options.clock) }
+  return {
+    port,
+    url: formatServerUrl(options.host, port),
+    stop: () => stop(server, options.clock),
+    closeIdle: () => server.closeIdleConnections(),
+  }
 }
 
 /** Finds the status of a head that Bun answers with a bare status. */

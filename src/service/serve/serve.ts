@@ -8,6 +8,7 @@ import { createServices } from '../mod.ts'
 import { createLifecycle } from '../process/lifecycle.ts'
 import { findWorker, type Worker } from '../process/worker.ts'
 import { logListening, printFirstStart } from './announce.ts'
+import { freeFilesWhenFull } from './open_files.ts'
 import type { ServeOptions, StartOptions } from './options.ts'
 import { openPort } from './port.ts'
 import { startWorkers } from './workers.ts'
@@ -87,6 +88,11 @@ async function startServing(
     operatorPort === undefined
       ? undefined
       : await openServer(app.operator, { name: 'OPERATOR_PORT', port: operatorPort })
+  await lifecycle.start({
+    name: 'open files',
+    start: () => freeFilesWhenFull(operator === undefined ? [server] : [server, operator], { clock, log }),
+    stop: (end) => end(),
+  })
   const listens = { port: server.port, operatorPort: operator?.port }
   // Last, because a later failure would lose the key before it is shown.
   const first = await createFirstOrganization()

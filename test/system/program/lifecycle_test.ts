@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { version } from '../../../package.json'
 import { createChainsFile } from '../../devnet/chain.ts'
@@ -101,6 +102,24 @@ describe('start and end', async () => {
         // Signals are delivered in order: were SIGHUP taken, it would be the one that is named.
         expect((await service.stop()).status).toBe(0)
         expect(service.stderr()).toContain('"signal":"SIGTERM"')
+      },
+      60_000,
+    )
+
+    test.skipIf(process.platform !== 'linux')(
+      "strangers' idle connections leave it files for other callers and for the database",
+      async () => {
+        const shell = { ...program, serve: ['sh', '-c', 'ulimit -n 256; exec "$0" "$@"', ...program.serve] }
+        const service = await startService(shell)
+        const strangers = Array.from({ length: 400 }, () => {
+          const ask = () => socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+          const socket = connect(service.port, '127.0.0.1', ask).on('error', () => undefined)
+          return socket.resume()
+        })
+        await waitFor('the limit', () => service.stderr().includes('the limit of open files is reached'))
+        expect((await get(service, single)).status).toBe(200)
+        for (const socket of strangers) socket.destroy()
+        expect((await service.stop()).status).toBe(0)
       },
       60_000,
     )

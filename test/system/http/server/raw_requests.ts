@@ -41,6 +41,12 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
       `10\r\n{"wallets":     \r\n2f\r\n["${WALLET}"]}\r\n0\r\n\r\n`,
     200,
   ),
+  raw(
+    'a chunked body with a trailer',
+    `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\n${AUTH}Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n` +
+      `Connection: close\r\n\r\n3f\r\n{"wallets":     ["${WALLET}"]}\r\n0\r\nX-Sum: 1\r\n\r\n`,
+    200,
+  ),
   get('a probe', '/healthz', 200),
   get('readiness', '/readyz', 200),
   raw('a probe by HTTP/1.0 without a host', 'GET /healthz HTTP/1.0\r\n\r\n', 200),
@@ -186,6 +192,14 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   post('a prototype', `{"__proto__":{},"wallets":["${WALLET}"]}`, 400, { code: 'INVALID_PARAMETER' }),
 
   // No HTTP, or none that reaches the app: status only.
+  {
+    ...raw(
+      'an empty line before the request',
+      '\r\nGET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n',
+      400,
+    ),
+    node: { status: 200, code: '', why: 'it ignores the line, as HTTP/1.1 asks servers to' },
+  },
   raw('no request at all', 'hello\r\n\r\n', 400),
   raw('HTTP/1.1 without a host', `GET ${LIST}/5 HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`, 400),
   raw('a target without a slash', `GET v1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 400),

@@ -54,6 +54,40 @@ describe('serveBun()', () => {
     expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[499, 0]])
   })
 
+  test('a caller who ends its side after the request counts as one who hung up, which looks the same', async () => {
+    const { app, gate, happenings } = createFixture()
+    served = serveBun(app, { port: 0, host: '127.0.0.1' })
+    happenings.held = new Promise(() => {})
+    const socket = connect({ port: served.port, host: '127.0.0.1', allowHalfOpen: true })
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    let answer = ''
+    socket.on('data', (bytes) => {
+      answer += bytes.toString()
+    })
+    socket.once('end', () => socket.end())
+    socket.end(`GET ${ITEM} HTTP/1.1\r\n${HEAD_LINES}\r\n`)
+    await closed
+    expect(await app.idle({ deadlineMs: 2_000 })).toBe(true)
+    expect([answer, gate.rows.map((row) => [row.status, row.creditsCharged])]).toEqual(['', [[499, 0]]])
+  })
+
+  test('closeIdle() closes connections that were answered, not those that wait for an answer', async () => {
+    const { app, happenings } = createFixture()
+    served = serveBun(app, { port: 0, host: '127.0.0.1' })
+    const idle = connect(served.port, '127.0.0.1')
+    idle.write('GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n')
+    await new Promise((resolve) => idle.once('data', resolve))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    happenings.held = promise
+    const waiting = sendRaw(served.port, `GET ${ITEM} HTTP/1.1\r\n${HEAD_LINES}\r\n`)
+    while (app.inFlight() === 0) await Bun.sleep(1)
+    const closed = new Promise((done) => idle.once('close', done))
+    served.closeIdle()
+    await closed
+    resolve()
+    expect((await waiting).status).toBe(200)
+  })
+
   // Bun's own doing: https://github.com/oven-sh/bun/pull/38128 would hold such requests, as Node does.
   test('a request that comes before the answer to the last one closes the connection, and neither is charged', async () => {
     const { app, gate, happenings } = createFixture()
