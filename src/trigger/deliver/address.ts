@@ -23,7 +23,7 @@ export class AddressError extends Error {
 }
 
 export interface AddressRules {
-  /** Private networks that webhooks may reach, also by plain http. Link-local addresses stay blocked. */
+  /** Private networks that webhooks may reach, also by plain http. Link-local addresses and services of clouds stay blocked. */
   readonly allowed: readonly Network[]
   /** Resolves all addresses of a name. Throws if there is none, or no answer in time. */
   readonly resolve: (name: string) => Promise<readonly string[]>
@@ -74,7 +74,9 @@ export async function resolveWebhookTarget(text: string, { allowed, resolve }: A
   const knownAddresses = addresses.filter((address) => address !== undefined)
   const isAllowed = (address: ip.IPv4 | ip.IPv6) => isInNetworks(allowed, address.toString())
   const isReachable = (address: ip.IPv4 | ip.IPv6) =>
-    address.range() !== 'linkLocal' && (isPublic(address) || isAllowed(address))
+    address.range() !== 'linkLocal' &&
+    !isInNetworks(CLOUD_SERVICES, address.toString()) &&
+    (isPublic(address) || isAllowed(address))
   if (knownAddresses.length < names.length || !knownAddresses.every(isReachable)) {
     throw new AddressError('address', 'a URL whose host has public addresses alone')
   }
@@ -90,4 +92,6 @@ function isPublic(address: ip.IPv4 | ip.IPv6): boolean {
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || isInNetworks(GLOBAL_IPV6, address.toString()))
 }
 
+/** Services of a cloud to its machines whose address counts as public: Azure's. */
+const CLOUD_SERVICES = ['168.63.129.16'].map(parseNetwork).filter((network) => network !== undefined)
 const GLOBAL_IPV6 = ['2000::/3'].map(parseNetwork).filter((network) => network !== undefined)

@@ -53,6 +53,7 @@ describe('reachableTarget()', () => {
         '100.64.0.1',
         '100.100.100.200',
         '169.254.169.254',
+        '168.63.129.16',
       ],
       ...[
         '192.0.0.1',
@@ -106,7 +107,7 @@ describe('reachableTarget()', () => {
     expect(await verdict('http://hook.test/', { ...own, found: ['10.0.0.1', PUBLIC] })).toBe('address')
     expect(await verdict('http://hook.test/', own)).toBe('address')
     expect(await verdict('https://192.168.0.1/', own)).toBe('address')
-    for (const host of ['169.254.169.254', '[fe80::1]', '[::ffff:169.254.169.254]']) {
+    for (const host of ['169.254.169.254', '168.63.129.16', '[fe80::1]', '[::ffff:169.254.169.254]']) {
       expect([host, await verdict(`https://${host}/`, { allowed })]).toEqual([host, 'address'])
     }
   })
