@@ -1,6 +1,18 @@
 import { send } from './api.js'
 import { clearSession, getSessionSecret } from './session.js'
 
+/** @type {Set<() => void>} */
+const endListeners = new Set()
+
+/**
+ * Calls `listener` when a plane refuses the session of this tab. Returns a function that removes the listener.
+ * @param {() => void} listener
+ */
+export function onSessionEnd(listener) {
+  endListeners.add(listener)
+  return () => void endListeners.delete(listener)
+}
+
 /**
  * Sends a request to a plane with sessions: the browser adds the session cookie, this function the secret stored in the tab.
  * @template [Body=unknown]
@@ -8,9 +20,10 @@ import { clearSession, getSessionSecret } from './session.js'
  * @param {{ method?: 'GET' | import('./submission.js').ChangeRequest['method'], body?: unknown, idempotencyKey?: string, signal?: AbortSignal }} [options]
  * @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>}
  */
-export function requestPlane(path, { method = 'GET', body, idempotencyKey, signal } = {}) {
+export async function requestPlane(path, { method = 'GET', body, idempotencyKey, signal } = {}) {
   const secret = getSessionSecret()
-  return send(path, {
+  /** @type {import('./api.js').Answer<Body> | import('./api.js').Failure} */
+  const answer = await send(path, {
     method,
     credentials: 'same-origin',
     headers: {
@@ -21,6 +34,8 @@ export function requestPlane(path, { method = 'GET', body, idempotencyKey, signa
     ...(signal && { signal }),
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
+  if (!answer.ok && answer.status === 401) for (const listener of endListeners) listener()
+  return answer
 }
 
 /**

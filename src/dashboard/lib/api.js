@@ -78,6 +78,24 @@ export async function requestApi(path, { key, signal, method = 'GET', body, idem
 }
 
 /**
+ * Sends a request as `requestApi` does; undefined if `signal` fires first, so that nothing is saved for a part that has left.
+ * @template [Body=unknown]
+ * @param {string} path
+ * @param {Parameters<typeof requestApi>[1] & { signal: AbortSignal }} options
+ * @returns {Promise<Answer<Body> | Failure | undefined>}
+ */
+export async function requestUnlessGone(path, options) {
+  try {
+    /** @type {Answer<Body> | Failure} */
+    const answer = await requestApi(path, options)
+    return options.signal.aborted ? undefined : answer
+  } catch (error) {
+    if (options.signal.aborted) return undefined
+    throw error
+  }
+}
+
+/**
  * Sends one request to this service. Rejects only when `init.signal` fires.
  * @template [Body=unknown]
  * @param {string} path
@@ -118,7 +136,19 @@ export async function send(path, init = {}) {
 /** Parses JSON; returns CSV as text. @param {string} text @param {string} type */
 function parseBody(text, type) {
   if (text === '') return undefined
-  return type.startsWith('text/csv') ? text : JSON.parse(text)
+  return type.startsWith('text/csv') ? text : JSON.parse(text, isolateSymbol)
+}
+
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
+
+/**
+ * Isolates a token's symbol that is written from right to left, because it would turn the text around it.
+ * @param {string} name of the field
+ * @param {unknown} value
+ */
+export function isolateSymbol(name, value) {
+  const isTurning = typeof value === 'string' && /symbol$/i.test(name) && RIGHT_TO_LEFT.test(value)
+  return isTurning ? `\u2068${value}\u2069` : value
 }
 
 /**

@@ -1,4 +1,4 @@
-import { requestPlane } from './account.js'
+import { onSessionEnd, requestPlane } from './account.js'
 import { pollRepeatedly } from './poll.js'
 import { createSubmission } from './submission.js'
 import { useEffect, useLayoutEffect, useRef, useState } from './view.js'
@@ -120,6 +120,24 @@ export function useAnswer(path, everyMs) {
   const again = useTask(poll, [path, everyMs])
   if (read === undefined || read.path === path) return { answer: read?.answer, again }
   return { answer: undefined, earlier: read.answer.ok ? read.answer : undefined, again }
+}
+
+/** Returns true once a plane has refused the session of this tab: from then on it refuses each request. */
+export function useSessionEnd() {
+  const [isEnded, setEnded] = useState(false)
+  useEffect(() => onSessionEnd(() => setEnded(true)), [])
+  return isEnded
+}
+
+/** Returns a function that starts work of a part of the page: the signal ends the work before it, and fires when the part leaves. */
+export function useSignal() {
+  const controller = useRef(/** @type {AbortController | undefined} */ (undefined))
+  useEffect(() => () => controller.current?.abort(), [])
+  return () => {
+    controller.current?.abort()
+    controller.current = new AbortController()
+    return controller.current.signal
+  }
 }
 
 /**

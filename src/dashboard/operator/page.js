@@ -1,5 +1,5 @@
 import { signOut } from '../lib/account.js'
-import { useAnswer, useHash } from '../lib/hooks.js'
+import { useAnswer, useHash, useSessionEnd } from '../lib/hooks.js'
 import { classes, html, useState } from '../lib/view.js'
 import { LoadedAnswer } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
@@ -28,15 +28,17 @@ export function OperatorPage() {
   const { answer: session, again } = request
   const [fragment, setFragment] = useState(location.hash.slice(1))
   useHash(() => setFragment(location.hash.slice(1)))
+  const isEnded = useSessionEnd()
   const leave = () => signOut(BASE).then(again)
   const aside =
     session?.ok &&
+    !isEnded &&
     html`<span class="key-state"><b>Operator</b><button type="button" class="small" onClick=${leave}>Sign out</button></span>`
   return html`<${Shell} page="Operator" pages=${[['Operator', 'operator']]} aside=${aside}>${drawContent()}<//>`
 
   function drawContent() {
-    if (session?.ok === false && session.status === 401)
-      return html`<${SignedOut} title="The operator's page" command="walletscope login" />`
+    if (isEnded)
+      return html`<${SignedOut} isEnded=${session?.ok === true} title="The operator's page" command="walletscope login" />`
     return html`<${LoadedAnswer} request=${request} waiting="Loading the session">${drawTabs}<//>`
   }
 

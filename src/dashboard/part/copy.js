@@ -40,18 +40,6 @@ export function useCopy(text) {
   return [state, copy]
 }
 
-/**
- * Notice with a new secret, which is shown only once.
- * @param {{ title: string, secret: string, label: string, onClose: () => void }} props
- */
-export function NewSecret({ title, secret, label, onClose }) {
-  return html`<div class="notice new-key" role="status">
-    <p class="notice-title">${title}. It is shown only once.</p>
-    <p class="key-line"><code>${secret}</code><${Copy} text=${secret} label=${label} /></p>
-    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have saved it</button></p>
-  </div>`
-}
-
 /** @param {{ done: boolean }} props */
 function CopyIcon({ done }) {
   return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

@@ -41,6 +41,11 @@ export function Amount({ value, symbol }) {
   return html`<${Figure} exact=${value} unit=${` ${symbol}`}>${formatSignificant(value)}<//>`
 }
 
+/** Symbol of a token, which anyone can choose: it breaks where its place ends. @param {{ symbol: string }} props */
+export function TokenSymbol({ symbol }) {
+  return html`<span class="symbol">${symbol}</span>`
+}
+
 /** Ratio as percent. @param {{ value: string }} props */
 export function Rate({ value }) {
   return html`<${Figure} exact=${value}>${formatRatioAsPercent(value)}<//>`

@@ -1,9 +1,9 @@
 import { withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
 import { formatDay, formatMoment } from '../lib/time.js'
+import { unsavedSecrets } from '../lib/unsaved.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from './confirm.js'
-import { NewSecret } from './copy.js'
 import { Choice, Field, Form } from './field.js'
 import { EmptyState } from './notice.js'
 import { ACTIONS_COLUMN, PagedTable } from './table.js'
@@ -26,7 +26,6 @@ export function Keys({ base, suspended }) {
   const [opened, setOpened] = useState(
     /** @type {{ kind: 'revoke' | 'reroll', key: import('../lib/shapes.d.ts').Key } | undefined} */ (undefined),
   )
-  const [created, setCreated] = useState(/** @type {import('../lib/shapes.d.ts').NewKey | undefined} */ (undefined))
   const [grace, setGrace] = useState('86400')
   const listed = useAnswer(withQuery(base, { page, limit: 25 }))
   const close = () => setOpened(undefined)
@@ -36,11 +35,13 @@ export function Keys({ base, suspended }) {
     },
   ) => {
     close()
-    if ('key' in body.data) setCreated(body.data)
+    if ('key' in body.data) {
+      const { name, key: secret } = body.data
+      unsavedSecrets.add({ title: `The key "${name}"`, secret, label: 'Copy the key' })
+    }
     listed.again()
   }
   return html`
-    ${created && html`<${NewSecret} title=${`The key "${created.name}"`} secret=${created.key} label="Copy the key" onClose=${() => setCreated(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onCreated=${done} />
     <${PagedTable} label="Keys" columns=${COLUMNS} request=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" isOldestFirst onPage=${setPage}>
       ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} atSec=${listed.answer?.ok ? listed.answer.atSec : 0} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setOpened({ kind, key })} />`}

@@ -20,19 +20,11 @@ export const ADVICE = {
   INTERNAL_ERROR: 'This is a fault of the service. Its log has the details under the request id.',
 }
 
-const SESSION_ENDED =
-  'This session has ended, or another account signed in in this browser. Open a fresh link: walletscope login prints one.'
-
-/** Returns the advice of a failure: pages of an operator or an organization have a session in place of a key. */
-export function getAdvice(/** @type {Pick<import('../lib/api.js').Failure, 'code' | 'path'>} */ { code, path }) {
-  return code === 'INVALID_API_KEY' && /^(?:admin|dashboard)\/v1\//.test(path) ? SESSION_ENDED : ADVICE[code]
-}
-
 /**
  * Error with advice and a retry button.
  * @param {{ failure: import('../lib/api.js').Failure, title?: string, advice?: string, onRetry?: () => void }} props
  */
-export function ErrorNotice({ failure, title, advice = getAdvice(failure), onRetry }) {
+export function ErrorNotice({ failure, title, advice = ADVICE[failure.code], onRetry }) {
   return html`<div class="notice trouble" role="alert">
     <p class="notice-title">${title ?? 'This could not be read'}</p>
     <p>${failure.message}</p>

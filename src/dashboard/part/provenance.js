@@ -1,15 +1,15 @@
 import { chainName, SOLANA_CHAIN_ID } from '../lib/catalog.js'
-import { pluralize } from '../lib/time.js'
+import { formatMoment, pluralize } from '../lib/time.js'
 import { html } from '../lib/view.js'
 import { Copy } from './copy.js'
 import { Disclosure } from './disclosure.js'
 
 /**
- * Provenance of an answer: blocks, credits, duration, and the equivalent `curl` call.
+ * Provenance of an answer: blocks, time, credits, duration, and the equivalent `curl` call.
  * @param {{ answer: import('../lib/api.js').Answer, catalog: import('../lib/catalog.js').Catalog, children?: unknown }} props
  */
 export function Provenance({ answer, catalog, children }) {
-  const { asOf, credits, ms, path } = answer
+  const { asOf, atSec, credits, ms, path } = answer
   return html`<footer class="proof">
     <p>
       ${asOf.map(
@@ -18,6 +18,7 @@ export function Provenance({ answer, catalog, children }) {
       )}
       ${credits === undefined ? null : html`<span><b>${pluralize(credits, 'credit')}</b></span>`}
       <span>${ms.toLocaleString('en')} ms</span>
+      <span>read ${formatMoment(atSec)}</span>
     </p>
     <${Curl} path=${path} />
     ${children}

@@ -1,4 +1,7 @@
-import { classes, html } from '../lib/view.js'
+import { keepFocus } from '../lib/focus.js'
+import { classes, html, useEffect } from '../lib/view.js'
+import { Guard } from './guard.js'
+import { NewSecrets } from './new_secrets.js'
 
 /** @type {readonly (readonly [string, string])[]} */
 const PAGES = [
@@ -13,6 +16,7 @@ const PAGES = [
  * @param {{ page: string, aside?: unknown, pages?: readonly (readonly [string, string])[], children: unknown }} props
  */
 export function Shell({ page, aside, pages = PAGES, children }) {
+  useEffect(() => keepFocus(document.body), [])
   return html`
     <a class="skip" href="#content" onClick=${focusContent}>Skip to the content</a>
     <header class="bar">
@@ -28,7 +32,7 @@ export function Shell({ page, aside, pages = PAGES, children }) {
       </nav>
       <div class="bar-aside">${aside}</div>
     </header>
-    <main id="content" tabindex="-1">${children}</main>
+    <main id="content" tabindex="-1"><${NewSecrets} /><${Guard}>${children}<//></main>
   `
 }
 

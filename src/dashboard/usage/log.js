@@ -31,7 +31,8 @@ export function Log({ path }) {
     setPage(1)
     setFilter({ ...filter, [name]: value.trim() })
   }
-  const empty = html`<${EmptyState} title="No request fits">${filter === EMPTY ? 'Calls with a key of this organization appear here as they are made.' : 'Widen the range or drop a filter.'}<//>`
+  const isUnfiltered = Object.entries(EMPTY).every(([name, value]) => filter[name] === value)
+  const empty = html`<${EmptyState} title="No request fits">${isUnfiltered ? 'Calls with a key of this organization appear here as they are made.' : 'Widen the range or drop a filter.'}<//>`
   return html`<div class="card">
     <${Filters} filter=${filter} change=${change} live=${live} onLive=${() => setLive(!live)} />
     <${PagedTable} label="Requests" class="log" columns=${COLUMNS} request=${request} waiting="Reading the log" empty=${empty} noun="request" onPage=${setPage}>

@@ -1,6 +1,6 @@
 import { signOut } from '../lib/account.js'
 import { formatThousands } from '../lib/decimal.js'
-import { useAnswer } from '../lib/hooks.js'
+import { useAnswer, useSessionEnd } from '../lib/hooks.js'
 import { pluralize } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Bars } from '../part/chart/bars.js'
@@ -25,15 +25,16 @@ export function UsagePage() {
   const { answer, again } = request
   const [range, setRange] = useState('24h')
   const leave = () => signOut(BASE).then(again)
-  const organization = answer?.ok ? answer.body.data : undefined
+  const isEnded = useSessionEnd()
+  const organization = answer?.ok && !isEnded ? answer.body.data : undefined
   const aside =
     organization &&
     html`<span class="key-state"><b>${organization.name}</b><button type="button" class="small" onClick=${leave}>Sign out</button></span>`
   return html`<${Shell} page="Usage" aside=${aside}>${drawContent()}<//>`
 
   function drawContent() {
-    if (answer?.ok === false && answer.status === 401)
-      return html`<${SignedOut} title="Usage of an organization" command="walletscope login --org <organization>">The operator can also create one.<//>`
+    if (isEnded)
+      return html`<${SignedOut} isEnded=${answer?.ok === true} title="Usage of an organization" command="walletscope login --org <organization>">The operator can also create one.<//>`
     return html`<${LoadedAnswer} request=${request} waiting="Reading the account">${drawAccount}<//>`
   }
 

@@ -1,8 +1,8 @@
 import { useAnswer, useSubmission } from '../lib/hooks.js'
 import { formatMoment } from '../lib/time.js'
+import { unsavedSecrets } from '../lib/unsaved.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
-import { NewSecret } from '../part/copy.js'
 import { Field, Form } from '../part/field.js'
 import { ChangeError, EmptyState, LoadedAnswer } from '../part/notice.js'
 import { ACTIONS_COLUMN, Table, textColumn } from '../part/table.js'
@@ -18,7 +18,6 @@ const KINDS = { active: 'good', failing: 'warn', stopped: 'bad' }
 /** Webhooks of an organization, and a form for a new one. @param {{ base: string }} props */
 export function Webhooks({ base }) {
   const listed = useAnswer(base, LOOK_MS)
-  const [created, setCreated] = useState(/** @type {import('../lib/shapes.d.ts').NewWebhook | undefined} */ (undefined))
   const [deleted, setDeleted] = useState(/** @type {Webhook | undefined} */ (undefined))
   const { failure, submit } = useSubmission()
   const [message, setMessage] = useState('')
@@ -35,11 +34,11 @@ export function Webhooks({ base }) {
   const start = ({ id, url }) =>
     run({ path: `${base}/${id}`, method: 'PATCH', body: { status: 'active' } }, `Messages are posted to ${url} again.`)
   return html`
-    ${created && html`<${NewSecret} title=${`The secret of ${created.url}`} secret=${created.secret} label="Copy the secret" onClose=${() => setCreated(undefined)} />`}
     <${CreateWebhook} base=${base} onCreated=${(
       /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').NewWebhook }>} */ { body },
     ) => {
-      setCreated(body.data)
+      const { url, secret } = body.data
+      unsavedSecrets.add({ title: `The secret of ${url}`, secret, label: 'Copy the secret' })
       listed.again()
     }} />
     <${LoadedAnswer} request=${listed} waiting="Reading the webhooks">${draw}<//>

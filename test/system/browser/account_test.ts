@@ -118,9 +118,33 @@ describe('an account', async () => {
         await page.getByRole('button', { name: 'Revoke by keyboard' }).first().click()
         await page.getByRole('button', { name: 'Revoke it' }).click()
         await page.locator('dialog').waitFor({ state: 'detached' })
+        // The button has left with its row.
+        expect(await page.evaluate('document.activeElement !== document.body')).toBe(true)
         await page.waitForTimeout(100)
       }
       expect([await call(first), await call(second)]).toEqual(['401 INVALID_API_KEY', '401 INVALID_API_KEY'])
+    }, 60_000)
+
+    test('new keys stay until they are saved, and another account in the browser ends the session with a word', async () => {
+      const { ids } = stage.scene.accounts
+      const page = await open('usage', ['--org', ids.main])
+      for (const name of ['one', 'two']) {
+        await page.getByLabel('Name of a new key').fill(name)
+        await page.getByRole('button', { name: 'Create key' }).click()
+        await page.getByText(`The key "${name}". It is shown only once.`).waitFor()
+      }
+      expect(await page.locator('.new-key').count()).toBe(2)
+      const other = await page.context().newPage()
+      const { url } = await runJson(stage.scene.program, ['login', '--org', ids.suspended])
+      await other.goto(`${stage.scene.url}login${new URL(url).search}`)
+      await other.getByRole('button', { name: 'Sign in' }).click()
+      await other.getByText('This organization is suspended').waitFor()
+      await page.getByText('The session of this tab has ended').waitFor()
+      expect(await page.getByRole('alert').count()).toBe(1)
+      expect(await page.locator('.key-state').count()).toBe(0)
+      expect(await page.locator('.new-key').count()).toBe(2)
+      await page.getByRole('button', { name: 'I have saved it' }).first().click()
+      expect(await page.locator('.new-key').count()).toBe(1)
     }, 60_000)
 
     test('a new organization has empty states instead of figures', async () => {
