@@ -251,7 +251,7 @@ And what that wallet is worth in all:
 
 The same in a browser:
   ${url}/#wallet=${aave.wallets.everywhere}
-  ${url}/#wallet=${morpho.wallets.borrower}&morpho=1:${morpho.markets.wethUsdc.id}
+  ${url}/#wallet=${morpho.wallets.borrower}
   ${url}/#wallet=${WALLET}
 `
 }

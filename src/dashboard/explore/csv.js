@@ -1,7 +1,8 @@
 import { shortenAddress } from '../lib/address.js'
-import { requestApi } from '../lib/api.js'
+import { requestUnlessGone } from '../lib/api.js'
 import { hasCsv } from '../lib/catalog.js'
 import { downloadFile } from '../lib/download.js'
+import { useSignal } from '../lib/hooks.js'
 import { pluralize } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { useRovingFocus } from '../part/roving_focus.js'
@@ -13,10 +14,13 @@ import { useRovingFocus } from '../part/roving_focus.js'
 export function Csv({ answer: { path, credits = 0 }, apiKey, catalog }) {
   const [state, setState] = useState(/** @type {{ failure?: string, isLoading?: boolean }} */ ({}))
   const rove = useRovingFocus()
+  const startSignal = useSignal()
   if (!hasCsv(catalog, path)) return null
   const download = async () => {
     setState({ isLoading: true })
-    const response = await requestApi(`${path}&format=csv`, { key: apiKey })
+    const signal = startSignal()
+    const response = await requestUnlessGone(`${path}&format=csv`, { key: apiKey, signal })
+    if (response === undefined) return undefined
     if (!response.ok) return setState({ failure: response.message })
     downloadFile(formatFileName(path), String(response.body), 'text/csv')
     return setState({})

@@ -17,6 +17,7 @@ import { Wallets } from './wallets.js'
  * @property {string} key
  * @property {import('../lib/catalog.js').Catalog} catalog
  * @property {import('../lib/link.js').WalletView} view
+ * @property {Map<string, import('../lib/api.js').Answer>} paid answers that no part of the page pays for again, by path
  */
 
 export function ExplorePage() {
@@ -31,12 +32,14 @@ export function ExplorePage() {
     [],
   )
   // What was paid for stands as long as it is shown, by this key: another key and another wallet begin anew.
-  const paidFor = useRef({ ...view, key })
+  const [round, setRound] = useState(0)
+  const paidFor = useRef({ ...view, key, round })
   useEffect(() => {
-    const isKept = key === paidFor.current.key && view.wallets.length > 0 && isPartOfView(view, paidFor.current)
-    paidFor.current = { ...view, key }
+    const { current: before } = paidFor
+    const isKept = key === before.key && round === before.round && view.wallets.length > 0 && isPartOfView(view, before)
+    paidFor.current = { ...view, key, round }
     if (!isKept) setCharge(({ remaining }) => ({ spent: 0, remaining }))
-  }, [key, view.wallets.join(), view.asOf])
+  }, [key, view.wallets.join(), view.asOf, round])
   useEffect(() => {
     document.title = [...view.wallets.map(shortenAddress), 'walletscope'].join(' · ')
   }, [view.wallets.join()])
@@ -56,6 +59,8 @@ export function ExplorePage() {
       for (const wallet of wallets) rememberWallet(wallet)
       // Moves the focus from the form to the results.
       document.getElementById('content')?.focus()
+      // The same question again: the answers on the page may be old.
+      if (isPartOfView({ wallets, asOf }, view) && wallets.length === view.wallets.length) setRound(round + 1)
       setView({ ...view, wallets, asOf, ...(wallets.join() === view.wallets.join() ? {} : { kamino: [] }) })
     }
     const form = (/** @type {boolean} */ large) =>
@@ -65,7 +70,7 @@ export function ExplorePage() {
     const validWallets = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
     if (validWallets.length === 0) return html`<${Welcome} catalog=${catalog} wallets=${[]}>${form(true)}<//>`
     const unshown = listUnshown(location.hash, validWallets)
-    return html`${form(false)}${unshown.length > 0 && html`<${Unshown} wallets=${unshown} all=${unshown.length + validWallets.length} />`}<${Wallets} key=${`${key} ${view.asOf}`} wallets=${validWallets} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
+    return html`${form(false)}${unshown.length > 0 && html`<${Unshown} wallets=${unshown} all=${unshown.length + validWallets.length} />`}<${Wallets} key=${`${key} ${view.asOf} ${round}`} wallets=${validWallets} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
   }
 }
 

@@ -1,6 +1,7 @@
-import { requestApi } from '../lib/api.js'
+import { requestUnlessGone } from '../lib/api.js'
 import { hasReceipt } from '../lib/catalog.js'
 import { downloadFile } from '../lib/download.js'
+import { useSignal } from '../lib/hooks.js'
 import { pluralize } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
@@ -30,10 +31,13 @@ export function AnswerSource({ answer, context }) {
  */
 export function Receipt({ answer, context: { key, catalog } }) {
   const [state, setState] = useState(/** @type {{ file?: string, failure?: string, isLoading?: boolean }} */ ({}))
+  const startSignal = useSignal()
   const download = async () => {
     setState({ isLoading: true })
-    /** @type {import('../lib/api.js').Answer<{ receipt?: { payload: string } }> | import('../lib/api.js').Failure} */
-    const response = await requestApi(toReceiptPath(answer), { key })
+    const signal = startSignal()
+    /** @type {import('../lib/api.js').Answer<{ receipt?: { payload: string } }> | import('../lib/api.js').Failure | undefined} */
+    const response = await requestUnlessGone(toReceiptPath(answer), { key, signal })
+    if (response === undefined) return undefined
     if (!response.ok) return setState({ failure: response.message })
     const { receipt } = response.body
     if (receipt === undefined) return setState({ failure: 'The answer came without a receipt.' })

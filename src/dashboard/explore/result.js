@@ -2,6 +2,7 @@ import { walletKind } from '../lib/address.js'
 import { pluralize } from '../lib/time.js'
 import { html, useEffect, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
+import { Guard } from '../part/guard.js'
 import { EmptyState } from '../part/notice.js'
 import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
@@ -97,8 +98,8 @@ export function Result({ context, setView, spent, onTotal }) {
   return html`
     ${notices}
     ${parts.length > 0 && html`<${Summary} label=${view.label('Summary')} parts=${parts} pending=${pending} catalog=${catalog} spent=${spent} />`}
-    ${summed && catalog.portfolio && html`<${Portfolio} context=${context} round=${round} isReported=${isReported} />`}
-    ${families.map(({ title, parts: ownParts, aside, lead, draw }) => html`<${Section} key=${title} title=${title} label=${view.label(title)} parts=${ownParts} catalog=${catalog} aside=${aside} lead=${lead}>${draw}<//>`)}
+    ${summed && catalog.portfolio && html`<${Guard}><${Portfolio} context=${context} round=${round} isReported=${isReported} /><//>`}
+    ${families.map(({ title, parts: ownParts, aside, lead, draw }) => html`<${Guard} key=${title}><${Section} title=${title} label=${view.label(title)} parts=${ownParts} catalog=${catalog} aside=${aside} lead=${lead}>${draw}<//><//>`)}
     ${!evm && html`<${Solana} lists=${listParts('kamino')} added=${listParts('obligation')} context=${context} setView=${setView} />`}
     <${EmptyFamilies} families=${families} catalog=${catalog} />
   `
@@ -109,13 +110,21 @@ function formatListKey({ family, protocol, chainId }) {
   return `${family} ${protocol} ${chainId}`
 }
 
-/** Selector of the health factor that the safe amounts keep. @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props */
+/**
+ * Selector of the health factor that the safe amounts keep. Its button reads them again, for the price that it names.
+ * @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props
+ */
 function Target({ context: { view, catalog }, setView }) {
+  const [chosen, setChosen] = useState(view.target)
+  useEffect(() => setChosen(view.target), [view.target])
   const options = [...new Set([view.target, '1.1', '1.25', '1.5', '2', '3'])]
   const { aave, kaminoList } = catalog.credits
   const price =
     walletKind(view.wallet) === 'evm' ? `${pluralize(aave, 'credit')} a chain` : pluralize(kaminoList, 'credit')
-  return html`<${Choice} hint=${`Another choice reads them again: ${price}`} label="Safe amounts keep a health factor of" place="target-choice" value=${view.target} options=${options} onValue=${(target) => setView({ ...view, target })} />`
+  return html`<div class="target-choice">
+    <${Choice} label="Safe amounts keep a health factor of" value=${chosen} options=${options} onValue=${setChosen} />
+    ${chosen !== view.target && html`<button type="button" class="small" onClick=${() => setView({ ...view, target: chosen })}>Read them again <i>${price}</i></button>`}
+  </div>`
 }
 
 /**

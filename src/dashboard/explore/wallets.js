@@ -1,7 +1,7 @@
 import { shortenAddress, walletKind } from '../lib/address.js'
 import { getStoredName } from '../lib/session.js'
 import { pluralize } from '../lib/time.js'
-import { html, useState } from '../lib/view.js'
+import { html, useRef, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
 import { DefinitionList, Usd } from '../part/figure.js'
 import { Result } from './result.js'
@@ -15,6 +15,7 @@ import { sumTotals } from './total.js'
  */
 export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
   const [totals, setTotals] = useState(/** @type {Readonly<Record<string, Total>>} */ ({}))
+  const paid = useRef(new Map()).current
   const isOne = wallets.length === 1
   const onTotal = (/** @type {string} */ wallet) => (/** @type {Total} */ total) =>
     setTotals((before) => ({ ...before, [wallet]: total }))
@@ -24,7 +25,7 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
     label: (/** @type {string} */ name) => (isOne ? name : `${name} of ${shortenAddress(wallet)}`),
   })
   const sections = wallets.map((wallet) => {
-    const context = { key: apiKey, catalog, view: createView(wallet) }
+    const context = { key: apiKey, catalog, view: createView(wallet), paid }
     const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
     return html`<div class="wallet" key=${wallet}>
       <${Title} wallet=${wallet} view=${view} onRemove=${isOne ? undefined : remove} />
@@ -48,7 +49,7 @@ function Together({ wallets, totals, spent, isPast }) {
     <div class="total">
       <h1 class="total-name">${pluralize(wallets.length, 'wallet')}, net</h1>
       <p class="total-value">${net === undefined ? html`<span class="absent">${isLoading ? 'being read' : 'not read'}</span>` : html`<${Usd} value=${net} />`}</p>
-      <p class="soft">${isLoading ? 'So far, ' : ''}for ${pluralize(spent, 'credit')}.
+      <p class="soft"><${CopyLink} /> ${isLoading ? 'So far, ' : ''}for ${pluralize(spent, 'credit')}.
         ${unread > 0 && html` <b class="bad">${pluralize(unread, 'wallet')} ${unread === 1 ? 'is' : 'are'} not in it.</b>`}
         ${partial > 0 && html` <b class="bad">Not all of ${pluralize(partial, 'wallet')} could be read.</b>`}
         ${missing > 0 && html` ${pluralize(missing, 'position')} ${missing === 1 ? 'is' : 'are'} not in it.`}
@@ -56,6 +57,10 @@ function Together({ wallets, totals, spent, isPast }) {
     </div>
     <${DefinitionList} rows=${wallets.map((wallet) => [html`<span class="mono">${shortenAddress(wallet)}</span> ${getStoredName(wallet)}`, drawNet(wallet)])} />
   </section>`
+}
+
+function CopyLink() {
+  return html`<${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>`
 }
 
 /** @param {{ wallet: string, view: import('../lib/link.js').View, onRemove?: () => void }} props */
@@ -66,7 +71,7 @@ function Title({ wallet, view: { asOf }, onRemove }) {
     ${onRemove ? html`<h2 class="mono">${name}</h2>` : html`<h1 class="mono">${name}</h1>`}
     <${Copy} text=${wallet} label="Copy the wallet" />
     ${ensName && html`<span class="ens-name">${ensName}</span>`}
-    ${onRemove ? html`<button type="button" class="small" onClick=${onRemove} aria-label=${`Leave out ${shortenAddress(wallet)}`}>Leave out</button>` : html`<${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>`}
+    ${onRemove ? html`<button type="button" class="small" onClick=${onRemove} aria-label=${`Leave out ${shortenAddress(wallet)}`}>Leave out</button>` : html`<${CopyLink} />`}
     ${asOf !== '' && html`<span class="badge warn">as of ${asOf.replace('T', ' ').replace('Z', ' UTC')}</span>`}
   </div>`
 }

@@ -1,6 +1,6 @@
 import { formatRatioAsPercent } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
-import { Amount, Usd } from '../../part/figure.js'
+import { Amount, TokenSymbol, Usd } from '../../part/figure.js'
 import { LiquidationPrice } from './liquidation_price.js'
 
 /**
@@ -23,7 +23,7 @@ export function Assets({ title, kind, rows }) {
     <ul>
       ${rows.map(
         ({ symbol, amount, usd, apy, note, edge }) => html`<li>
-          <span>${amount && html`<${Amount} value=${amount} symbol=${symbol} /> `}${symbol}${note !== '' && html` <i>${note}</i>`}</span>
+          <span>${amount && html`<${Amount} value=${amount} symbol=${symbol} /> `}<${TokenSymbol} symbol=${symbol} />${note !== '' && html` <i>${note}</i>`}</span>
           <span><${Usd} value=${usd} /></span>
           <span class="soft">${apy !== null && `${formatRatioAsPercent(apy)} APY`}</span>
           ${edge && html`<p class="edge soft"><${LiquidationPrice} at=${edge} /></p>`}

@@ -30,7 +30,7 @@ const PAGE_SIZE = 25
  * @param {import('../page.js').Context} context
  * @returns {EventPage}
  */
-export function useEvents(path, { key, view, catalog }) {
+export function useEvents(path, { key, view, catalog, paid }) {
   const until = parseMoment(view.asOf)
   const [searched, setSearched] = useState(0)
   const toPagePath = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
@@ -40,7 +40,9 @@ export function useEvents(path, { key, view, catalog }) {
     [searched],
   )
   /** @type {{ answer: import('../requests/polling.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>, again: () => void }} */
-  const { answer, again } = usePolledAnswer(path && toPagePath(typeof foundPage === 'number' ? foundPage : 1), key)
+  const { answer, again } = usePolledAnswer(path && toPagePath(typeof foundPage === 'number' ? foundPage : 1), key, {
+    paid,
+  })
   const all = answer?.ok ? answer.body.data : []
   const rows = all.filter(({ timestamp }) => timestamp <= until)
   const failure = typeof foundPage === 'object' ? foundPage : undefined

@@ -20,7 +20,11 @@ export function MarketHistory({ chainId, marketId, context }) {
   const [ref, near] = useScrolledTo()
   const base = `v1/lending/aave-v3/position/${chainId}`
   const query = formatQuery({ wallet: view.wallet, market_id: marketId })
-  const snapshots = usePolledAnswer(near && catalog.snapshots ? `${base}/snapshots?${query}` : undefined, context.key)
+  const snapshots = usePolledAnswer(
+    near && catalog.snapshots ? `${base}/snapshots?${query}` : undefined,
+    context.key,
+    context,
+  )
   const events = useEvents(near && catalog.events ? `${base}/events?${query}` : undefined, context)
   if (!catalog.snapshots && !catalog.events) return null
   const until = parseMoment(view.asOf)

@@ -33,9 +33,14 @@ export function multiplyPrice(usd) {
     usd === undefined ? undefined : formatDollars(formatPlain(Number(usd) * multiple))
 }
 
-/** Formats a number as plain decimal digits, without an exponent. @param {number} value */
+/** Digits after the point at most, as `toFixed` has no more. */
+const FRACTION_MAX = 100
+
+/** Formats a number, 0 or above, as plain decimal digits, without an exponent; a small one keeps several of its digits. @param {number} value */
 export function formatPlain(value) {
-  return value.toFixed(value < 1 ? 12 : 6)
+  if (value >= 1e21) return BigInt(value).toString()
+  if (value >= 1 || value === 0) return value.toFixed(6)
+  return value.toFixed(Math.min(FRACTION_MAX, 12 - Math.floor(Math.log10(value))))
 }
 
 /** @param {{ at: Edge }} props */
@@ -47,6 +52,6 @@ export function LiquidationPrice({ at: { multiple, price, isPassed } }) {
 
 /** @param {number} multiple */
 function formatMultiple(multiple) {
-  if (multiple >= MULTIPLE_MIN) return `${formatSignificant(multiple.toFixed(2), 3)} times today's`
+  if (multiple >= MULTIPLE_MIN) return `${formatSignificant(formatPlain(multiple), 3)} times today's`
   return `${multiple < 1 ? '−' : '+'}${formatRatioAsPercent(Math.abs(multiple - 1).toFixed(6), 1)}`
 }

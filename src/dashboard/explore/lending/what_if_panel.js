@@ -3,6 +3,7 @@ import { html, useState } from '../../lib/view.js'
 import { Slider } from '../../part/field.js'
 import { DefinitionList } from '../../part/figure.js'
 import { Gauge } from './gauge.js'
+import { formatPlain } from './liquidation_price.js'
 import { computeBorrowRoom, NO_STEPS, whatIf } from './what_if.js'
 
 /** Range of a price slider, percent of change: a tenth of today's price to twice it. */
@@ -57,9 +58,9 @@ function Sliders({ legs, target, borrowLimit, note }) {
       <div role="status" aria-label="What would be">
         <${Gauge} healthFactor=${formatFactor(after.healthFactor)} target=${target} />
         <${DefinitionList} rows=${[
-          ['Collateral', formatDollars(after.collateral.toFixed(2))],
-          ['Debt', formatDollars(after.debt.toFixed(2))],
-          ['Loan to value', formatRatioAsPercent(after.ltv.toFixed(6))],
+          ['Collateral', formatDollars(formatPlain(after.collateral))],
+          ['Debt', formatDollars(formatPlain(after.debt))],
+          ['Loan to value', formatRatioAsPercent(formatPlain(after.ltv))],
         ]} />
       </div>
     </div>
@@ -80,8 +81,8 @@ function formatSigned(change) {
 /** @param {number} borrowed @param {number} owed US dollars */
 function formatDebt(borrowed, owed) {
   if (borrowed === 0) return 'as now'
-  if (borrowed > 0) return `borrow ${formatDollars(borrowed.toFixed(2))}`
-  return borrowed <= -owed ? 'repay all' : `repay ${formatDollars((-borrowed).toFixed(2))}`
+  if (borrowed > 0) return `borrow ${formatDollars(formatPlain(borrowed))}`
+  return borrowed <= -owed ? 'repay all' : `repay ${formatDollars(formatPlain(-borrowed))}`
 }
 
 /** Formats a health factor as answers do: four digits, truncated, so that it is never overstated. @param {number} factor */

@@ -1,6 +1,6 @@
 import { formatSignificant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
-import { Amount, DefinitionList } from '../../part/figure.js'
+import { Amount, DefinitionList, TokenSymbol } from '../../part/figure.js'
 import { atBounds } from './bounds.js'
 import { isFullRange } from './scale.js'
 
@@ -22,11 +22,11 @@ export function Bounds({ position: { position_state: state, prices }, inverse })
   return html`<${DefinitionList} rows=${[
     [
       `At ${formatSignificant(shown.lower)} and below, all`,
-      html`<${Amount} value=${atLower.amount} symbol=${atLower.symbol} /> ${atLower.symbol}`,
+      html`<${Amount} value=${atLower.amount} symbol=${atLower.symbol} /> <${TokenSymbol} symbol=${atLower.symbol} />`,
     ],
     [
       `At ${formatSignificant(shown.upper)} and above, all`,
-      html`<${Amount} value=${atUpper.amount} symbol=${atUpper.symbol} /> ${atUpper.symbol}`,
+      html`<${Amount} value=${atUpper.amount} symbol=${atUpper.symbol} /> <${TokenSymbol} symbol=${atUpper.symbol} />`,
     ],
   ]} />`
 }

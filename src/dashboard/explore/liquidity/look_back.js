@@ -1,6 +1,7 @@
 import { requestApi } from '../../lib/api.js'
+import { useSignal } from '../../lib/hooks.js'
 import { formatDay, pluralize } from '../../lib/time.js'
-import { html, useEffect, useRef, useState } from '../../lib/view.js'
+import { html, useState } from '../../lib/view.js'
 import { DefinitionList } from '../../part/figure.js'
 import { ErrorNotice, LoadingNotice } from '../../part/notice.js'
 import { formatQuery } from '../requests/plan.js'
@@ -61,13 +62,10 @@ function listMidnights(openedSec, untilSec) {
  */
 function usePast({ moments, full, base, target, context: { key } }) {
   const [past, setPast] = useState(/** @type {import('./past.js').Past | undefined} */ (undefined))
-  const controller = useRef(/** @type {AbortController | undefined} */ (undefined))
-  useEffect(() => () => controller.current?.abort(), [])
+  const startSignal = useSignal()
   const { positions = [], failure } = past ?? {}
   const start = () => {
-    controller.current?.abort()
-    controller.current = new AbortController()
-    const { signal } = controller.current
+    const signal = startSignal()
     /** @returns {Promise<import('../../lib/api.js').Answer<PositionAnswer> | import('../../lib/api.js').Failure>} */
     const read = (/** @type {number} */ at_time) =>
       requestApi(`${base}?${formatQuery({ ...target, at_time, ...(full && { full: 'true' }) })}`, { key, signal })

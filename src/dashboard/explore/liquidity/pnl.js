@@ -25,6 +25,15 @@ const NOT_READY = {
 }
 
 /**
+ * Returns true if the hook of a position's pool may change what is paid when liquidity is added or removed. No log contains
+ * that, so the service has neither flows nor profit and loss of the position.
+ * @param {Pick<import('../../lib/shapes.d.ts').Position, 'position_state'>} position
+ */
+export function lacksHistory({ position_state: { pool } }) {
+  return pool.hooks?.permissions.some((name) => /LiquidityReturnsDelta$/.test(name)) ?? false
+}
+
+/**
  * Profit and loss of a position: from the answer, else the reason why it is missing and a button that requests it.
  * @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, onFigures: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props `onFigures`: called with requested figures
  */
@@ -41,9 +50,11 @@ export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, co
   const { message, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status ?? ''] ?? {}
   // Poll while the history is being read; a missing price does not appear by waiting.
   const isExpected = message === undefined || position.pnl_status === 'pending'
-  const request = usePolledAnswer(isRequested ? path : undefined, key, isExpected ? undefined : 1)
+  const request = usePolledAnswer(isRequested ? path : undefined, key, isExpected ? {} : { attemptsMax: 1 })
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
   if (!pnl) return null
+  if (lacksHistory(position))
+    return html`<p class="soft">No dates, flows, profit and loss: the pool's hook may change what is paid, which no log contains.</p>`
   if (isRequested)
     return html`<${PolledAnswer} request=${request} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} context=${context} />`
   return html`<p class="more">${message && html`<span class="soft">${message}</span>`}

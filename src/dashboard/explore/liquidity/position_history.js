@@ -7,6 +7,7 @@ import { PolledAnswer } from '../requests/polling.js'
 import { computeLifetime, feeAprSinceOpening } from './fee_apr.js'
 import { Flows, useFlows } from './flows.js'
 import { LookBack } from './look_back.js'
+import { lacksHistory } from './pnl.js'
 import { FeeApr } from './rate.js'
 
 const DAY_SEC = 86_400
@@ -25,7 +26,7 @@ export function PositionHistory({ position, pnl, served, context, atSec }) {
   const target = { chain_id: position.chain_id, manager_address: position.manager_address }
   const query = formatQuery({ ...target, ...(view.asOf === '' ? {} : { at_time: view.asOf }) })
   const { request, rows } = useFlows(isRequested || (near && isReady) ? `${base}/events?${query}` : undefined, key)
-  if (!served.events) return null
+  if (!served.events || lacksHistory(position)) return null
   if (!isRequested && !isReady)
     return html`<p class="more"><button type="button" onClick=${() => setRequested(true)}>Dates and flows <i>${pluralize(served.credits.events, 'credit')}</i></button></p>`
   const until = Math.min(parseMoment(view.asOf), atSec)

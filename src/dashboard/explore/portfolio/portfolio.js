@@ -1,5 +1,5 @@
 import { chainName, SOLANA_CHAIN_ID } from '../../lib/catalog.js'
-import { isPositive } from '../../lib/decimal.js'
+import { isNegative, isPositive } from '../../lib/decimal.js'
 import { pluralize } from '../../lib/time.js'
 import { html, useEffect } from '../../lib/view.js'
 import { Disclosure } from '../../part/disclosure.js'
@@ -38,33 +38,41 @@ export function Portfolio({ context, round, isReported }) {
   </section>`
 }
 
+/**
+ * Returns true if a sum says something: zero does not where a chain could not be read.
+ * @param {string} usd
+ * @param {readonly unknown[]} unread chains that are not in the sum
+ */
+export function isKnownSum(usd, unread) {
+  return unread.length === 0 || isPositive(usd) || isNegative(usd)
+}
+
 /** @param {{ atSec: number, balance: Balance['data'], context: import('../page.js').Context, query: string }} props */
 function Worth({ atSec, balance, context, query }) {
   const { by_kind: kinds, by_confidence: confidences, by_chain: chains, rows, unread, coverage } = balance
   const uncounted = rows.unpriced + rows.spam + rows.other_reasons
   if (rows.counted + uncounted === 0 && unread.length === 0) return html`<${EmptyState} title="Nothing found" />`
+  const draw = (/** @type {string | null} */ usd) =>
+    usd === null || !isKnownSum(usd, unread) ? html`<span class="absent">unknown</span>` : html`<${Usd} value=${usd} />`
   return html`<article class="card" aria-label="Net worth">
     <header>
       <h3>Net worth</h3>
-      <p class="card-value">${balance.net_worth_usd === null ? html`<span class="absent">unknown</span>` : html`<${Usd} value=${balance.net_worth_usd} />`}</p>
+      <p class="card-value">${draw(balance.net_worth_usd)}</p>
     </header>
     ${balance.incomplete.length > 0 && html`<ul class="soft incomplete">${balance.incomplete.map(({ what, amount, why }) => html`<li>${amount === null ? '' : `${amount} `}${what}: ${why}</li>`)}</ul>`}
     <${Unread} unread=${unread} catalog=${context.catalog} />
     <div class="sides">
       <${DefinitionList} rows=${[
-        ['In the wallet', html`<${Usd} value=${kinds.wallet_usd} />`],
-        ['Liquidity', html`<${Usd} value=${kinds.liquidity_usd} />`],
-        ['Supplied', html`<${Usd} value=${kinds.supplied_usd} />`],
-        [
-          'Borrowed',
-          html`<${Usd} value=${isPositive(kinds.borrowed_usd) ? `-${kinds.borrowed_usd}` : kinds.borrowed_usd} />`,
-        ],
+        ['In the wallet', draw(kinds.wallet_usd)],
+        ['Liquidity', draw(kinds.liquidity_usd)],
+        ['Supplied', draw(kinds.supplied_usd)],
+        ['Borrowed', draw(isPositive(kinds.borrowed_usd) ? `-${kinds.borrowed_usd}` : kinds.borrowed_usd)],
       ]} />
       <${DefinitionList} rows=${[
-        ['Priced by an oracle', html`<${Usd} value=${confidences.oracle_usd} />`],
-        ['Derived by a known rate', html`<${Usd} value=${confidences.derived_usd} />`],
-        ['Assumed, a stablecoin', html`<${Usd} value=${confidences.assumed_usd} />`],
-        ['Priced by a pool', html`<${Usd} value=${confidences.market_usd} />`],
+        ['Priced by an oracle', draw(confidences.oracle_usd)],
+        ['Derived by a known rate', draw(confidences.derived_usd)],
+        ['Assumed, a stablecoin', draw(confidences.assumed_usd)],
+        ['Priced by a pool', draw(confidences.market_usd)],
       ]} />
     </div>
     ${uncounted > 0 && html`<${NotCounted} number=${uncounted} context=${context} query=${query} />`}

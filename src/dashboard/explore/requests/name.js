@@ -1,17 +1,18 @@
 import { isEnsName } from '../../lib/address.js'
-import { requestApi } from '../../lib/api.js'
+import { requestUnlessGone } from '../../lib/api.js'
 import { rememberName } from '../../lib/session.js'
 
 /**
  * Resolves an ENS name to a wallet and stores the name for the tab. An address is returned as it is.
  * @param {string} text
  * @param {{ key: string, signal: AbortSignal }} options
- * @returns {Promise<{ wallet: string } | { wallet?: never, fault: string }>}
+ * @returns {Promise<{ wallet: string } | { wallet?: never, fault: string } | undefined>} undefined if `signal` fires first
  */
 async function resolveWallet(text, options) {
   if (!isEnsName(text)) return { wallet: text }
-  /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').EnsName> | import('../../lib/api.js').Failure} */
-  const answer = await requestApi(`v1/names?name=${encodeURIComponent(text)}`, options)
+  /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').EnsName> | import('../../lib/api.js').Failure | undefined} */
+  const answer = await requestUnlessGone(`v1/names?name=${encodeURIComponent(text)}`, options)
+  if (answer === undefined) return undefined
   if (!answer.ok) return { fault: `${answer.message.replace(/\.$/, '')}.` }
   const { name, wallet } = answer.body.data
   rememberName(wallet, name)
@@ -24,11 +25,7 @@ async function resolveWallet(text, options) {
  * @param {{ key: string, signal: AbortSignal }} options
  */
 export async function resolveWallets(texts, options) {
-  try {
-    const results = await Promise.all(texts.map((text) => resolveWallet(text, options)))
-    return options.signal.aborted ? undefined : results
-  } catch (error) {
-    if (options.signal.aborted) return undefined
-    throw error
-  }
+  const results = await Promise.all(texts.map((text) => resolveWallet(text, options)))
+  const found = results.flatMap((result) => result ?? [])
+  return options.signal.aborted || found.length < results.length ? undefined : found
 }

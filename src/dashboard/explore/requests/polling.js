@@ -22,19 +22,28 @@ export function isPending(answer) {
 }
 
 /**
- * Requests `path`, and repeats the request while the answer is pending.
+ * Requests `path`, and repeats the request while the answer is pending. An answer in `paid` is not requested again, except by
+ * `again`.
  * @template [Body=unknown]
  * @param {string | undefined} path undefined: no request
  * @param {string} key
- * @param {number} [attemptsMax]
+ * @param {{ attemptsMax?: number, paid?: Map<string, import('../../lib/api.js').Answer> }} [options] `paid`: answers by path, which outlive the part of the page that shows them
  * @returns {{ answer: Outcome<Body>, again: () => void }}
  */
-export function usePolledAnswer(path, key, attemptsMax = ATTEMPTS_MAX) {
+export function usePolledAnswer(path = '', key, { attemptsMax = ATTEMPTS_MAX, paid } = {}) {
   const [answer, setAnswer] = useState(/** @type {Outcome<Body>} */ (undefined))
-  const poll = (/** @type {AbortSignal} */ signal) =>
-    pollAnswer(path ?? '', { key, signal, attemptsMax, onAnswer: setAnswer })
-  const pollAgain = useTask(path === undefined ? undefined : poll, [path, key])
+  const poll = async (/** @type {AbortSignal} */ signal) => {
+    const kept = /** @type {Outcome<Body>} */ (paid?.get(path))
+    if (kept !== undefined) return setAnswer(kept)
+    const onAnswer = (/** @type {NonNullable<Outcome<Body>>} */ next) => {
+      if (next.ok) paid?.set(path, next)
+      setAnswer(next)
+    }
+    return pollAnswer(path, { key, signal, attemptsMax, onAnswer })
+  }
+  const pollAgain = useTask(path === '' ? undefined : poll, [path, key])
   const again = () => {
+    paid?.delete(path)
     // Keep the last success until the next answer.
     setAnswer((before) => (before?.ok ? before : undefined))
     pollAgain()

@@ -65,10 +65,14 @@ async function readAll({ chainId, family, subject }, options) {
   return answer.ok ? { triggers, webhooks: answer.body.data } : answer
 }
 
-/** Compares subjects without regard to the case of addresses. @param {Trigger} trigger @param {Readonly<Record<string, string>>} subject */
-function matchesSubject(trigger, subject) {
+/**
+ * Compares subjects. Hexadecimal digits have no case; the characters of a Solana address do.
+ * @param {Pick<Trigger, 'subject'>} trigger
+ * @param {Readonly<Record<string, string>>} subject
+ */
+export function matchesSubject(trigger, subject) {
+  const toId = (/** @type {string} */ text) => (/^0x/i.test(text) ? text.toLowerCase() : text)
   return Object.entries(subject).every(
-    ([name, value]) =>
-      trigger.subject[name] === undefined || trigger.subject[name].toLowerCase() === value.toLowerCase(),
+    ([name, value]) => trigger.subject[name] === undefined || toId(trigger.subject[name]) === toId(value),
   )
 }
