@@ -23,9 +23,9 @@ import { computeTotal } from './total.js'
 
 /**
  * All parts of one wallet.
- * @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, spent: number | undefined, onTotal: (total: import('./wallets.js').Total) => void }} props `spent`: credits, if this wallet alone is shown
+ * @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, spent: number | undefined, targetCredits: number, onTotal: (total: import('./wallets.js').Total) => void }} props `spent`: credits, if this wallet alone is shown; `targetCredits`: of all wallets
  */
-export function Result({ context, setView, spent, onTotal }) {
+export function Result({ context, setView, spent, targetCredits, onTotal }) {
   const { catalog, view, key } = context
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
   const pages = (/** @type {import('./requests/plan.js').ListKey} */ list) =>
@@ -35,7 +35,7 @@ export function Result({ context, setView, spent, onTotal }) {
   const [round, setRound] = useState(0)
   const causes = groupCauses(parts)
   const total = computeTotal(parts)
-  useEffect(() => onTotal(total), [total.net, total.state, total.missing])
+  useEffect(() => onTotal(total), [total.net, total.state, total.missing, total.targetCredits])
   const pending = parts.filter(({ answer }) => isPending(answer))
   const listParts = (/** @type {RequestedPart['family']} */ family) => parts.filter((part) => part.family === family)
   const add = (/** @type {import('./requests/plan.js').ListKey} */ list) => () =>
@@ -63,7 +63,7 @@ export function Result({ context, setView, spent, onTotal }) {
   /** Returns true if a notice shows this failure already. */
   const isReported = (/** @type {import('../lib/api.js').Failure} */ { code, status }) =>
     !isSettled || codes.has(code) || (status >= 500 && causes.outages.length === parts.length)
-  const target = html`<${Target} context=${context} setView=${setView} />`
+  const target = html`<${Target} view=${view} credits=${targetCredits} setView=${setView} />`
   const liquidity = [...listParts('liquidity'), ...listParts('closed')]
   const each =
     (/** @type {(part: RequestedPart) => unknown} */ draw) => (/** @type {readonly RequestedPart[]} */ results) =>
@@ -112,18 +112,15 @@ function formatListKey({ family, protocol, chainId }) {
 
 /**
  * Selector of the health factor that the safe amounts keep. Its button reads them again, for the price that it names.
- * @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props
+ * @param {{ view: import('../lib/link.js').WalletView, credits: number, setView: (view: import('../lib/link.js').View) => void }} props
  */
-function Target({ context: { view, catalog }, setView }) {
+function Target({ view, credits, setView }) {
   const [chosen, setChosen] = useState(view.target)
   useEffect(() => setChosen(view.target), [view.target])
   const options = [...new Set([view.target, '1.1', '1.25', '1.5', '2', '3'])]
-  const { aave, kaminoList } = catalog.credits
-  const price =
-    walletKind(view.wallet) === 'evm' ? `${pluralize(aave, 'credit')} a chain` : pluralize(kaminoList, 'credit')
   return html`<div class="target-choice">
     <${Choice} label="Safe amounts keep a health factor of" value=${chosen} options=${options} onValue=${setChosen} />
-    ${chosen !== view.target && html`<button type="button" class="small" onClick=${() => setView({ ...view, target: chosen })}>Read them again <i>${price}</i></button>`}
+    ${chosen !== view.target && html`<button type="button" class="small" onClick=${() => setView({ ...view, target: chosen })}>Read them again <i>${pluralize(credits, 'credit')}</i></button>`}
   </div>`
 }
 

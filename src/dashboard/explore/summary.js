@@ -4,7 +4,7 @@ import { formatMoment, pluralize } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
 import { DefinitionList, Usd } from '../part/figure.js'
 import { FAMILY_NAMES, formatPartName } from './requests/plan.js'
-import { collectFigures } from './total.js'
+import { collectFigures, sumCredits } from './total.js'
 
 /**
  * Totals of the results so far, and the progress of the requests.
@@ -26,12 +26,11 @@ export function Summary({ label, parts, pending, catalog, spent }) {
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
   )
   const times = parts.flatMap(({ answer }) => (answer?.ok ? [answer.atSec] : []))
-  const listed = parts.reduce((sum, { answer }) => sum + ((answer?.ok && answer.credits) || 0), 0)
   return html`<section class="summary" aria-label=${label}>
     <div class="total">
       <p class="total-name">Open liquidity and ${lending}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isLoading=${isLoading} isKnown=${wasAllRead} /></p>
       <p class="soft">
-        ${answered < parts.length ? 'So far, ' : ''}read at ${pluralize(blocks.size, 'block')}${times.length > 0 && `, ${formatMoment(Math.min(...times))}`}, ${spent === undefined ? `its lists for ${pluralize(listed, 'credit')}` : `for ${pluralize(spent, 'credit')}`}.
+        ${answered < parts.length ? 'So far, ' : ''}read at ${pluralize(blocks.size, 'block')}${times.length > 0 && `, ${formatMoment(Math.min(...times))}`}, ${spent === undefined ? `its lists for ${pluralize(sumCredits(parts), 'credit')}` : `for ${pluralize(spent, 'credit')}`}.
         ${unpriced > 0 && html` ${pluralize(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
         ${barred > 0 && html` ${pluralize(barred, 'position')} without a known withdrawal ${barred === 1 ? 'is' : 'are'} not in it.`}
         ${notLoaded > 0 && html` ${pluralize(notLoaded, 'position')} not shown yet ${notLoaded === 1 ? 'is' : 'are'} not in it.`}

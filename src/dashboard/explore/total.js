@@ -6,8 +6,11 @@ import { sumDollars } from '../lib/decimal.js'
  * @property {string | undefined} net US dollars; undefined if no list was read
  * @property {'loading' | 'partial' | 'whole'} state `partial`: nothing is loading, but something could not be read
  * @property {number} missing positions that are not in `net`
+ * @property {number} targetCredits price of the answers that another target health factor asks for again
  */
 
+/** Families whose requests name the health factor that safe amounts keep. */
+const TARGETED = ['aave', 'morpho', 'kamino', 'obligation']
 /** Families whose lists the net worth sums. */
 const SUMMED = ['liquidity', 'aave', 'kamino']
 
@@ -26,7 +29,13 @@ export function computeTotal(parts) {
     net: wasRead ? sumDollars([...liquidity, ...netWorths]) : undefined,
     state: isLoading ? 'loading' : isWhole ? 'whole' : 'partial',
     missing: unpriced + barred + notLoaded + added,
+    targetCredits: sumCredits(parts.filter(({ family }) => TARGETED.includes(family))),
   }
+}
+
+/** Sums the charges of the answers that came. @param {readonly import('./requests/answers.js').RequestedPart[]} parts */
+export function sumCredits(parts) {
+  return parts.reduce((sum, { answer }) => sum + ((answer?.ok && answer.credits) || 0), 0)
 }
 
 /** Where there is nothing, the answer is 404. @param {import('./requests/polling.js').Outcome} answer */

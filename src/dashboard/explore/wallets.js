@@ -24,12 +24,13 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
     wallet,
     label: (/** @type {string} */ name) => (isOne ? name : `${name} of ${shortenAddress(wallet)}`),
   })
+  const targetCredits = wallets.reduce((sum, wallet) => sum + (totals[wallet]?.targetCredits ?? 0), 0)
   const sections = wallets.map((wallet) => {
     const context = { key: apiKey, catalog, view: createView(wallet), paid }
     const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
     return html`<div class="wallet" key=${wallet}>
       <${Title} wallet=${wallet} view=${view} onRemove=${isOne ? undefined : remove} />
-      <${Result} context=${context} setView=${setView} spent=${isOne ? spent : undefined} onTotal=${onTotal(wallet)} />
+      <${Result} context=${context} setView=${setView} spent=${isOne ? spent : undefined} targetCredits=${targetCredits} onTotal=${onTotal(wallet)} />
     </div>`
   })
   return html`${!isOne && html`<${Together} wallets=${wallets} totals=${totals} spent=${spent} isPast=${view.asOf !== ''} />`}${sections}`

@@ -41,7 +41,7 @@ export function Amount({ value, symbol }) {
   return html`<${Figure} exact=${value} unit=${` ${symbol}`}>${formatSignificant(value)}<//>`
 }
 
-/** Symbol of a token, which anyone can choose: it breaks where its place ends. @param {{ symbol: string }} props */
+/** Symbol of a token, of any length: it breaks where its place ends. @param {{ symbol: string }} props */
 export function TokenSymbol({ symbol }) {
   return html`<span class="symbol">${symbol}</span>`
 }

@@ -147,6 +147,25 @@ describe('an account', async () => {
       expect(await page.locator('.new-key').count()).toBe(1)
     }, 60_000)
 
+    test('a dialog stays for its answer, so that a refusal is seen though Escape was pressed', async () => {
+      const page = await open('usage', ['--org', stage.scene.accounts.ids.main])
+      await page.getByLabel('Name of a new key').fill('kept')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const held = Promise.withResolvers<void>()
+      await page.route('**/dashboard/v1/keys/*', async (route) => {
+        await held.promise
+        const error = { code: 'SERVICE_UNAVAILABLE', message: 'The database does not answer.', request_id: 'req_1' }
+        await route.fulfill({ status: 503, json: { error } })
+      })
+      await page.getByRole('button', { name: 'Revoke kept' }).click()
+      await page.getByRole('button', { name: 'Revoke it' }).click()
+      await page.keyboard.press('Escape')
+      held.resolve()
+      await page.getByRole('dialog').getByText('The database does not answer.').waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }, 30_000)
+
     test('a new organization has empty states instead of figures', async () => {
       const { id } = await runJson(stage.scene.program, ['org', 'create', 'fresh'])
       const page = await open('usage', ['--org', id])

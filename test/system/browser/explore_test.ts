@@ -294,7 +294,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     }
     const before = stage.requests.length
     await page.getByLabel('Safe amounts keep').selectOption('1.1')
-    const read = page.getByRole('button', { name: /^Read them again \d+ credits a chain$/ })
+    const read = page.getByRole('button', { name: /^Read them again \d+ credits$/ })
     await read.waitFor()
     expect(stage.requests.length).toBe(before)
     await read.click()

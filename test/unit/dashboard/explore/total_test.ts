@@ -5,6 +5,7 @@ interface Total {
   readonly net: string | undefined
   readonly state: string
   readonly missing: number
+  readonly targetCredits: number
 }
 interface Totals {
   computeTotal(parts: readonly object[]): Total
@@ -33,15 +34,19 @@ const failed = (family: string, code = 'SERVICE_UNAVAILABLE', progress?: object)
 
 test('a wallet that was not read has no net worth, not zero', () => {
   // Nothing is requested for a Solana wallet in the past.
-  expect(computeTotal([])).toEqual({ net: undefined, state: 'partial', missing: 0 })
-  expect(computeTotal([failed('liquidity'), failed('aave')])).toEqual({ net: undefined, state: 'partial', missing: 0 })
+  expect(computeTotal([])).toMatchObject({ net: undefined, state: 'partial', missing: 0 })
+  expect(computeTotal([failed('liquidity'), failed('aave')])).toMatchObject({
+    net: undefined,
+    state: 'partial',
+    missing: 0,
+  })
   expect(computeTotal([{ family: 'aave' }]).state).toBe('loading')
   expect(computeTotal([failed('aave', 'SERVICE_UNAVAILABLE', { percent: 3 })]).state).toBe('loading')
 })
 
 test('a wallet in which nothing was found has zero', () => {
   const nothing = { net: expect.stringMatching(/^0(\.0+)?$/), state: 'whole', missing: 0 }
-  expect(computeTotal([list(), failed('aave', 'NOT_FOUND')])).toEqual(nothing)
+  expect(computeTotal([list(), failed('aave', 'NOT_FOUND')])).toMatchObject(nothing)
 })
 
 test('a sum says what it lacks', () => {
@@ -61,7 +66,7 @@ test('a market in no table counts in no sum, and is named as missing', () => {
     answer: { ok: true, body: { data: [{ positions: [{ netWorthUSD, marketKnown }] }] } },
   })
   const total = computeTotal([aave('7.5'), kamino('2.5', true), kamino('15000000000000.000000', false)])
-  expect({ ...total, net: Number(total.net) }).toEqual({ net: 10, state: 'whole', missing: 1 })
+  expect({ ...total, net: Number(total.net) }).toMatchObject({ net: 10, state: 'whole', missing: 1 })
 })
 
 test('the wallets together name those that are not in it', () => {
@@ -76,4 +81,13 @@ test('the wallets together name those that are not in it', () => {
   })
   expect(sumTotals([unread, unread])).toMatchObject({ net: undefined, unread: 2 })
   expect(sumTotals([whole, { ...whole, state: 'partial' }, undefined])).toMatchObject({ isLoading: true, partial: 1 })
+})
+
+test('another health factor costs what the answers that name it have cost', () => {
+  const paid = (family: string, credits: number) => ({
+    family,
+    answer: { ok: true, credits, body: { data: [], pagination: { page: 1, total: 0 } } },
+  })
+  const parts = [paid('liquidity', 30), paid('aave', 15), paid('morpho', 4), failed('aave'), { family: 'kamino' }]
+  expect(computeTotal(parts).targetCredits).toBe(19)
 })
