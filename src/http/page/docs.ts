@@ -9,6 +9,7 @@ import {
   createCompressedPage,
   createSharedPage,
   hashText,
+  UNTIL_DRAWN,
 } from './static.ts'
 
 /** Path of the page that describes every route of callers. */
@@ -59,7 +60,7 @@ function renderPage(scripts: readonly string[]): string {
   const body = `<nav aria-label="Pages" style="font: 14px/1.8 system-ui, sans-serif; padding: .25rem 1rem">
 ${links.map(([title, address]) => `<a href="${address}" style="margin-right: 1rem">${title}</a>`).join('\n')}
 </nav>
-<div id="app"></div>
+<div id="app">${UNTIL_DRAWN}</div>
 <noscript>This page is drawn by JavaScript, which is switched off. <a href="../docs">The list of operations</a> and <a href="../openapi.json">openapi.json</a> say the same.</noscript>
 ${scripts.map((path) => `<script src="..${path}" defer></script>`).join('\n')}`
   return renderHtml({ head, body })

@@ -68,6 +68,12 @@ export function createStaticPages({
   }
 }
 
+/**
+ * Stands in a page until its script draws it: a process of another release has no file of that address. Text alone, because
+ * the renderer of the reference takes elements for a page that was drawn before.
+ */
+export const UNTIL_DRAWN = 'If this page stays empty, reload it: it may be older than the service.'
+
 /** Creates a page that may run its own files only. */
 function createPage(
   { title, script }: StaticPage,
@@ -79,7 +85,7 @@ function createPage(
 <link rel="icon" href="${toAddress('icon.svg')}" type="image/svg+xml">
 ${styles.map((path) => `<link rel="stylesheet" href="${toAddress(path)}">`).join('\n')}
 <script type="module" src="${toAddress(script)}"></script>`
-  const body = `<div id="app"><p>If this page stays empty, reload it: it may be older than the service.</p></div>
+  const body = `<div id="app">${UNTIL_DRAWN}</div>
 <noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>`
   const headers = htmlHeaders(["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"])
   return createCompressedPage(renderHtml({ head, body }), {

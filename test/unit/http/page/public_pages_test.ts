@@ -49,6 +49,7 @@ describe('GET /docs', () => {
   test('names its scripts by addresses that work behind any path, compressed if the client accepts gzip', async () => {
     const call = createClient(createFixture().app.handler)
     const { text } = await call('/docs/reference')
+    expect(text).toMatch(/<div id="app">[^<]*reload/)
     const scripts = [...text.matchAll(/<script src="\.\.\/([^"]+)"/g)].map(([, address]) => address ?? '')
     expect(scripts).toEqual([
       expect.stringMatching(/^assets\/[0-9a-f]{16}\/reference\.js$/),
