@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { collectNotices } from '../../../.ci/notices/mod.ts'
 import manifest from '../../../package.json'
 import { CommandError } from '../../../src/command/command.ts'
@@ -30,6 +32,13 @@ test('notices of an executable have those of the server inside it', () => {
   const all = collectNotices({ hasPostgres: true })
   for (const word of words) expect(all).toContain(word)
   expect(notices).not.toContain('PostgreSQL Global Development Group')
+})
+
+test('the guide of receipts names every package under the Mozilla Public License', () => {
+  const guide = readFileSync(join(import.meta.dir, '../../../src/dashboard/guide/receipts.md'), 'utf8')
+  const names = [...notices.matchAll(/^@ethereumjs\/(\S+) \S+ \(MPL-2\.0\)$/gm)].map(([, name]) => name)
+  expect(names.length).toBe([...notices.matchAll(/\(MPL-2\.0\)$/gm)].length)
+  for (const name of names) expect(guide).toMatch(new RegExp(`\`(?:@ethereumjs/)?${name}\``))
 })
 
 test('licenses says where they are if nothing was built', async () => {
