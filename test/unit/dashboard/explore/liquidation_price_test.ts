@@ -15,6 +15,7 @@ test.each([
   [2_500, /^2500\.000000$/],
   [0.5, /^0\.5000000000000$/],
   [1.25e-15, /^0\.0{14}125\d*$/],
+  [1e-95, /^0\.0{94}1/],
   [0, /^0\.000000$/],
 ])('formatPlain(%p) has its digits and no exponent', (value, wanted) => {
   expect(formatPlain(value)).toMatch(wanted)
