@@ -52,8 +52,15 @@ interface PositionHistoriesSetup<Deployment extends { readonly startBlock: numbe
   readonly histories: PositionHistoryReader<ManagedHistoryQuery<Deployment, Position>>
   readonly clock: Clock
   readonly getManager: (deployment: Deployment) => Address
-  /** Amounts that withdrawing all liquidity would pay, and amounts that collecting would pay. */
-  readonly getHeldAmounts: (position: Position) => { readonly principal: TokenAmounts; readonly owed: TokenAmounts }
+  /**
+   * Amounts that withdrawing all liquidity would pay, and that collecting would pay; `counted`: what the manager counts as
+   * owed, absent if it is the same.
+   */
+  readonly getHeldAmounts: (position: Position) => {
+    readonly principal: TokenAmounts
+    readonly owed: TokenAmounts
+    readonly counted?: TokenAmounts
+  }
 }
 
 /** A position's history, and the position at the block. */
@@ -97,13 +104,14 @@ export function createPositionHistories<
   /** The state of a position that profit and loss needs. */
   function toState(position: Position, timestampSec: bigint): PnlState {
     const { token0, token1, liquidity, pool } = position
-    const { principal, owed } = getHeldAmounts(position)
+    const { principal, owed, counted = owed } = getHeldAmounts(position)
     return {
       liquidity,
       timestampSec,
       sqrtPriceX96: pool.sqrtPriceX96,
       principal: [principal.amount0, principal.amount1],
       owed: [owed.amount0, owed.amount1],
+      counted: [counted.amount0, counted.amount1],
       own: [toOwnPrice(token0), toOwnPrice(token1)],
     }
   }

@@ -18,7 +18,7 @@ export const MORPHO_BLUE = defineFamily({
   name: 'morpho-blue',
   aliases: ['lending_b', 'morpho'],
   network: 'evm',
-  revision: 5,
+  revision: 6,
   entries: { morphoBlue: v.optional(v.strictObject({ morpho: address, startBlock })) },
   builtIn: MORPHO_BLUE_DEPLOYMENTS,
   getSetting: ({ morphoBlue }) => morphoBlue,

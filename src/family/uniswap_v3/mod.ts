@@ -19,7 +19,7 @@ export const UNISWAP_V3 = defineFamily({
   name: 'uniswap-v3',
   aliases: ['amm_a'],
   network: 'evm',
-  revision: 6,
+  revision: 7,
   entries: {
     uniswapV3: v.optional(
       v.array(

@@ -18,7 +18,7 @@ export const UNISWAP_V4 = defineFamily({
   name: 'uniswap-v4',
   aliases: ['amm_b'],
   network: 'evm',
-  revision: 5,
+  revision: 6,
   entries: {
     uniswapV4: v.optional(v.strictObject({ positionManager: address, poolManager: address, startBlock })),
   },

@@ -16,7 +16,7 @@ abstract contract Positions is LensPage, Tokens, Prices {
     /// What one position with a new pool and two new hostile tokens can burn, without their prices.
     uint256 private constant POSITION_GAS = 1_200_000;
     /// The longest records that one position can cause.
-    uint256 private constant POSITION_BYTES_MAX = 2_000;
+    uint256 private constant POSITION_BYTES_MAX = 2_200;
 
     /// What the page has met so far.
     struct Numbers {

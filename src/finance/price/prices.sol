@@ -47,8 +47,11 @@ abstract contract Prices {
     uint256 private constant AAVE_UNIT = 1e8;
     /// Plenty: behind a price may stand several contracts.
     uint256 private constant AAVE_PRICE_GAS = 1_000_000;
-    /// An ERC-4626 wrapper around Aave takes a third of this.
     uint256 private constant RATE_GAS = 300_000;
+    /// A vault of lending markets takes 45,000 a market of its queue, which holds 30.
+    uint256 private constant VAULT_GAS = 2_000_000;
+    /// A vault's rate is asked for 10^9 whole tokens: of one, a token of few decimals inside leaves seven digits.
+    uint256 private constant VAULT_DIGITS = 9;
 
     uint256 private constant FEED_ROW = 40;
     uint256 private constant WRAPPER_ROW = 41;
@@ -63,7 +66,7 @@ abstract contract Prices {
         if (sources.feeds.length > 0) gasMax += FEED_GAS + DECIMALS_GAS;
         if (hasOracle) gasMax += AAVE_SOURCE_GAS + AAVE_PRICE_GAS + 2 * AAVE_BASE_GAS;
         if (sources.wrappers.length == 0) return gasMax;
-        gasMax += WRAPPERS_MAX * (RATE_GAS + 2 * DECIMALS_GAS);
+        gasMax += WRAPPERS_MAX * (VAULT_GAS + 2 * DECIMALS_GAS);
         if (hasOracle) gasMax += WRAPPERS_MAX * AAVE_SOURCE_GAS;
     }
 
@@ -170,9 +173,10 @@ abstract contract Prices {
             uint256 ofToken;
             (ok, ofToken) = decimalsOf(token, scratch);
             if (ok) (ok, decimals) = decimalsOf(inside, scratch);
-            // 10^78 is more than a word holds.
-            ok = ok && ofToken < 78
-                && ask1(token, IWrapper.convertToAssets.selector, 10 ** ofToken, RATE_GAS, scratch);
+            // 10^78 is more than a word holds, and a byte more than 255.
+            ok = ok && ofToken + VAULT_DIGITS < 78 && decimals + VAULT_DIGITS < 256
+                && ask1(token, IWrapper.convertToAssets.selector, 10 ** (ofToken + VAULT_DIGITS), VAULT_GAS, scratch);
+            decimals += VAULT_DIGITS;
         } else if (way == 2) {
             ok = ask(token, IWrapper.stEthPerToken.selector, RATE_GAS, 32, scratch);
         } else {

@@ -5,7 +5,7 @@ import { BareToken } from './token.sol';
 
 /// A vault in the manner of ERC-4626, of which the bank mints the shares, that answers as its mood is: 0 what a share has
 /// in it, lent or not; 1 a thousand times that; 2 it reverts; 3 burns all gas; 4 answers half a word; 5 a mebibyte; 6
-/// nothing.
+/// nothing; 7 what a share has in it, after asking thirty markets.
 contract Vault is BareToken {
     uint8 public immutable decimals;
     address public immutable asset;
@@ -56,5 +56,6 @@ contract Vault is BareToken {
             }
         }
         if (mood == 6) assets = 0;
+        if (mood == 7) for (uint256 end = gasleft() - 1_350_000; gasleft() > end; ) {}
     }
 }

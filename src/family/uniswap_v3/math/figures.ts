@@ -12,7 +12,7 @@ import {
 } from '../../../finance/math/liquidity.ts'
 import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { sumE6 } from '../../../finance/price/price.ts'
-import { collectable, splitOwed } from './fees.ts'
+import { capByPool, collectable, type SharedRange, splitOwed } from './fees.ts'
 
 /** Inputs of a position's figures, at one block. */
 export interface FigureInput extends TickRange {
@@ -23,6 +23,7 @@ export interface FigureInput extends TickRange {
   /** Amounts that the manager stores as owed, and the fee growth inside the range up to which it counted them. */
   readonly owed: TokenAmounts
   readonly insideLast: FeeGrowth
+  readonly shared: SharedRange
   /** Fee growth outside both ends of the range; undefined without liquidity, because nothing is earned then. */
   readonly outside: { readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
 }
@@ -61,10 +62,12 @@ export function computeFigures(position: FigureInput, withdrawn?: Pair<bigint>) 
 export function computeHeldAmounts(position: FigureInput): {
   readonly principal: TokenAmounts
   readonly owed: TokenAmounts
+  /** What the manager counts as owed: `owed` and the units that the pool lacks. */
+  readonly counted: TokenAmounts
 } {
   const { pool, liquidity, tickLower, tickUpper } = position
   const { sqrtPriceX96 } = pool
-  return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), owed: computeOwed(position) }
+  return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), ...computeOwed(position) }
 }
 
 /** Computes principal and owed amounts together. */
@@ -73,10 +76,16 @@ export function computeTotalHeld(position: FigureInput): TokenAmounts {
   return { amount0: principal.amount0 + owed.amount0, amount1: principal.amount1 + owed.amount1 }
 }
 
-function computeOwed({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: FigureInput): TokenAmounts {
-  if (outside === undefined) return owed
+function computeOwed(position: FigureInput): { readonly owed: TokenAmounts; readonly counted: TokenAmounts } {
+  const { liquidity, shared } = position
+  const inside = computeInside(position)
+  const counted = inside === undefined ? position.owed : collectable({ ...position, inside })
+  return { owed: capByPool(counted, { liquidity, inside, shared }), counted }
+}
+
+function computeInside({ outside, pool, tickLower, tickUpper }: FigureInput): FeeGrowth | undefined {
+  if (outside === undefined) return undefined
   const { lower: outsideLower, upper: outsideUpper } = outside
   const { tick, global } = pool
-  const inside = feeGrowthInside({ tick, tickLower, tickUpper, global, outsideLower, outsideUpper })
-  return collectable({ liquidity, owed, inside, insideLast })
+  return feeGrowthInside({ tick, tickLower, tickUpper, global, outsideLower, outsideUpper })
 }

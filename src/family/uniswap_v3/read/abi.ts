@@ -210,11 +210,17 @@ function readPosition(from: LensCursor, isOpen: boolean) {
     tickLower: readTick(from),
     tickUpper: readTick(from),
     insideLast: readGrowth(from),
-    owed: { amount0: from.uint(16), amount1: from.uint(16) },
+    owed: readAmounts(from),
+    /** The pool's own position of the manager in the range, which all ids of that range share. */
+    shared: { liquidity: from.uint(16), insideLast: readGrowth(from), owed: readAmounts(from) },
     liquidity: isOpen ? from.uint(16) : 0n,
     /** Fee growth outside both ends of the range; undefined without liquidity. */
     outside: isOpen ? { lower: readGrowth(from), upper: readGrowth(from) } : undefined,
   }
+}
+
+function readAmounts(from: LensCursor) {
+  return { amount0: from.uint(16), amount1: from.uint(16) }
 }
 
 /** Reads the brief fields of the same record, and skips the others. */
@@ -222,7 +228,7 @@ function readListed(from: LensCursor, isOpen: boolean): RawBrief {
   const [manager, tokenId] = [from.number(1), from.uint(32)]
   from.skip(20)
   const pool = from.number(2)
-  from.skip(3 + 3 + 64 + 32)
+  from.skip(3 + 3 + 64 + 32 + 112)
   const liquidity = isOpen ? from.uint(16) : 0n
   if (isOpen) from.skip(128)
   return { manager, tokenId, pool, liquidity }

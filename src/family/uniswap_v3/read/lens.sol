@@ -20,6 +20,7 @@ interface IPool {
     function feeGrowthGlobal0X128() external view returns (uint256);
     function feeGrowthGlobal1X128() external view returns (uint256);
     function ticks(int24) external view;
+    function positions(bytes32) external view;
 }
 
 /// Reads Uniswap-V3-style positions, their pools, tokens and USD prices in one `eth_call`. It is never deployed: its
@@ -35,8 +36,11 @@ interface IPool {
 ///   3 broken  u8 manager, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
 ///   4 open    u8 manager, u256 token id, address owner, u16 pool, i24 tickLower, i24 tickUpper, u256
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1,
-///             u128 liquidity, then feeGrowthOutside0X128, feeGrowthOutside1X128 of the lower and of the upper tick
-///   5 closed  like 4 up to tokensOwed1: no liquidity, no use for the ticks
+///             then what the pool owes the manager for that range and all its ids: u128 liquidity, u256
+///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1, all zero where
+///             the pool tells nothing or nothing is owed; u128 liquidity, then feeGrowthOutside0X128,
+///             feeGrowthOutside1X128 of the lower and of the upper tick
+///   5 closed  like 4 up to the pool's tokensOwed1: no liquidity, no use for the ticks
 ///   6 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
 ///
 /// Tokens and pools are numbered as in `positions.sol`. A page ends early, and says so by `taken`, before gas or `bytesMax`
@@ -157,7 +161,7 @@ contract Lens is Positions {
                 continue;
             }
             address owner = address(uint160(word(page.answer)));
-            position(page, seen, prices, i, deployments.factories[i], id, owner);
+            position(page, seen, prices, i, deployments, id, owner);
         }
         close(page);
     }
@@ -188,7 +192,7 @@ contract Lens is Positions {
         address owner
     ) private view {
         if (!readPosition(page, seen, deployments.managers[index], id)) return broken(page, index, id, 2);
-        position(page, seen, prices, index, deployments.factories[index], id, owner);
+        position(page, seen, prices, index, deployments, id, owner);
     }
 
     function readPosition(
@@ -209,12 +213,12 @@ contract Lens is Positions {
         Seen memory seen,
         PriceSources calldata prices,
         uint256 index,
-        address factory,
+        Deployments calldata deployments,
         uint256 id,
         address owner
     ) private view {
         uint256 state = seen.state;
-        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, index, factory);
+        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, index, deployments.factories[index]);
         if (pool == address(0)) return broken(page, index, id, 3);
         uint256 liquidity = word(state + 224);
         if (seen.brief) {
@@ -243,12 +247,35 @@ contract Lens is Positions {
         put(page, word(state + 288), 32);
         put(page, word(state + 320), 16);
         put(page, word(state + 352), 16);
+        share(page, deployments.managers[index], pool, state);
         if (liquidity == 0) return;
         put(page, liquidity, 16);
         put(page, word(answer + 64), 32);
         put(page, word(answer + 96), 32);
         put(page, word(answer + 192), 32);
         put(page, word(answer + 224), 32);
+    }
+
+    /// Writes the pool's own position of the manager in the range, which all ids of that range share. Behind the answers
+    /// of both ticks.
+    function share(Page memory page, address manager, address pool, uint256 state) private view {
+        uint256 answer = page.answer + 256;
+        uint256 key;
+        assembly ("memory-safe") {
+            mstore(0, shl(96, manager))
+            mstore(20, shl(232, mload(add(state, 160))))
+            mstore(23, shl(232, mload(add(state, 192))))
+            key := keccak256(0, 26)
+        }
+        bool ok = word(state + 224) > 0 || word(state + 320) > 0 || word(state + 352) > 0;
+        if (ok) {
+            page.answer = answer;
+            ok = ask1(page, pool, IPool.positions.selector, key, 160);
+            page.answer = answer - 256;
+        }
+        for (uint256 i = 0; i < 5; i++) {
+            put(page, ok ? word(answer + i * 32) : 0, i == 1 || i == 2 ? 32 : 16);
+        }
     }
 
     function poolOf(

@@ -82,7 +82,7 @@ function createPositionFactory(
   const getParts = priceParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
   // Copies field by field: rest and spread take several times as long.
   return (raw: RawPosition, parts: PositionParts<RawPool>): Position => {
-    const { tokenId, owner, tickLower, tickUpper, insideLast, owed, liquidity, outside } = raw
+    const { tokenId, owner, tickLower, tickUpper, insideLast, owed, shared, liquidity, outside } = raw
     const { pool, token0, token1 } = getParts(parts)
     return {
       chainId: chain.id,
@@ -93,6 +93,7 @@ function createPositionFactory(
       tickUpper,
       insideLast,
       owed,
+      shared,
       liquidity,
       outside,
       pool,

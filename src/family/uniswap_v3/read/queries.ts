@@ -37,7 +37,7 @@ import {
 /** Highest number of positions of one wallet on one chain. A longer list is refused, not truncated. */
 const LIST_MAX = 100_000
 /**
- * Positions in one call, whole and in brief: 500 take about 14 million gas, 2,000 in brief about 40 million, and nodes
+ * Positions in one call, whole and in brief: 500 take about 17 million gas, 2,000 in brief about 40 million, and nodes
  * allow 50 million. A deployless call shares its gas with the deployment, and nodes that require one allow the least.
  * The lens itself reads at most 512, and in brief at most 4,096.
  */
@@ -119,7 +119,7 @@ async function readWhole<Page extends RawRead<RawBrief>>(
     pageSize: PAGE_SIZES[mode],
     async read({ start, end, block }) {
       const data = encodeList(contracts, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
-      // Most lists end on their first page. A full one takes 14 million gas, and ends early if tokens burn more.
+      // Most lists end on their first page. A full one takes 17 million gas, and ends early if tokens burn more.
       return await runCooperatively(decode(await call({ data, block, isLight: start === 0 })))
     },
     count({ managers, taken }) {

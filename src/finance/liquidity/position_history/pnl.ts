@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
+import { maxBigint } from '../../../lib/number/fixed_point.ts'
 import { type PnlFigures, pnlFigures } from '../../math/pnl/figures.ts'
-import { isZero, type Pair, subtractAmounts } from '../../math/pnl/flow.ts'
+import { isZero, type Pair } from '../../math/pnl/flow.ts'
 import { computePairPrices, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
 import { toPoolPrice } from './pool_price.ts'
 import type { ReplayedHistory } from './replay.ts'
@@ -13,13 +14,15 @@ export interface PnlState {
   readonly principal: Pair<bigint>
   /** Amounts that collecting would pay, raw units; includes withdrawn and uncollected principal. */
   readonly owed: Pair<bigint>
+  /** What the manager counts as owed: its pool may owe some units less. Absent: the same. */
+  readonly counted?: Pair<bigint>
   readonly own: Pair<OwnPrice>
   readonly sqrtPriceX96: bigint
   readonly timestampSec: bigint
 }
 
 /** State of a burned position. */
-const BURNED = { liquidity: 0n, owed: [0n, 0n] } as const
+const BURNED: Pick<PnlState, 'liquidity' | 'owed' | 'counted'> = { liquidity: 0n, owed: [0n, 0n] }
 
 export interface Pnl {
   readonly figures: PnlFigures
@@ -49,11 +52,12 @@ export type PnlOutcome = ComputedPnlOutcome | { readonly status: 'pending' | 'fa
 /** Describes why flows must be missing; undefined if state and flows agree. `state` as for `computePnl`. */
 export function findContradiction(
   { liquidity, withdrawn }: Pick<ReplayedHistory, 'liquidity' | 'withdrawn'>,
-  state: Pick<PnlState, 'liquidity' | 'owed'> | undefined,
+  state: Pick<PnlState, 'liquidity' | 'owed' | 'counted'> | undefined,
 ): string | undefined {
-  const { liquidity: expected, owed } = state ?? BURNED
+  const { liquidity: expected, owed, counted = owed } = state ?? BURNED
   if (liquidity !== expected) return 'the liquidity of its flows is not what the manager says'
-  if (owed[0] < withdrawn[0] || owed[1] < withdrawn[1]) return 'its flows have more to collect than the manager says'
+  if (counted[0] < withdrawn[0] || counted[1] < withdrawn[1])
+    return 'its flows have more to collect than the manager says'
   return undefined
 }
 
@@ -87,7 +91,7 @@ export async function computePnl(
     timeSec: timestampSec,
     prices: rawPrices(subject.tokens, prices),
     principal: state?.principal ?? [0n, 0n],
-    fees: subtractAmounts(owed, withdrawn),
+    fees: [maxBigint(owed[0] - withdrawn[0], 0n), maxBigint(owed[1] - withdrawn[1], 0n)],
   })
   // A withdrawal counts when it is collected, at the price of then.
   const counted = flows.filter(({ row }) => row.kind !== 'decrease').map(({ prices: atFlow }) => atFlow)

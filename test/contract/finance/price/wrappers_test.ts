@@ -88,10 +88,10 @@ async function setMood(token: Address, mood: number): Promise<void> {
 
 test.each(LENS_MODES)('wrappers of the table are priced by their contract, two deep, by %s', async (way) => {
   const prices = await readPrices(clientWith(), way)
-  const one = (await readRate(at(vault))) / 1e6
-  expect(one).toBeCloseTo(1.0, 5)
-  expect(prices.get(at(vault))).toBe(`${one} wrapper`)
-  expect(prices.get(at(nested))).toBe(`${((await readRate(at(nested))) / 1e18) * one} wrapper`)
+  // 3,000,001 units of six decimals in three shares: all digits count, and not seven of them alone.
+  const priceOf = (token: Address) => Number(prices.get(token)?.replace(/ wrapper$/, ''))
+  expect(priceOf(at(vault))).toBeCloseTo(1.000_000_333_333_333, 13)
+  expect(priceOf(at(nested))).toBeCloseTo(((await readRate(at(nested))) / 1e18) * 1.000_000_333_333_333, 13)
   expect(prices.get(at(staked))).toBe('3750 wrapper')
   expect(prices.get(at(rated))).toBe('3750 wrapper')
   expect(prices.get(zeroAddress)).toBe('3000 wrapper')
@@ -121,6 +121,14 @@ test.each([
   const after = await readPrices(clientWith())
   await setMood(at(staked), 0)
   expect(after).toEqual(new Map([...before, [at(staked), because]]))
+})
+
+test('a vault may ask thirty markets before it tells its rate', async () => {
+  const before = await readPrices(clientWith())
+  await setMood(at(vault), 7)
+  const after = await readPrices(clientWith())
+  await setMood(at(vault), 0)
+  expect(after).toEqual(before)
 })
 
 test('a wrapper answers a mebibyte: its first word counts, and nothing breaks', async () => {

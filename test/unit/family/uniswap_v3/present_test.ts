@@ -41,6 +41,7 @@ function position(overrides: Partial<Position> = {}): Position {
     tickUpper: 13_863,
     liquidity: 10n ** 13n,
     insideLast: NONE,
+    shared: { liquidity: 0n, insideLast: NONE, owed: { amount0: 0n, amount1: 0n } },
     owed: { amount0: 2_000_000n, amount1: 3n * 10n ** 18n },
     outside: { lower: NONE, upper: NONE },
     spam: undefined,

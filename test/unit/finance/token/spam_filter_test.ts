@@ -90,6 +90,7 @@ test('a list of a thousand hostile tokens does not block other requests', async 
       tickUpper: 1,
       insideLast: growth,
       owed: amounts,
+      shared: { liquidity: 0n, insideLast: growth, owed: amounts },
       outside: undefined,
     })),
     broken: [],

@@ -42,7 +42,7 @@ export function createWithdrawnReader(services: Pick<FamilyServices, 'db' | 'his
       for (const [index, position] of missing.entries()) {
         const history = histories[index]
         if (history === undefined || typeof history === 'string') continue
-        const { amount0, amount1 } = computeHeldAmounts(position).owed
+        const { amount0, amount1 } = computeHeldAmounts(position).counted
         const state = { liquidity: position.liquidity, owed: [amount0, amount1] as const }
         if (findContradiction(history, state) === undefined) withdrawnByState.set(getKey(position), history.withdrawn)
       }
