@@ -89,9 +89,10 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
         const number = Number(block.number)
         const at = priced.indexOf(block)
         if (at < 0) return [number, { timestampSec }]
+        const isFinal = number <= finalTo
         const own: Pair<OwnPrice> = [
-          toOwnPrice(tokens[0], outcomes[2 * at]),
-          toOwnPrice(tokens[1], outcomes[2 * at + 1]),
+          toOwnPrice(tokens[0], { outcome: outcomes[2 * at], isFinal }),
+          toOwnPrice(tokens[1], { outcome: outcomes[2 * at + 1], isFinal }),
         ]
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
         const isInLogs = byBlock.get(number)?.some(hasPoolPrice) === true
@@ -124,7 +125,11 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
   }
 }
 
-function toOwnPrice({ pricedAs }: PnlToken, outcome: HistoricalPriceOutcome | undefined): OwnPrice {
+function toOwnPrice(
+  { pricedAs }: PnlToken,
+  { outcome, isFinal }: { readonly outcome: HistoricalPriceOutcome | undefined; readonly isFinal: boolean },
+): OwnPrice {
   if (outcome?.kind === 'price') return pricedAs === undefined ? outcome.price : { ...outcome.price, source: 'wrapper' }
-  return { because: outcome?.because ?? 'no source of its price was asked' }
+  if (outcome === undefined) return { because: 'no source of its price was asked' }
+  return { because: outcome.because, isLasting: isFinal && outcome.witnesses > 0 }
 }

@@ -40,8 +40,15 @@ export function getPricedToken({ address, pricedAs = address }: PnlToken): Addre
   return pricedAs
 }
 
-/** The price of a token by its own sources, or why none has one, as words after "because". */
-export type OwnPrice = OwnUsdPrice | { readonly because: string }
+/** The price of a token by its own sources, or why none has one. */
+export type OwnPrice = OwnUsdPrice | NoOwnPrice
+
+interface NoOwnPrice {
+  /** Words after "because". */
+  readonly because: string
+  /** True if its sources said so of a block that stays as it is, so that none ever tells one. @default {false} */
+  readonly isLasting?: boolean
+}
 
 interface OwnUsdPrice extends UsdPrice {
   readonly source: (typeof OWN_PRICE_SOURCES)[number]
@@ -51,6 +58,8 @@ interface OwnUsdPrice extends UsdPrice {
 export interface MissingPrice {
   readonly token: Address
   readonly because: string
+  /** True if neither token will ever have one there. */
+  readonly isLasting: boolean
 }
 
 /**
@@ -68,11 +77,12 @@ export function computePairPrices(
 ): Pair<FlowPrice> | MissingPrice {
   const { numerator, denominator } = poolPrice ?? ZERO
   if ('because' in own0) {
-    if ('because' in own1 || numerator === 0n) return { token: token0.address, because: own0.because }
+    const isLasting = own0.isLasting === true && 'because' in own1 && own1.isLasting === true
+    if ('because' in own1 || numerator === 0n) return { token: token0.address, because: own0.because, isLasting }
     return [priceByPool(own1, { from: token1, to: token0, units: [numerator, denominator] }), own1]
   }
   if (!('because' in own1)) return [own0, own1]
-  if (numerator === 0n) return { token: token1.address, because: own1.because }
+  if (numerator === 0n) return { token: token1.address, because: own1.because, isLasting: false }
   return [own0, priceByPool(own0, { from: token0, to: token1, units: [denominator, numerator] })]
 }
 

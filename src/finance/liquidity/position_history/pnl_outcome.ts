@@ -1,6 +1,6 @@
 import type { Block } from '../../../chain/block.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
-import { UnavailableError } from '../../../lib/error.ts'
+import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import {
   type ComputedPnlOutcome,
   computePnl,
@@ -25,11 +25,20 @@ export interface HistoryAtBlock {
 /** A missing price or flow may be there after this time. */
 const RETRY_SEC = { price: 60, contradiction: 5 } as const
 
-/** Computes profit and loss of a history. Throws `UnavailableError` if a price or a flow is missing. */
+/**
+ * Computes profit and loss of a history. Throws `UnavailableError` if a price or a flow is missing, `CodedError` NOT_FOUND
+ * if neither token ever had a price when the position changed: to ask again is no use.
+ */
 export async function computePnlOrThrow(input: HistoryAtBlock): Promise<Pnl> {
   const outcome = await computePnlOutcome(input)
   if (outcome.status === 'ready') return outcome.pnl
-  const { token, because } = outcome.missing
+  const { token, because, isLasting } = outcome.missing
+  if (isLasting) {
+    const message =
+      `Cannot count the profit and loss of ${formatName(input)}: neither of its tokens had a price when it changed, ` +
+      `${token} because ${because}; its events tell the amounts`
+    throw new CodedError('NOT_FOUND', message)
+  }
   const message = `Cannot price token ${token} of ${formatName(input)} because ${because}`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.price })
 }

@@ -171,12 +171,12 @@ describe('an incomplete history', () => {
     }
   })
 
-  test('is 503 naming a token that has no price, and null in the detailed payload', async () => {
+  test('is 404 if no token ever had a price, naming one, and null in the detailed payload', async () => {
     const { pnl, one, events } = scene.routes({ chain: { prices: { usdFeeds: {}, stablecoins: [] } } })
     const { tokenId, pool } = await positionThat(isActive)
     await expect(askAbout(pnl, tokenId)).rejects.toMatchObject({
-      code: 'SERVICE_UNAVAILABLE',
-      message: expect.stringContaining(`Cannot price token ${pool.token0}`),
+      code: 'NOT_FOUND',
+      message: expect.stringContaining(`${pool.token0} because no source of its price is configured`),
     })
     expect((await askAbout(one, tokenId, 'full=true')).reply.data as unknown).toMatchObject({
       pnl: null,

@@ -161,7 +161,7 @@ describe('profit and loss', () => {
   })
 
   test('is unpriced without a price of a deposit, a payment or now, and keeps the pending principal', async () => {
-    const missing = { token: TOKENS.usdc.address, because: 'no source has it' }
+    const missing = { token: TOKENS.usdc.address, because: 'no source has it', isLasting: false }
     const without = (block: number) => (each: number) => ({
       own: each === block ? ([NO_PRICE, NO_PRICE] as const) : OWN,
     })
@@ -353,8 +353,17 @@ describe('prices of both tokens', () => {
 
   test('are missing without any own price or without a pool price, naming the token', () => {
     const because = 'no source has it'
-    const [first, second] = tokens.map(({ address }) => ({ token: address, because }))
+    const [first, second] = tokens.map(({ address }) => ({ token: address, because, isLasting: false }))
     expect(computePairPrices(tokens, [NO_PRICE, NO_PRICE], pool) as unknown).toEqual(first)
+    const never: OwnPrice = { because, isLasting: true }
+    expect(computePairPrices(tokens, [never, never], pool) as unknown).toEqual({ ...first, isLasting: true })
+    for (const pair of [
+      [never, NO_PRICE],
+      [NO_PRICE, never],
+    ] as const) {
+      expect(computePairPrices(tokens, pair, pool)).toMatchObject({ isLasting: false })
+    }
+    expect(computePairPrices(tokens, [never, THREE_THOUSAND], undefined)).toMatchObject({ isLasting: false })
     for (const none of [undefined, toPoolPrice(0n)]) {
       expect(computePairPrices(tokens, [NO_PRICE, THREE_THOUSAND], none) as unknown).toEqual(first)
       expect(computePairPrices(tokens, [DOLLAR, NO_PRICE], none) as unknown).toEqual(second)
