@@ -138,12 +138,14 @@ export interface Answers {
             usd: string | null
           } | null
           limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
+          slot_ms: number | null
         })[]
-        borrowedAssets: {
+        borrowedAssets: ({
           symbol: string
           amountBorrowedUSD: string
           borrowAPY: string
-        }[]
+          slot_ms: number | null
+        })[]
       })[]
       calculations: {
         targetHealthFactor: number
@@ -215,6 +217,12 @@ export interface Answers {
         monthly: string
         yearly: string
       }
+      slot_ms: number | null
+      incomplete: ({
+        what: string
+        amount: string | null
+        why: string
+      })[]
     }
   }
   'GET /v1/lending/morpho-blue': {

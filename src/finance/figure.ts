@@ -14,7 +14,12 @@ const HEALTH_FACTOR_DIGITS = 4
 export const usdFigure = text(fixedDecimal(USD_DIGITS, { signed: true }))
 /** A rate or a ratio in an answer, 1 for 100 %. */
 export const ratioFigure = text(fixedDecimal(RATIO_DIGITS, { signed: true }))
-/** The same, `MAX` if it is infinite. */
+/** What an APY in an answer has in it. */
+export const APY_WORDS =
+  'Interest alone, compounded over a year at the rates of this block; no rewards that are paid beside it'
+/** An APY in an answer, 1 for 100 %. */
+export const apyFigure = v.pipe(ratioFigure, v.description(APY_WORDS))
+/** A rate or a ratio, `MAX` if it is infinite. */
 export const ratioOrMaxFigure = text(fixedDecimal(RATIO_DIGITS, { max: true }))
 /** A ratio in an answer, 100 for 100 %. */
 export const percentageFigure = text(fixedDecimal(PERCENTAGE_DIGITS))

@@ -21,7 +21,7 @@ export const KAMINO = defineFamily({
   name: 'kamino',
   aliases: ['lending_c'],
   network: 'solana',
-  revision: 2,
+  revision: 3,
   entries: kaminoEntries,
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
   getSetting: toSetting,

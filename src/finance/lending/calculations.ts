@@ -2,12 +2,12 @@ import * as v from 'valibot'
 import { memoize } from '../../lib/memoize.ts'
 import { parseRational, type Rational, rational } from '../../lib/number/rational.ts'
 import {
+  apyFigure,
   formatPercentage,
   formatRatio,
   formatUsd,
   healthFactorFigure as healthFactor,
   percentageFigure as percentage,
-  ratioFigure as ratio,
   ratioOrMaxFigure as ratioOrMax,
   usdFigure as usd,
 } from '../figure.ts'
@@ -33,16 +33,16 @@ export function calculationsSchema(safe: { readonly safeBorrow: string; readonly
     safeBorrowAmountUSD: v.pipe(usd, v.description(safe.safeBorrow)),
     safeWithdrawAmountUSD: v.pipe(usd, v.description(safe.safeWithdraw)),
     currentLtvPercentage: percentage,
-    netAPY: ratio,
+    netAPY: apyFigure,
     positionLeverage: ratioOrMax,
-    weightedSupplyAPY: ratio,
-    weightedBorrowAPY: ratio,
+    weightedSupplyAPY: apyFigure,
+    weightedBorrowAPY: apyFigure,
     borrowUtilizationRate: ratioOrMax,
   })
 }
 
 /** Schema of a position's calculations in a batch. */
-export const reducedCalculations = v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() })
+export const reducedCalculations = v.strictObject({ healthFactor, netAPY: apyFigure, targetHealthFactor: v.number() })
 
 /** Inputs of the calculations; `target` is the health factor to aim at, in decimal digits. */
 interface CalculationInput {

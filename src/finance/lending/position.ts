@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../figure.ts'
+import { apyFigure, healthFactorFigure, usdFigure as usd } from '../figure.ts'
 import { chainId, evmAddress } from '../schema.ts'
 import { dueFields } from './due.ts'
 
@@ -21,13 +21,13 @@ export function positionFiguresWith<const Supplied extends v.ObjectEntries, cons
       v.strictObject({
         symbol: v.string(),
         amountSuppliedUSD: usd,
-        supplyAPY: ratio,
+        supplyAPY: apyFigure,
         isCollateral: v.boolean(),
         ...supplied,
       }),
     ),
     borrowedAssets: v.array(
-      v.strictObject({ symbol: v.string(), amountBorrowedUSD: usd, borrowAPY: ratio, ...borrowed }),
+      v.strictObject({ symbol: v.string(), amountBorrowedUSD: usd, borrowAPY: apyFigure, ...borrowed }),
     ),
   }
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { memoize } from '../../lib/memoize.ts'
-import { formatRatio, formatUsd, ratioFigure, ratioOrMaxFigure, usdFigure } from '../figure.ts'
+import { DECIMAL, text } from '../../lib/text/text_format.ts'
+import { apyFigure, formatRatio, formatUsd, ratioOrMaxFigure, usdFigure } from '../figure.ts'
 import {
   dailyInterest,
   type LendingPosition,
@@ -16,14 +17,25 @@ export const yieldFigures = {
   daily_supply_interest_usd: usdFigure,
   daily_borrow_interest_usd: usdFigure,
   net_daily_interest_usd: usdFigure,
-  net_apy: ratioFigure,
+  net_apy: apyFigure,
   position_leverage: ratioOrMaxFigure,
   weighted_supply_apy: v.pipe(
-    ratioFigure,
-    v.description('Over all that is supplied, also collateral that earns nothing'),
+    apyFigure,
+    v.description('Interest alone, over all that is supplied, also collateral that earns nothing'),
   ),
-  weighted_borrow_apy: ratioFigure,
+  weighted_borrow_apy: apyFigure,
   projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
+}
+
+/** Schema of what `projected_earnings` leaves out. */
+export const unpaidInterest = v.pipe(
+  v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
+  v.description('What projected_earnings leaves out: interest on lent tokens that the market cannot pay out now'),
+)
+
+/** Names interest that is not projected; `amount`: the lent tokens that cannot be paid out, null without decimals. */
+export function nameUnpaidInterest(what: string, amount: string | null) {
+  return { what: `interest on ${what}`, amount, why: 'The market cannot pay it out now' }
 }
 
 /** A position, and its supplies as far as they can be paid out, if that is not all of them. */

@@ -47,6 +47,8 @@ export interface AssetLeg extends YieldLeg, Asset {
   readonly pool: Pool
   /** Base units of the reserve's token, Sf. */
   readonly amountSf: bigint
+  /** Duration of a slot that its yield rests on, milliseconds; undefined if its reserve counts seconds. */
+  readonly slotMs: number | undefined
   /** Values an amount of the reserve's token (Sf) in the unit of `LendingTotals`. */
   readonly toValue: (amountSf: bigint) => bigint
 }
@@ -96,7 +98,8 @@ export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotM
     if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
     const pool = accrue(asset.reserve, { slot, timestampSec, ...market })
     const toValue = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
-    return { ...asset, address, pool, toValue }
+    const isPerSecond = asset.reserve.accrualUnit === 'second'
+    return { ...asset, address, pool, toValue, slotMs: isPerSecond ? undefined : slotMs }
   }
 
   const deposits = obligation.deposits.map(({ reserve: address, collateralAmount, groupBorrowed }) => {

@@ -1,5 +1,13 @@
 import * as v from 'valibot'
-import { formatApy, formatHealthFactor, formatUsd, healthFactorFigure, usdFigure } from '../../../finance/figure.ts'
+import {
+  APY_WORDS,
+  apyFigure,
+  formatApy,
+  formatHealthFactor,
+  formatUsd,
+  healthFactorFigure,
+  usdFigure,
+} from '../../../finance/figure.ts'
 import {
   calculationsSchema,
   presentCalculations,
@@ -23,6 +31,7 @@ import { computeWithdrawables } from '../math/withdrawal.ts'
 import type { MarketObligation } from '../read/accounts/account_cache.ts'
 import type { FoundBy } from '../read/find/find_result.ts'
 import { SAFE_AMOUNTS } from './safe.ts'
+import { slot_ms } from './yield.ts'
 
 /** Chain id of Solana in answers. */
 const CHAIN_ID = 101
@@ -53,6 +62,10 @@ const coverage = v.pipe(
 
 const calculations = calculationsSchema(SAFE_AMOUNTS)
 
+const supplyAPY = v.pipe(
+  apyFigure,
+  v.description(`${APY_WORDS}, but with the rewards that the reserve itself adds to its deposits`),
+)
 /** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
 export const listOutput = v.strictObject({
   data: v.array(
@@ -60,7 +73,7 @@ export const listOutput = v.strictObject({
       position: v.strictObject({
         ...idFields,
         marketName: v.string(),
-        ...positionFiguresWith({ supplied: withdrawalFields, borrowed: {} }),
+        ...positionFiguresWith({ supplied: { ...withdrawalFields, supplyAPY, slot_ms }, borrowed: { slot_ms } }),
       }),
       calculations,
     }),
@@ -157,22 +170,24 @@ function presentIds({ address, market, snapshot }: ShownObligation, { hasSlot, i
 
 /** Presented once per position, because answers about one slot differ only by the target. */
 const presentBorrows = memoize(({ totals, borrows }: AssessedObligation) =>
-  borrows.map(({ reserve, value, apyRay }) => ({
+  borrows.map(({ reserve, value, apyRay, slotMs }) => ({
     symbol: reserve.symbol,
     amountBorrowedUSD: formatUsd(rational(value, totals.perUsd)),
     borrowAPY: formatApy(apyRay),
+    slot_ms: slotMs ?? null,
   })),
 )
 
 const presentSupplies = memoize((position: AssessedObligation) => {
   const { snapshot, supplies, totals } = position
   const withdrawables = computeWithdrawables(snapshot, { isPriced: true, position })
-  return supplies.map(({ address, reserve, amountSf, value, apyRay, isCollateral }) => {
+  return supplies.map(({ address, reserve, amountSf, value, apyRay, slotMs, isCollateral }) => {
     const usd = rational(value, totals.perUsd)
     return {
       symbol: reserve.symbol,
       amountSuppliedUSD: formatUsd(usd),
       supplyAPY: formatApy(apyRay),
+      slot_ms: slotMs ?? null,
       isCollateral,
       ...presentWithdrawal({
         amount: amountSf / SF,

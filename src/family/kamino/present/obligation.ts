@@ -12,7 +12,6 @@ import {
 } from '../../../finance/figure.ts'
 import { parseTargetHealthFactor } from '../../../finance/lending/calculations.ts'
 import { dueFields, presentDue } from '../../../finance/lending/due.ts'
-import { yieldFigures } from '../../../finance/lending/yield.ts'
 import { borrowUtilization, currentLtv, healthFactor, liquidationThreshold } from '../../../finance/math/lending.ts'
 import { chainId } from '../../../finance/schema.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
@@ -20,7 +19,8 @@ import { DECIMAL, text } from '../../../lib/text/text_format.ts'
 import { type AssessedObligation, computeSafeBorrow, computeSafeWithdraw } from '../math/risk.ts'
 import { SAFE_AMOUNTS } from './safe.ts'
 
-const idFields = v.strictObject({
+/** Schemas of the fields that name an obligation. */
+export const idFields = v.strictObject({
   chain_id: chainId,
   wallet: v.string(),
   market_address: v.string(),
@@ -28,9 +28,6 @@ const idFields = v.strictObject({
 })
 
 export type NamedObligation = v.InferOutput<typeof idFields>
-
-/** Body of a yield answer, without `request_id`. */
-export const yieldOutput = v.strictObject({ data: v.strictObject({ ...idFields.entries, ...yieldFigures }) })
 
 /** Body of a risk answer, without `request_id`. */
 export const riskOutput = v.strictObject({

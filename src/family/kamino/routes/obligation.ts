@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
-import { presentYieldFigures } from '../../../finance/lending/yield.ts'
 import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
 import { signedReceipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { toAsOfSlot } from '../../target.ts'
-import { type NamedObligation, presentRisk, riskOutput, yieldOutput } from '../present/obligation.ts'
+import { type NamedObligation, presentRisk, riskOutput } from '../present/obligation.ts'
+import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { AbsentReason } from '../read/obligations.ts'
 import type { KaminoReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
@@ -51,7 +51,10 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
       summary: 'Interest earned and paid, net APY, leverage and weighted APYs of one Kamino obligation.',
       output: yieldOutput,
       present: ({ slot, position }, query) => ({
-        data: { ...toNamedObligation(query), ...presentYieldFigures(position) },
+        data: {
+          ...toNamedObligation(query),
+          ...presentYield(position, { isTrusted: reader().isTrusted(query.market_address) }),
+        },
         asOf: toAsOfSlot(slot),
       }),
     }),

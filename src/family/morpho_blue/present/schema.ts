@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
+import { apyFigure, healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
 import { calculationsSchema } from '../../../finance/lending/calculations.ts'
 import { dueFields } from '../../../finance/lending/due.ts'
 import { walletPlace, walletPositions } from '../../../finance/lending/position.ts'
@@ -43,7 +43,7 @@ const position = v.strictObject({
       v.strictObject({
         ...asset,
         amountSuppliedUSD: v.nullable(usd),
-        supplyAPY: v.nullable(ratio),
+        supplyAPY: v.nullable(apyFigure),
         isCollateral: v.boolean(),
         ...withdrawalFields,
       }),
@@ -51,7 +51,7 @@ const position = v.strictObject({
     v.description('What was lent, then the collateral, which earns nothing'),
   ),
   borrowedAssets: v.array(
-    v.strictObject({ ...asset, amountBorrowedUSD: v.nullable(usd), borrowAPY: v.nullable(ratio) }),
+    v.strictObject({ ...asset, amountBorrowedUSD: v.nullable(usd), borrowAPY: v.nullable(apyFigure) }),
   ),
   reason: v.pipe(
     v.nullable(v.string()),

@@ -1,20 +1,19 @@
 import * as v from 'valibot'
 import { walletPlace } from '../../../finance/lending/position.ts'
-import { presentYieldFigures, yieldFigures } from '../../../finance/lending/yield.ts'
+import {
+  nameUnpaidInterest,
+  presentYieldFigures,
+  unpaidInterest,
+  yieldFigures,
+} from '../../../finance/lending/yield.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
-import { DECIMAL, text } from '../../../lib/text/text_format.ts'
 import { computePayable } from '../math/rule.ts'
 import type { Position } from '../read/position.ts'
 import { marketIdText } from './schema.ts'
 
-const incomplete = v.pipe(
-  v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
-  v.description('What projected_earnings leaves out: interest on loan tokens that the market cannot pay out now'),
-)
-
 /** Body of a yield answer, without `request_id`. */
 export const yieldOutput = v.strictObject({
-  data: v.strictObject({ ...walletPlace, market_id: marketIdText, ...yieldFigures, incomplete }),
+  data: v.strictObject({ ...walletPlace, market_id: marketIdText, ...yieldFigures, incomplete: unpaidInterest }),
 })
 
 /**
@@ -35,6 +34,6 @@ export function presentYield(position: Position) {
   const unpaid = loan.decimals === undefined ? null : formatExact(supplied - payable, loan.decimals)
   return {
     ...presentYieldFigures({ totals, supplies, borrows, paidSupplies }),
-    incomplete: [{ what: 'interest on what is lent', amount: unpaid, why: 'The market cannot pay it out now' }],
+    incomplete: [nameUnpaidInterest('what is lent', unpaid)],
   }
 }

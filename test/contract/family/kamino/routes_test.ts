@@ -231,6 +231,8 @@ describe('GET …/yield', () => {
         monthly: (((earned - paid) / 365) * 30).toFixed(6),
         yearly: (earned - paid).toFixed(6),
       },
+      slot_ms: 400,
+      incomplete: [],
     })
   })
 
