@@ -11,7 +11,8 @@ import { LiquidationPrice } from './liquidation_price.js'
  * @property {string | null} usd
  * @property {string | null} apy
  * @property {string} note
- * @property {import('./liquidation_price.js').Edge} [edge]
+ * @property {import('./liquidation_price.js').Edge | undefined} [edge]
+ * @property {string | undefined} [withdrawal] what a withdrawal pays, if that is less than the amount
  */
 
 /** @param {{ title: string, kind: 'supply' | 'debt', rows: readonly Asset[] }} props */
@@ -22,10 +23,11 @@ export function Assets({ title, kind, rows }) {
     ${rows.length === 0 && html`<p class="soft">Nothing.</p>`}
     <ul>
       ${rows.map(
-        ({ symbol, amount, usd, apy, note, edge }) => html`<li>
+        ({ symbol, amount, usd, apy, note, edge, withdrawal }) => html`<li>
           <span>${amount && html`<${Amount} value=${amount} symbol=${symbol} /> `}<${TokenSymbol} symbol=${symbol} />${note !== '' && html` <i>${note}</i>`}</span>
           <span><${Usd} value=${usd} /></span>
           <span class="soft">${apy !== null && `${formatRatioAsPercent(apy)} APY`}</span>
+          ${withdrawal && html`<p class="edge soft">${withdrawal}</p>`}
           ${edge && html`<p class="edge soft"><${LiquidationPrice} at=${edge} /></p>`}
           <svg class="share" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true"><rect class=${kind} width=${(Number(usd) / maxUsd) * 100} height="3" /></svg>
         </li>`,

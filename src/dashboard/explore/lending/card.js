@@ -4,6 +4,7 @@ import { Assets } from './assets.js'
 import { Gauge, safeRows } from './gauge.js'
 import { computeLiquidationPrice, multiplyPrice } from './liquidation_price.js'
 import { WhatIf } from './what_if_panel.js'
+import { formatWithdrawal } from './withdrawal.js'
 
 /**
  * Card of one lending position: health factor, figures and assets.
@@ -58,12 +59,21 @@ function getLegId({ address }, side, whole) {
  * @param {import('./what_if.js').Legs | undefined} legs
  * @returns {import('./assets.js').Asset}
  */
-function suppliedRow({ symbol, amount, amountSuppliedUSD: usd, supplyAPY: apy, isCollateral, priceUSD }, id, legs) {
+function suppliedRow(asset, id, legs) {
+  const { symbol, amount, amountSuppliedUSD: usd, supplyAPY: apy, isCollateral, priceUSD } = asset
   const edge =
     isCollateral && id !== undefined
       ? computeLiquidationPrice(legs, { id, isOwed: false }, multiplyPrice(priceUSD))
       : undefined
-  return { symbol, amount, usd, apy, note: isCollateral ? '' : 'not collateral', edge }
+  return {
+    symbol,
+    amount,
+    usd,
+    apy,
+    note: isCollateral ? '' : 'not collateral',
+    edge,
+    withdrawal: formatWithdrawal(asset),
+  }
 }
 
 /**

@@ -33,7 +33,8 @@ function Yield({ data }) {
       ['Net in a week', html`<${Change} value=${data.projected_earnings.weekly} />`],
       ['Net in a month', html`<${Change} value=${data.projected_earnings.monthly} />`],
       ['Net in a year', html`<${Change} value=${data.projected_earnings.yearly} />`],
-    ]} />`
+    ]} />
+    ${data.incomplete.map(({ what, amount, why }) => html`<p class="edge soft">Without ${what}${amount && `, of ${amount}`}: ${why}</p>`)}`
 }
 
 /** @typedef {{ parts: readonly import('../requests/answers.js').RequestedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */

@@ -12,6 +12,7 @@ import { Gauge, safeRows } from './gauge.js'
 import { morphoLegs } from './legs.js'
 import { computeLiquidationPrice, formatPlain } from './liquidation_price.js'
 import { WhatIf } from './what_if_panel.js'
+import { formatWithdrawal } from './withdrawal.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').MorphoList} MorphoList */
 /** @typedef {import('../../lib/shapes.d.ts').MorphoPosition} MorphoPosition */
@@ -101,7 +102,7 @@ function MarketCard({ position, figures, bell, children }) {
       }
     </div>
     <div class="sides">
-      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map(({ symbol, amount, amountSuppliedUSD: usd, supplyAPY, isCollateral }) => ({ symbol, amount, usd, apy: isCollateral ? null : supplyAPY, note: isCollateral ? 'collateral' : '', edge: isCollateral ? computeCollateralEdge(position, legs) : undefined }))} />
+      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map((asset) => ({ ...asset, usd: asset.amountSuppliedUSD, apy: asset.isCollateral ? null : asset.supplyAPY, note: asset.isCollateral ? 'collateral' : '', edge: asset.isCollateral ? computeCollateralEdge(position, legs) : undefined, withdrawal: formatWithdrawal(asset) }))} />
       <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((each) => ({ ...each, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
     </div>
     <${WhatIf} legs=${legs} target=${target} note="The price is that of the market's oracle, one token in the other." />

@@ -1,0 +1,23 @@
+/** Why a withdrawal pays less than the amount, as words after a colon. @type {Readonly<Record<string, string>>} */
+const REASONS = {
+  paused: 'withdrawals are paused',
+  halted: 'the market refuses withdrawals',
+  inactive: 'the reserve is not active',
+  liquidity: 'no more is there',
+  cap: 'no more may leave now',
+  price: 'a price is missing',
+  gate: 'it needs a signature of the market’s authority',
+}
+
+/**
+ * Says what a withdrawal of a supply pays; undefined if that is all of it, or if only its account's debt holds it, which
+ * the position's own figures say.
+ * @param {{ withdrawable?: { amount: string | null, usd: string | null } | null, limited_by?: string | null }} asset
+ * @returns {string | undefined}
+ */
+export function formatWithdrawal({ withdrawable, limited_by: limit }) {
+  if (limit === undefined || limit === null || limit === 'health') return undefined
+  const { amount = null, usd = null } = withdrawable ?? {}
+  const paid = amount ?? (usd === null ? 'an unknown amount' : `$${usd}`)
+  return `A withdrawal pays ${paid}: ${REASONS[limit] ?? limit}`
+}
