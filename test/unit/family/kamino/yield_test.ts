@@ -22,6 +22,9 @@ describe('presentYield()', () => {
     expect(projected_earnings.yearly).toBe('73.000000')
     const why = 'The market cannot pay it out now'
     expect(incomplete).toEqual([{ what: 'interest on MINE', amount: '2920', why }])
+    const [poor, rich] = [createPosition(730_000_000n), createPosition(36_500_000_000n)]
+    const both = { ...poor, supplies: [...poor.supplies, ...rich.supplies] }
+    expect(presentYield(both, { isTrusted: false }).projected_earnings.yearly).toBe('438.000000')
     const nothing = presentYield(createPosition(0n), { isTrusted: false }).projected_earnings
     expect(new Set(Object.values(nothing))).toEqual(new Set(['0.000000']))
   })
@@ -29,6 +32,9 @@ describe('presentYield()', () => {
   test('tells the duration of a slot that an APY rests on, if one does', () => {
     const told = [400, undefined].map((slotMs) => presentYield(createPosition(0n, slotMs), { isTrusted: true }).slot_ms)
     expect(told).toEqual([400, null])
+    const { supplies, ...rest } = createPosition(0n, 400)
+    const owing = { ...rest, supplies: [], borrows: supplies } as unknown as ObligationPosition
+    expect(presentYield(owing, { isTrusted: true }).slot_ms).toBe(400)
   })
 
   test('projects all of it where the market is in a table, or the reserve can pay', () => {

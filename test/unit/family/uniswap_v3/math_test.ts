@@ -43,6 +43,14 @@ describe('capByPool()', () => {
     expect(capByPool(counted, { liquidity: 0n, inside: undefined, shared: unsettled })).toEqual(owed)
     const paid = { ...unsettled, owed: toAmounts(0n, 0n) }
     expect(capByPool(counted, { liquidity: 0n, inside: undefined, shared: paid })).toEqual(toAmounts(0n, 0n))
+    // A range that is empty and paid keeps the growth of its last touch, of either token.
+    for (const insideLast of [
+      { ...NONE, growth0: 1n },
+      { ...NONE, growth1: 1n },
+    ]) {
+      const left = { ...paid, liquidity: 0n, insideLast }
+      expect(capByPool(counted, { liquidity: 0n, inside: undefined, shared: left })).toEqual(toAmounts(0n, 0n))
+    }
   })
 
   test('leaves the amounts of the manager where the pool stores nothing, or less liquidity than the position has', () => {

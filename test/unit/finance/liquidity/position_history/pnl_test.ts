@@ -106,10 +106,20 @@ describe('flows checked against the manager', () => {
 
   test('are complete if the pool lacks a unit of what the manager counts, which no fees pay for', async () => {
     const counted = [2_500_000n, 2_000_000n] as const
-    const lacking = state({ liquidity: 50n, owed: [2_499_999n, 2_000_000n], counted })
-    expect(findContradiction(life, lacking)).toBeUndefined()
-    expect(await computePnl(life, lacking)).toEqual(await computePnl(life, { ...lacking, owed: counted }))
-    expect(findContradiction(life, { ...lacking, counted: [2_499_999n, 2_000_000n] })).toContain('more to collect')
+    for (const owed of [
+      [2_499_999n, 2_000_000n],
+      [2_500_000n, 1_999_999n],
+    ] as const) {
+      const lacking = state({ liquidity: 50n, owed, counted })
+      expect(findContradiction(life, lacking)).toBeUndefined()
+      expect(await computePnl(life, lacking)).toEqual(await computePnl(life, { ...lacking, owed: counted }))
+      expect(findContradiction(life, { ...lacking, counted: owed })).toContain('more to collect')
+    }
+    const unrealized = async (owed1: bigint) => {
+      const now = state({ liquidity: 50n, owed: [2_500_000n, owed1], counted })
+      return ready(await computePnl(life, now)).pnl.figures.unrealizedE6
+    }
+    expect((await unrealized(2_000_000n + 10n ** 18n)) - (await unrealized(2_000_000n))).toBe(3_000_000_000n)
   })
 
   test('are incomplete if its liquidity differs, or the token was burned before all was collected', () => {
