@@ -9,7 +9,7 @@ interface Total {
 }
 interface Totals {
   computeTotal(parts: readonly object[]): Total
-  sumTotals(totals: readonly (Total | undefined)[]): object
+  sumTotals(totals: readonly (Omit<Total, 'targetCredits'> | undefined)[]): object
 }
 
 const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/total.js')
