@@ -34,6 +34,13 @@ interface WhatIf {
   computeBorrowRoom(legs: Legs): number
 }
 
+interface Withdrawals {
+  formatWithdrawal(asset: {
+    readonly withdrawable?: { readonly amount: string | null; readonly usd: string | null } | null
+    readonly limited_by?: string | null
+  }): string | undefined
+}
+
 interface LegConverters {
   aaveLegs(position: PresentedPosition): Legs
   morphoLegs(position: object): Legs | undefined
@@ -41,6 +48,7 @@ interface LegConverters {
 }
 
 export const { whatIf, liquidationAt, computeBorrowRoom }: WhatIf = await import(join(EXPLORE, 'lending/what_if.js'))
+export const { formatWithdrawal }: Withdrawals = await import(join(EXPLORE, 'lending/withdrawal.js'))
 export const { aaveLegs, morphoLegs, kaminoLegs }: LegConverters = await import(join(EXPLORE, 'lending/legs.js'))
 
 /** Fields of a position that its order and the totals depend on. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { formatWithdrawal } from '../../../../src/dashboard/explore/lending/withdrawal.js'
+import { formatWithdrawal } from '../../../support/dashboard/explore/pages.ts'
 
 test('a supply that pays less says how much and why, and one that a debt alone holds says nothing', () => {
   const paid = { amount: '12.5', usd: '12.500000' }
