@@ -26,15 +26,21 @@ const RULE = '-'.repeat(79)
  * Collects the notices that go with copies of a build: our own licence, those of all packages that `dependencies` reach,
  * each text once, and with `hasPostgres` those of the server inside the executable. The same packages give the same text.
  */
-export function collectNotices({ hasPostgres }: { readonly hasPostgres: boolean }): string {
+export function collectNotices({
+  hasPostgres,
+  root = ROOT,
+}: {
+  readonly hasPostgres: boolean
+  /** Folder of the program's own package. @default this repository */
+  readonly root?: string
+}): string {
   const packages = new Map<string, Package>()
-  const root = readManifest(ROOT)
-  for (const name of Object.keys(root.dependencies ?? {})) collectPackages(name, ROOT, packages)
+  for (const name of Object.keys(readManifest(root).dependencies ?? {})) collectPackages(name, root, packages)
   const namesByText = new Map<string, string[]>()
   const sorted = [...packages.values()].sort((a, b) => (toTitle(a) < toTitle(b) ? -1 : 1))
   for (const each of sorted) namesByText.set(each.text, [...(namesByText.get(each.text) ?? []), toTitle(each)])
   return [
-    readFileSync(join(ROOT, 'LICENSE'), 'utf8').trim(),
+    readFileSync(join(root, 'LICENSE'), 'utf8').trim(),
     `${RULE}\nThis program contains the software below. Bun, which runs the executable, has notices of its own: https://bun.com/docs/project/license`,
     ...(hasPostgres ? [readFileSync(join(import.meta.dir, 'postgres.txt'), 'utf8').trim()] : []),
     ...[...namesByText].map(([text, names]) => `${RULE}\n${names.join('\n')}\n\n${text}`),

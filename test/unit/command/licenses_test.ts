@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { collectNotices } from '../../../.ci/notices/mod.ts'
 import manifest from '../../../package.json'
@@ -15,6 +16,30 @@ test('notices name every package that a build may contain with its licence, and 
   const texts = notices.split(/^-{79}$/m).map((block) => block.split('\n\n').slice(1).join('\n\n'))
   expect(new Set(texts).size).toBe(texts.length)
   expect(collectNotices({ hasPostgres: false })).toBe(notices)
+})
+
+test('notices name what packages need if it is there, also optionally', () => {
+  const root = mkdtempSync(join(tmpdir(), 'notices-'))
+  const write = (folder: string, manifest: object) => {
+    mkdirSync(join(root, folder), { recursive: true })
+    writeFileSync(join(root, folder, 'package.json'), JSON.stringify({ version: '1.0.0', license: 'MIT', ...manifest }))
+    writeFileSync(join(root, folder, 'LICENSE'), `Licence of ${folder}`)
+  }
+  try {
+    write('.', { name: 'program', dependencies: { outer: '1.0.0' } })
+    write('node_modules/outer', { name: 'outer', optionalDependencies: { here: '1.0.0', elsewhere: '1.0.0' } })
+    write('node_modules/here', { name: 'here', dependencies: { inner: '1.0.0' } })
+    write('node_modules/inner', { name: 'inner' })
+    write('node_modules/unused', { name: 'unused' })
+    const told = collectNotices({ hasPostgres: false, root })
+    expect(told.match(/^\w+ 1\.0\.0 \(MIT\)$/gm)).toEqual([
+      'here 1.0.0 (MIT)',
+      'inner 1.0.0 (MIT)',
+      'outer 1.0.0 (MIT)',
+    ])
+  } finally {
+    rmSync(root, { recursive: true })
+  }
 })
 
 test('notices of an executable have those of the server inside it', () => {
