@@ -15,7 +15,7 @@ import { computeTotal } from '../sum/total.ts'
  * Rises with every change of what counts and of what is believed, so that midnights that were stored by an older rule
  * are read again.
  */
-const COUNT_REVISION = 4
+const COUNT_REVISION = 5
 
 /** Hexadecimal digits of a target's name: as long as the address of a contract. */
 const NAME_DIGITS = 40

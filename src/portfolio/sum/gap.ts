@@ -1,3 +1,5 @@
+import { exactSum } from '../../finance/price/price.ts'
+import { groupBy } from '../../lib/group_by.ts'
 import { formatExact } from '../../lib/number/decimal.ts'
 import { POSITIONS_MAX } from './limits.ts'
 import { PRICE_REASONS, type Row } from './row.ts'
@@ -49,11 +51,35 @@ export function listGaps(
     amount: null,
     why: `A sum has the first ${POSITIONS_MAX} of them on a chain`,
   }))
-  const gaps = [...debts, ...chainGaps, ...omittedGaps, ...assets]
+  const gaps = [...debts, ...listInsolventAccounts(rows), ...chainGaps, ...omittedGaps, ...assets]
   const unnamed = gaps.length - NAMED_MAX
   if (unnamed <= 0) return gaps
   const unnamedGap = { what: `${unnamed} more`, amount: null, why: 'Each row says what it lacks' }
   return [...gaps.slice(0, NAMED_MAX), unnamedGap]
+}
+
+/**
+ * Names accounts that owe more than they supply: their debts count, because they are real, and what they lack cannot be
+ * collected. What is lent in a market of Morpho backs no debt there.
+ */
+function listInsolventAccounts(rows: readonly Row[]): Gap[] {
+  const backing = rows.filter(({ kind, position }) => {
+    return position !== null && (kind === 'borrowed' || (kind === 'supplied' && position['part'] !== 'lent'))
+  })
+  return [...groupBy(backing, nameAccount)].flatMap(([name, account]): Gap[] => {
+    const values = account.flatMap(({ verdict, rest }) =>
+      verdict.counted && rest === undefined ? [verdict.value] : [],
+    )
+    // Of an account that is not counted whole, nothing is known.
+    if (values.length < account.length || exactSum(values).units >= 0n) return []
+    const why = 'It owes more than it supplies, so that the rest of its debt cannot be collected'
+    return [{ what: `collateral of ${name}`, amount: null, why }]
+  })
+}
+
+function nameAccount({ chainId, position }: Row): string {
+  const { family = 'a position', market_id: market, obligation_address: obligation } = position ?? {}
+  return [family, market, obligation, `on chain ${chainId}`].filter((each) => each !== undefined).join(' ')
 }
 
 /** True if a debt has no price, so that assets less debts would be too much. */

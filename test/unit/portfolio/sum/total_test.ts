@@ -146,6 +146,26 @@ describe('computeBalance()', () => {
     expect(sum([], [480])).toMatchObject({ netE6: 0n, gaps: [] })
   })
 
+  test('names an account that owes more than it supplies, and stays negative', () => {
+    const at = (market_id: string, only: Partial<HeldAsset>) =>
+      asset({ kind: 'supplied', position: { family: 'morpho-blue', market_id }, ...only })
+    const owed = at('a', { kind: 'borrowed', amount: 3n * 10n ** 18n })
+    const part = (name: string) => ({ position: { family: 'morpho-blue', market_id: 'a', part: name } })
+    const names = (assets: readonly HeldAsset[]) => sum(assets).gaps.map(({ what }) => what)
+    const name = 'collateral of morpho-blue a on chain 1'
+    expect(names([owed, at('a', { amount: 2n * 10n ** 18n })])).toEqual([name])
+    expect(sum([owed, at('a', { amount: 2n * 10n ** 18n })]).netE6).toBe(-3_000_000_000n)
+    expect(names([owed])).toEqual([name])
+    // What another market or another chain has, or what is lent there, backs nothing.
+    expect(names([owed, at('b', { amount: 9n * 10n ** 18n })])).toEqual([name])
+    expect(names([owed, at('a', { chainId: 10, amount: 9n * 10n ** 18n })])).toEqual([name])
+    expect(names([owed, at('a', { amount: 9n * 10n ** 18n, ...part('lent') })])).toEqual([name])
+    expect(names([owed, at('a', { amount: 3n * 10n ** 18n, ...part('collateral') })])).toEqual([])
+    // Nothing is known where a part is not counted.
+    const unpriced = at('a', { token: { ...owed.token, symbol: 'ODD' }, price: noPriceBecause('nobody says it') })
+    expect(names([owed, unpriced])).toEqual([`value of ODD (${owed.token.address}) on chain 1`])
+  })
+
   test('is incomplete if a debt is priced under a mark, an asset under one of bids alone, or an asset not at all', () => {
     const marked = (marks: readonly PriceMark[]): Partial<HeldAsset> => ({
       price: { ...dollars(3_000n, 'pool', 10_000n), marks } as HeldAsset['price'],
