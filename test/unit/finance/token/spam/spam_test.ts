@@ -62,6 +62,7 @@ const REAL: readonly (readonly [string, string])[] = [
   ['COCAINE', 'CocaineToken.com'],
   ['FUN1', 'Sport.fun'],
   ['IO', 'io.net'],
+  ['MPH', '88mph.app'],
   ['PUMP', 'Pump.fun'],
 ]
 
