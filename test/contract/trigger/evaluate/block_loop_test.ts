@@ -7,7 +7,7 @@ import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
 import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const { db, meter, world, start, runRounds, watch, evaluated, listMessages, told } = await startLoopStage()
+const { db, meter, world, start, stopAll, runRounds, watch, evaluated, listMessages, told } = await startLoopStage()
 
 test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
   const account = await createAccount(db)
@@ -222,6 +222,22 @@ test('for_blocks counts blocks in a row, and without a screen all subjects are c
   expect(await told(account)).toEqual([])
   await evaluated(await meter.units('patient', 99))
   expect(await told(account)).toEqual([['trigger.fired', 1, '0.99']])
+})
+
+test('a process that takes over counts no block twice', async () => {
+  const account = await createAccount(db)
+  await meter.units('taken over', 110)
+  await watch(account, 'taken over', BELOW, { forBlocks: 3 })
+  start({ holder: 'same' })
+  await evaluated(await meter.mine())
+  await evaluated(await meter.units('taken over', 100))
+  stopAll()
+  start({ holder: 'same' })
+  for (let round = 0; round < 4; round++) await runRounds()
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([])
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([['trigger.fired', 1, '1.00']])
 })
 
 test('each event is told once, by its type, and what happened before the trigger was made is not', async () => {
