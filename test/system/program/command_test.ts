@@ -55,6 +55,33 @@ describe('commands', async () => {
     { words: ['migrate'], wrongs: ['data'] },
   ] as const
 
+  /** Commands that ask a database, each in its own way: all others ask as `org list` does. */
+  const ASKING = ['migrate', 'org list', 'login', 'index --status', 'backup --to copy', 'doctor']
+  /** How long a command may wait for a database that accepts its connection and never answers, milliseconds. */
+  const SILENT_MS_MAX = 12_000
+
+  /** Runs a command on a silent database. Its time is from its first connection, for a busy machine starts it late. */
+  async function runOnSilence(program: Program, command: string) {
+    let connectedMs: number | undefined
+    const open = () => {
+      connectedMs ??= performance.now()
+    }
+    const silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { open, data() {} } })
+    const env = { DATABASE_URL: `postgres://me:s3cr3t@127.0.0.1:${silent.port}/x` }
+    const { status, stdout, stderr } = await runCommand(program, command.split(' '), env)
+    const isInTime = performance.now() - (connectedMs ?? Number.NaN) < SILENT_MS_MAX
+    silent.stop(true)
+    const text = `${stdout}${stderr}`
+    return { command, status, isInTime, isTold: /database.*answer/s.test(text), isSecret: !text.includes('s3cr3t') }
+  }
+
+  async function expectEndOnSilence(program: Program): Promise<void> {
+    const ends = await Promise.all(ASKING.map((command) => runOnSilence(program, command)))
+    expect(ends).toEqual(
+      ASKING.map((command) => ({ command, status: 1, isInTime: true, isTold: true, isSecret: true })),
+    )
+  }
+
   describe('the bundle for Node', () => {
     const program = nodeProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9' })
     afterAll(() => program.remove())
@@ -71,6 +98,8 @@ describe('commands', async () => {
       expect(await runJson(given, ['org', 'list'])).toContainEqual(expect.objectContaining({ id, name: 'Acme' }))
       await database.close()
     }, 60_000)
+
+    test('ends in time when the database never answers', () => expectEndOnSilence(program), 60_000)
   })
 
   describe.each([
@@ -158,6 +187,8 @@ describe('commands', async () => {
       expect(stderr).toMatch(/^walletscope: .+\n$/)
       expect(stderr).not.toContain('s3cr3t')
     }, 30_000)
+
+    test('ends in time when the database never answers', () => expectEndOnSilence(program), 60_000)
 
     test.each(ASTRAY)(
       'a command in a wrong directory says so in one line, status 1, and makes nothing: $words',
