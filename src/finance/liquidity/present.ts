@@ -37,7 +37,7 @@ export function presentPnl(
     unrealized_usd_value: formatUsdE6(figures.unrealizedE6),
     is_closed: isClosed,
     incomplete: poolPriced.map((token) => ({
-      what: `price of ${token}`,
+      what: `price of ${checksumAddress(token)}`,
       amount: null,
       why: "The position's own pool prices it, at a flow or now, and a single trade moves that price",
     })),
