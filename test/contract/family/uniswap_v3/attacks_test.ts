@@ -10,6 +10,7 @@ import { blockLoopJob } from '../../../../src/trigger/evaluate/block_loop.ts'
 import { toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { createAccount } from '../../../support/account/scene.ts'
+import { IS_FULL } from '../../../support/cases.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { DEPLOYMENT } from '../../../support/family/uniswap_v3/support.ts'
 import { createTestServices } from '../../../support/family.ts'
@@ -185,13 +186,14 @@ test('attacks move no list and fire no trigger but where dollars stand for half 
     await evaluate()
     faults.push(...(await listUnknown()).map((name) => `${attack.name}: the value of "${name}" is not known`))
   }
-  for (const attack of HELD_ATTACKS) await stage.play(attack, () => check(attack))
+  for (const attack of HELD_ATTACKS.filter((_, no) => IS_FULL || no % 3 === 0))
+    await stage.play(attack, () => check(attack))
   await evaluate()
   expect(faults).toEqual([])
   expect(await listMessages()).toEqual([])
 
   // What a stranger can still do, as the guide says.
-  for (const attack of OPEN_ATTACKS) await stage.play(attack, () => check(attack))
+  for (const attack of IS_FULL ? OPEN_ATTACKS : OPEN_ATTACKS.slice(-1)) await stage.play(attack, () => check(attack))
   await stage.stage.mine(30, 60)
   await evaluate()
   expect(faults).toEqual([])

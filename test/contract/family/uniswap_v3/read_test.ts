@@ -14,6 +14,7 @@ import { createDevnetChain } from '../../../devnet/chain.ts'
 import type { HostileKind } from '../../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { decreaseLiquidityCall, swapCall } from '../../../devnet/uniswap_v3_calls.ts'
+import { IS_FULL } from '../../../support/cases.ts'
 import {
   countedClient,
   createTestReader,
@@ -375,11 +376,12 @@ describe('readWallet()', () => {
     }
   })
 
-  describe.each([
+  const WAYS = [
     ['deployless', {}],
     ['override', { wholeMax: 0 }],
     ['deployless', { wholeMax: 0 }],
-  ] as const)('by several calls, %s, %o,', (mode, how) => {
+  ] as const
+  describe.each(IS_FULL ? WAYS : WAYS.slice(0, 2))('by several calls, %s, %o,', (mode, how) => {
     let rpc: FaultyRpc
 
     beforeAll(async () => {

@@ -36,8 +36,8 @@ import { createClient, DEPLOYMENTS, patient } from '../../family/aave_v3/support
  * any screen, makes of it.
  */
 
-const BLOCKS = caseCount(2_000, 60)
-const QUIET_BLOCKS = 60n
+const BLOCKS = caseCount(2_000, 30)
+const QUIET_BLOCKS = BigInt(caseCount(60, 20))
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const MOVED = ['weth', 'wbtc', 'wsteth', 'weeth'] as const satisfies readonly AssetName[]
 

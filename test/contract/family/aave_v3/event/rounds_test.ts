@@ -15,6 +15,7 @@ import { rawUsd, SCENARIO_SEC } from '../../../../devnet/aave_v3/scenario.ts'
 import { createDevnetChain, DEVNET_ROW } from '../../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
 import { callRoute } from '../../../../support/call_route.ts'
+import { IS_FULL } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { createFamilyRoutes } from '../../../../support/family.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
@@ -191,7 +192,7 @@ test('a read for a final block that the other endpoints lack is dropped', async 
   expect(await stored()).not.toEqual(before)
 }, 60_000)
 
-test.each([400, 700])(
+test.each(IS_FULL ? [400, 700] : [400])(
   'over an endpoint at %d ms it says what it waits for, and then answers',
   async (delayMs) => {
     const { ask, budgeted } = start({ finality: { depth: 12 } }, await freshDatabase())

@@ -7,6 +7,7 @@ import { rangeAround } from '../../../../devnet/ticks.ts'
 import type { Transaction } from '../../../../devnet/transaction.ts'
 import { approveCall, burnCall, mintCall, transferCall } from '../../../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../../../devnet/uniswap_v4/mod.ts'
+import { caseCount } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type LogProxy, startLogProxy } from '../../../../support/family/aave_v3/event/log_proxy.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
@@ -18,6 +19,8 @@ const LIMIT_MS = 120_000
 const NEXT_ID_SLOT = '0x8'
 const NO_LOGS: Fault = { kind: 'error', error: { code: -32_601, message: 'the method eth_getLogs does not exist' } }
 const patient = new AbortController().signal
+
+const PAST_BLOCKS = caseCount(50, 14)
 
 let devnet: Devnet
 let v4: UniswapV4
@@ -137,13 +140,13 @@ test('positions of a contract are listed like those of a wallet', async () => {
 })
 
 test(
-  'scan and logs give the same list at 50 blocks of the past',
+  `scan and logs give the same list at ${PAST_BLOCKS} blocks of the past`,
   async () => {
     const wallets = Array.from({ length: 3 }, (_, index) => toWalletAddress(`owned past ${index}`))
     const pick = (index: number) => wallets[index % wallets.length] as Address
     const from = await devnet.client.getBlockNumber()
     const held: { tokenId: bigint; owner: Address }[] = []
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < PAST_BLOCKS; round++) {
       const some = held[(round * 7) % Math.max(1, held.length)]
       if (round % 3 === 0 || some === undefined) {
         held.push({ tokenId: await mint(pick(round)), owner: pick(round) })
@@ -160,7 +163,7 @@ test(
       started({ rpcUrls: [faulty.url] }, await emptyDatabase()),
       started({ rpcUrls: [faulty.url] }, await emptyDatabase()),
     ]
-    for (let round = 1n; round <= 50n; round++) {
+    for (let round = 1n; round <= BigInt(PAST_BLOCKS); round++) {
       const wallet = pick(Number(round))
       const truth = await readTruth(devnet, wallet, from + round)
       const block = await blockAt(devnet, from + round)

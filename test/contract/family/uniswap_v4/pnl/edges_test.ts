@@ -19,6 +19,7 @@ import {
 import { mintedId, type UniswapV4 } from '../../../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, usdToRaw, type V4PoolName } from '../../../../devnet/uniswap_v4/pools.ts'
 import { callRoute } from '../../../../support/call_route.ts'
+import { IS_FULL } from '../../../../support/cases.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
 import { withoutPast } from '../../uniswap_v3/pnl/endpoints.ts'
 import { type AskedLife, askAbout, createLifeProcesses } from './scene.ts'
@@ -101,7 +102,7 @@ test('the amounts of a mint follow from the price before it, wherever in its blo
   const range = rangeAround(pool, -1_200, 1_200)
   const delta = liquidityWorth(pool, { ...range, usd: USD })
   const mint = mintCall({ pool, ...range, liquidity: delta, recipient: OWNER })
-  for (const isAlone of [true, false]) {
+  for (const isAlone of IS_FULL ? [true, false] : [false]) {
     for (const transactions of [
       [mint],
       [swap(), mint],

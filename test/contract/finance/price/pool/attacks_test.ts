@@ -37,8 +37,10 @@ const isTold = process.env['TELL'] !== undefined
 const SIDES: readonly Side[] = ['token0', 'token1']
 
 describe.each(SIDES)('a token that is %s of its pools', (side) => {
-  // Each scene has one side, in turn, and both with `SEEDS=full`.
-  const scenes = [...SCENES, ...LATER_SCENES].filter((_, no) => IS_FULL || SIDES[no % SIDES.length] === side)
+  // One scene of four, on one side, in turn; each on both sides with `SEEDS=full`.
+  const scenes = [...SCENES, ...LATER_SCENES].filter(
+    (_, no) => IS_FULL || (no % 4 === 0 && SIDES[(no / 4) % 2] === side),
+  )
   test.each(scenes.map((scene) => [scene.name, scene] as const))(
     '%s',
     async (_, { play }) => {

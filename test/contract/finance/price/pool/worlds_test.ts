@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { TOKENS } from '../../../../devnet/addresses.ts'
 import { createRandom } from '../../../../devnet/random.ts'
+import { caseCount, IS_FULL } from '../../../../support/cases.ts'
 import { ask } from './asked.ts'
 import { judge, lookTimes, type SecondOpinion } from './second_opinion.ts'
 import { type Placed, POOL_ABI, type Stage, startStage, World } from './stage.ts'
 
-const IS_FULL = process.env['SEEDS'] === 'full'
-const WORLDS = IS_FULL ? 500 : 15
+const WORLDS = caseCount(500, 15)
 /** Worlds of one chain: more of them make its blocks slow. */
 const WORLDS_PER_CHAIN = 5
 const QUOTES = [TOKENS.usdc, TOKENS.weth, TOKENS.dai] as const
