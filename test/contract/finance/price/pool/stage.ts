@@ -55,7 +55,7 @@ export interface Stage {
 
 /** A stage of its own. */
 export async function startStage(): Promise<Stage & { readonly anvil: Anvil }> {
-  const anvil = await startAnvil({ timestampSec: GENESIS_SEC })
+  const anvil = await startAnvil({ timestampSec: GENESIS_SEC, hardfork: 'cancun' })
   const rpc = createRpc(anvil.rpcUrl)
   const send = createSend(rpc)
   const client = createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId: 1 })
