@@ -9,6 +9,7 @@ import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
+import { IS_FULL } from '../../support/cases.ts'
 import { testDatabase } from '../../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
 import { checked, decodePayload, encodeReceipt, rowOver, type Stage, stageOver } from './stage.ts'
@@ -214,12 +215,13 @@ test('positions of Uniswap V4 and portfolios reach the quorum, with a dishonest 
   const { db, close } = await testDatabase()
   const plainly = stageOver([rowOver([devnet.rpcUrl])], undefined, { db })
   try {
-    for (const [place, rule] of [
+    const [last, ...others] = [
+      [1, () => ({ kind: 'lag', blocks: 1 }) as const],
       [0, () => undefined],
       [0, lies],
       [1, lies],
-      [1, () => ({ kind: 'lag', blocks: 1 }) as const],
-    ] as const) {
+    ] as const
+    for (const [place, rule] of IS_FULL ? [...others, last] : [others[1], last]) {
       for (const rpc of rpcs) rpc.rule(() => undefined)
       rpcs[place]?.rule(rule)
       const stage = stageOver([rowOver(urls(), { quorum: 2 })], undefined, { db })

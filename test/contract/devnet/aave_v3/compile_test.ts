@@ -9,11 +9,12 @@ import {
   UNITS,
   type UnitName,
 } from '../../../devnet/aave_v3/sources.ts'
+import { IS_FULL } from '../../../support/cases.ts'
 
 const COMPILE_LIMIT_MS = 120_000
 const CODE_BYTES_MAX = 24_576
 
-test(
+test.if(IS_FULL)(
   'compile() gives the cached bytes again, whatever it is compiled beside',
   async () => {
     const artifacts = await loadArtifacts()

@@ -7,7 +7,7 @@ import { ask } from './asked.ts'
 import { POOL_ABI, type StagedPool, startStage, World } from './stage.ts'
 
 /** Random worlds of each kind. */
-const WORLDS = caseCount(84, 2)
+const WORLDS = caseCount(84, 1)
 /** Worlds of one chain: more of them make its blocks slow. */
 const WORLDS_PER_CHAIN = 7
 const { usdc } = TOKENS
