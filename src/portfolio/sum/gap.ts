@@ -78,8 +78,8 @@ function listInsolventAccounts(rows: readonly Row[]): Gap[] {
 }
 
 function nameAccount({ chainId, position }: Row): string {
-  const { family = 'a position', market_id: market, obligation_address: obligation } = position ?? {}
-  return [family, market, obligation, `on chain ${chainId}`].filter((each) => each !== undefined).join(' ')
+  const names = ['family', 'market_id', 'obligation_address'].map((field) => position?.[field])
+  return [...names, `on chain ${chainId}`].filter((each) => each !== undefined).join(' ')
 }
 
 /** True if a debt has no price, so that assets less debts would be too much. */
