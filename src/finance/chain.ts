@@ -3,9 +3,11 @@ import type { Chain } from '../chain/chain.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { CHAINS } from '../chain/table/chains.ts'
 import { AAVE_ORACLE_ROWS } from './price/table/aave_oracles.ts'
+import { BRIDGED_ROWS } from './price/table/bridged.ts'
 import { FAILED_BRIDGE_ROWS } from './price/table/failed_bridges.ts'
 import { FEED_ROWS } from './price/table/feeds.ts'
 import { POOL_ROWS } from './price/table/pools.ts'
+import { SEQUENCER_FEED_ROWS } from './price/table/sequencer_feeds.ts'
 import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
 import { WRAPPER_ROWS, type WrapperKind } from './price/table/wrappers.ts'
 import { createTokenList, type TokenList } from './token/list/list.ts'
@@ -33,12 +35,16 @@ export interface ChainPrices {
   readonly stablecoins: readonly Address[]
   /** Aave's oracle, for tokens without a feed: its prices are US dollars with 8 decimals. */
   readonly aaveOracle?: Address
+  /** The feed that tells since when the chain's sequencer is up or down. */
+  readonly sequencerFeed?: Address
   /** Token → the token it wraps, for tokens without a price of their own. The native token's wrapper needs no row. */
   readonly wrappers?: Readonly<Record<Address, Wrapper>>
   /** The factory of Uniswap V3 whose pools price tokens that have no other source. */
   readonly uniswapV3Factory?: Address
   /** Tokens that no source prices, because their bridge lost what they stand for. */
   readonly unbacked?: readonly Address[]
+  /** Tokens whose feed is that of the token that they stand for, across a bridge. */
+  readonly bridged?: readonly Address[]
   /** Tokens with a feed that such a pool may pair the token with; the first four count. */
   readonly quotes?: readonly Address[]
 }
@@ -113,13 +119,17 @@ function createChainPrices({ id }: Chain): ChainPrices {
   const wrappers = WRAPPER_ROWS[id] ?? []
   const pools = POOL_ROWS[id]
   const unbacked = FAILED_BRIDGE_ROWS[id]
+  const bridged = BRIDGED_ROWS[id]
+  const sequencerFeed = SEQUENCER_FEED_ROWS[id]
   const quotes = pools?.quotes.flatMap((quote) => feeds.flatMap(([symbol, token]) => (symbol === quote ? token : [])))
   return {
     usdFeeds: Object.fromEntries(feeds.map(([, token, feed, heartbeatSec]) => [token, { feed, heartbeatSec }])),
     stablecoins: STABLECOIN_ROWS[id] ?? [],
     ...(aaveOracle === undefined ? {} : { aaveOracle }),
+    ...(sequencerFeed === undefined ? {} : { sequencerFeed }),
     wrappers: Object.fromEntries(wrappers.map(([, token, of, kind = 'erc4626']) => [token, { kind, of }])),
     ...(unbacked === undefined ? {} : { unbacked }),
+    ...(bridged === undefined ? {} : { bridged }),
     ...(pools && quotes ? { uniswapV3Factory: pools.factory, quotes } : {}),
   }
 }

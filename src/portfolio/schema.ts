@@ -49,11 +49,13 @@ export const balanceOutput = v.strictObject({
     by_confidence: v.pipe(
       v.strictObject({
         oracle_usd: usd("Priced by a feed, by Aave's oracle or, on Solana, by Scope"),
-        derived_usd: usd('Priced by the rate of a known wrapper'),
+        derived_usd: usd('Priced by the rate of a known wrapper, or by the feed of what a bridged token stands for'),
         assumed_usd: usd('Stablecoins without a feed, taken as one dollar'),
         market_usd: usd('Priced by the mean price of a pool'),
       }),
-      v.description('net_worth_usd by price confidence; debts are negative'),
+      v.description(
+        'net_worth_usd by price confidence; debts are negative, so that a part near zero may be large assets and debts',
+      ),
     ),
     rows: v.pipe(
       v.strictObject({

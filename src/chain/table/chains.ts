@@ -216,7 +216,8 @@ const ROWS: readonly Pick<Chain, 'id' | 'name' | 'nativeCurrency' | 'blockTimeMs
   {
     id: 252,
     name: 'Fraxtal',
-    nativeCurrency: coin('FRAX', 'Frax', '0xFC00000000000000000000000000000000000006'),
+    // What packages call its wrapper is frxETH's, from the time when that paid for gas.
+    nativeCurrency: { symbol: 'FRAX', name: 'Frax', decimals: 18 },
     blockTimeMs: 2_000,
     explorer: 'https://fraxscan.com',
     rpcUrls: ['https://rpc.frax.com', 'https://fraxtal.drpc.org', 'https://fraxtal.gateway.tenderly.co'],

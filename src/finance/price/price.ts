@@ -10,6 +10,8 @@ export interface UsdPrice extends Decimal {
   readonly source: UsdPriceSource
   /** The chain of the feed, if it is another than the token's. */
   readonly chainId?: number
+  /** True if the feed is that of the token that this one stands for, across a bridge. */
+  readonly isBridged?: true
 }
 
 /** A price whose source prices the token itself. */
@@ -49,11 +51,11 @@ export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'wrapper', 'stablecoin'
 export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as const
 
 /**
- * Returns the confidence of a price: reported by an oracle, derived from another price by a rate on the chain, assumed,
- * or made by a market.
+ * Returns the confidence of a price: reported by an oracle, derived from another price by a rate on the chain or across a
+ * bridge, assumed, or made by a market.
  */
-export function getConfidence({ source }: UsdPrice): PriceConfidence {
-  return CONFIDENCES[source]
+export function getConfidence({ source, isBridged }: Pick<UsdPrice, 'source' | 'isBridged'>): PriceConfidence {
+  return isBridged === true ? 'derived' : CONFIDENCES[source]
 }
 
 /** Returns the price if its source prices the token itself. */
@@ -80,6 +82,11 @@ const FEED_DECIMALS_MAX = 36
 export interface DirectAnswers {
   /** Latest round of the token's feed; undefined if the token has no feed or the feed failed. */
   readonly round: FeedRound | undefined
+  /**
+   * Why the round says nothing, though the feed answers: it is a bound of its aggregator, or of before a halt of the
+   * chain's sequencer that lasts or ended less than an hour ago.
+   */
+  readonly roundFault?: 'bound' | 'halt' | undefined
   /**
    * Price in US dollars with 8 decimals; undefined if the source fails. The whole answer is undefined if Aave's oracle
    * has no source for the token, or if a feed takes precedence.
@@ -172,7 +179,11 @@ export function computeDirectPrice(
 ): UsdPriceOutcome<DirectPrice> {
   if (prices.unbacked?.includes(token)) return noPriceBecause('its bridge lost what it stands for')
   const feed = prices.usdFeeds[token]
-  if (feed !== undefined) return toFeedPrice(feed, answers.round, blockTimestampSec)
+  if (feed !== undefined) {
+    const outcome = toFeedPrice(feed, answers, blockTimestampSec)
+    const isBridged = outcome.kind === 'price' && prices.bridged?.includes(token) === true
+    return isBridged ? { ...outcome, price: { ...outcome.price, isBridged } } : outcome
+  }
   if (answers.aave !== undefined) return toAavePrice(answers.aave.price)
   if (prices.stablecoins.includes(token)) return { kind: 'price', price: { units: 1n, scale: 0, source: 'stablecoin' } }
   return { ...noPriceBecause('no source of its price is configured'), hasSource: false }
@@ -180,13 +191,16 @@ export function computeDirectPrice(
 
 /**
  * Converts a feed's round to a price with all its digits. Rejects an answer of zero or less, an answer older than the
- * feed's heartbeat plus a grace period, and one later than the block of the read.
+ * feed's heartbeat plus a grace period, one later than the block of the read, a bound of the aggregator, and one of before a halt.
  */
 function toFeedPrice(
   feed: UsdFeed,
-  round: FeedRound | undefined,
+  { round, roundFault }: DirectAnswers,
   blockTimestampSec: bigint,
 ): UsdPriceOutcome<DirectPrice> {
+  if (roundFault === 'bound') return noPriceBecause('its price feed stands at a bound of what it can answer')
+  if (roundFault === 'halt')
+    return noPriceBecause("its price feed answered before the chain's sequencer halted", 'stale')
   if (round === undefined) return noPriceBecause('its price feed does not answer')
   const { answer, decimals, updatedAtSec } = round
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > FEED_DECIMALS_MAX) {

@@ -15,6 +15,8 @@ export interface PriceSources {
     readonly kind: Wrapper['kind'] | 'same'
   })[]
   readonly aaveOracle: Address | undefined
+  /** The feed that tells since when the chain's sequencer is up or down. */
+  readonly sequencerFeed?: Address | undefined
 }
 
 /** Sources of a chain without any. */
@@ -22,12 +24,12 @@ export const NO_PRICE_SOURCES: PriceSources = { feeds: [], wrappers: [], aaveOra
 
 /** Returns the price contracts of a chain. The native token, as the zero address, has the price of its wrapper. */
 export const getPriceSources = memoize(
-  ({ nativeCurrency, prices: { usdFeeds, wrappers = {}, aaveOracle } }: FinanceChain): PriceSources => {
+  ({ nativeCurrency, prices: { usdFeeds, wrappers = {}, aaveOracle, sequencerFeed } }: FinanceChain): PriceSources => {
     const feeds = toEntries(usdFeeds).map(([token, { feed }]) => ({ token, feed }))
     const wrapperRows = toEntries(wrappers).map(([token, { kind, of: inner }]) => ({ token, kind, of: inner }))
     const native = nativeCurrency?.wrapped
     const same = native === undefined ? [] : [{ token: zeroAddress, kind: 'same' as const, of: native }]
-    return { feeds, wrappers: [...same, ...wrapperRows], aaveOracle }
+    return { feeds, wrappers: [...same, ...wrapperRows], aaveOracle, sequencerFeed }
   },
 )
 
@@ -41,17 +43,19 @@ function toEntries<T>(rows: Readonly<Record<Address, T>>): [Address, T][] {
 }
 
 /** The struct `PriceSources` of `prices.sol` as an argument of a lens. */
-export const PRICE_SOURCES_ARGUMENT = '(bytes feeds, bytes wrappers, address aaveOracle) prices'
+export const PRICE_SOURCES_ARGUMENT = '(bytes feeds, bytes wrappers, address aaveOracle, address sequencerFeed) prices'
 
 /** Encodes the value of that argument. */
-export const encodePriceSources = memoize(({ feeds, wrappers, aaveOracle = zeroAddress }: PriceSources) => {
-  const feedRows = feeds.map(({ token, feed }) => packAddress(token) + packAddress(feed))
-  const wrapperRows = wrappers.map(
-    ({ token, kind, of: inner }) =>
-      packAddress(token) + KINDS.indexOf(kind).toString(16).padStart(2, '0') + packAddress(inner),
-  )
-  return encodeStruct(encodeTable(feedRows), encodeTable(wrapperRows), aaveOracle)
-})
+export const encodePriceSources = memoize(
+  ({ feeds, wrappers, aaveOracle = zeroAddress, sequencerFeed = zeroAddress }: PriceSources) => {
+    const feedRows = feeds.map(({ token, feed }) => packAddress(token) + packAddress(feed))
+    const wrapperRows = wrappers.map(
+      ({ token, kind, of: inner }) =>
+        packAddress(token) + KINDS.indexOf(kind).toString(16).padStart(2, '0') + packAddress(inner),
+    )
+    return encodeStruct(encodeTable(feedRows), encodeTable(wrapperRows), aaveOracle, sequencerFeed)
+  },
+)
 
 /** Kinds of wrappers, in the order of their numbers in `prices.sol`. */
 const KINDS: readonly (Wrapper['kind'] | 'same')[] = ['same', ...WRAPPER_KINDS]
@@ -73,6 +77,12 @@ export function readUsdAnswers(cursor: LensCursor): UsdAnswers {
     feedTag === 2
       ? { answer: BigInt.asIntN(256, cursor.uint(32)), updatedAtSec: cursor.uint(8), decimals: cursor.number(1) }
       : undefined
+  const roundFault = feedTag === 3 ? 'bound' : feedTag === 4 ? 'halt' : undefined
   const aaveTag = cursor.number(1)
-  return { rates, round, aave: aaveTag === 0 ? undefined : { price: aaveTag === 2 ? cursor.uint(32) : undefined } }
+  return {
+    rates,
+    round,
+    roundFault,
+    aave: aaveTag === 0 ? undefined : { price: aaveTag === 2 ? cursor.uint(32) : undefined },
+  }
 }

@@ -9,11 +9,16 @@ struct PriceSources {
     bytes wrappers;
     /// Zero if the chain has none.
     address aaveOracle;
+    /// The feed that tells since when the chain's sequencer is up or down; zero if there is none.
+    address sequencerFeed;
 }
 
 interface IFeed {
     function latestRoundData() external view;
     function decimals() external view;
+    function aggregator() external view;
+    function minAnswer() external view;
+    function maxAnswer() external view;
 }
 
 interface IAaveOracle {
@@ -36,11 +41,15 @@ interface IWrapper {
 ///   wrappers  u8 how many were opened, none for a token with a feed or a source at Aave's oracle; for each of them: u8 1
 ///             if it told a rate, u256 rate, u8 decimals of the rate
 ///   feed      of what is inside: u8 0 if it has none, 1 if its feed does not answer, 2, i256 answer, u64 updatedAt, u8
-///             decimals
+///             decimals; 3 if its answer is a bound of the aggregator, beyond which it tells nothing; 4 if it is of before
+///             a halt of the sequencer that lasts or ended less than an hour ago
 ///   aave      of what is inside, if it has no feed: u8 0 without a source, 1 without a price, 2, u256 price
 abstract contract Prices {
     uint256 private constant FEED_GAS = 100_000;
     uint256 private constant DECIMALS_GAS = 30_000;
+    uint256 private constant BOUND_GAS = 30_000;
+    /// How long feeds get to tell of what happened while the sequencer was down.
+    uint256 private constant HALT_GRACE_SEC = 3_600;
     uint256 private constant AAVE_SOURCE_GAS = 100_000;
     uint256 private constant AAVE_BASE_GAS = 30_000;
     /// US dollars have no address, and eight decimals.
@@ -63,7 +72,8 @@ abstract contract Prices {
     /// What the price of one token can burn.
     function priceGasMax(PriceSources calldata sources) internal pure returns (uint256 gasMax) {
         bool hasOracle = sources.aaveOracle != address(0);
-        if (sources.feeds.length > 0) gasMax += FEED_GAS + DECIMALS_GAS;
+        if (sources.feeds.length > 0) gasMax += FEED_GAS + DECIMALS_GAS + 3 * BOUND_GAS;
+        if (sources.sequencerFeed != address(0)) gasMax += FEED_GAS;
         if (hasOracle) gasMax += AAVE_SOURCE_GAS + AAVE_PRICE_GAS + 2 * AAVE_BASE_GAS;
         if (sources.wrappers.length == 0) return gasMax;
         gasMax += WRAPPERS_MAX * (VAULT_GAS + 2 * DECIMALS_GAS);
@@ -82,7 +92,7 @@ abstract contract Prices {
             uint256 row = rowOf(sources.feeds, FEED_ROW, token);
             if (row != 0) {
                 store8(start, opened);
-                return store8(writeRound(addressAt(row + 20), cursor), 0);
+                return store8(writeRound(sources.sequencerFeed, addressAt(row + 20), cursor), 0);
             }
             bool hasSource = aaveKnows(sources.aaveOracle, token, cursor);
             row = hasSource || opened == WRAPPERS_MAX ? 0 : rowOf(sources.wrappers, WRAPPER_ROW, token);
@@ -117,15 +127,38 @@ abstract contract Prices {
     }
 
     /// The latest round of a feed.
-    function writeRound(address feed, uint256 cursor) private view returns (uint256) {
+    function writeRound(address sequencerFeed, address feed, uint256 cursor) private view returns (uint256) {
         uint256 scratch = cursor + SCRATCH;
         if (!ask(feed, IFeed.latestRoundData.selector, FEED_GAS, 160, scratch)) return store8(cursor, 1);
+        uint256 answer = load(scratch + 32);
         uint256 updatedAt = load(scratch + 96);
-        (bool ok, uint256 decimals) = decimalsOf(feed, scratch + 160);
+        (bool ok, uint256 decimals) = decimalsOf(feed, scratch);
         if (!ok || updatedAt >= 1 << 64) return store8(cursor, 1);
-        cursor = store(store8(cursor, 2), load(scratch + 32));
+        if (isBound(feed, int256(answer), scratch)) return store8(cursor, 3);
+        if (isOfBeforeHalt(sequencerFeed, updatedAt, scratch)) return store8(cursor, 4);
+        cursor = store(store8(cursor, 2), answer);
         store(cursor, updatedAt << 192);
         return store8(cursor + 8, decimals);
+    }
+
+    /// Whether an answer is the least or the greatest of its aggregator, which is behind the feed or is the feed.
+    function isBound(address feed, int256 answer, uint256 scratch) private view returns (bool) {
+        if (ask(feed, IFeed.aggregator.selector, BOUND_GAS, 32, scratch)) feed = address(uint160(load(scratch)));
+        if (!ask(feed, IFeed.minAnswer.selector, BOUND_GAS, 32, scratch)) return false;
+        int256 least = int256(load(scratch));
+        if (!ask(feed, IFeed.maxAnswer.selector, BOUND_GAS, 32, scratch)) return false;
+        int256 greatest = int256(load(scratch));
+        return least < greatest && (answer <= least || answer >= greatest);
+    }
+
+    /// Whether a round is older than a halt of the sequencer, while it lasts and for an hour after. A sequencer feed that
+    /// does not answer takes no price away.
+    function isOfBeforeHalt(address feed, uint256 updatedAt, uint256 scratch) private view returns (bool) {
+        if (feed == address(0)) return false;
+        if (!ask(feed, IFeed.latestRoundData.selector, FEED_GAS, 160, scratch)) return false;
+        uint256 since = load(scratch + 64);
+        bool isDown = load(scratch + 32) != 0;
+        return updatedAt < since && (isDown || block.timestamp < since + HALT_GRACE_SEC);
     }
 
     /// Whether Aave's oracle has a contract to ask about the token. An oracle that does not answer may have one: then the

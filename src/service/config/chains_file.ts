@@ -130,6 +130,7 @@ const chainEntries = {
       usdFeeds: v.exactOptional(usdFeeds),
       stablecoins: v.exactOptional(v.array(checksummed)),
       aaveOracle: v.exactOptional(checksummed),
+      sequencerFeed: v.exactOptional(checksummed),
       wrappedNative: v.exactOptional(checksummed),
       wrappers: v.exactOptional(wrappers),
       uniswapV3Factory: v.exactOptional(checksummed),

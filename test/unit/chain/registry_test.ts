@@ -41,6 +41,10 @@ test('every wrapped native token is the one of Morpho, Oku, Aave or Uniswap', ()
   expect(unlisted).toEqual([])
 })
 
+test("Fraxtal's native token is not wrapped as frxETH, which a feed of ether would price", () => {
+  expect(CHAINS.find(({ id }) => id === 252)?.nativeCurrency).toEqual({ symbol: 'FRAX', name: 'Frax', decimals: 18 })
+})
+
 test('every native currency has the symbol, name and decimals that viem gives it', () => {
   for (const { id, name, nativeCurrency } of CHAINS) {
     const theirs = VIEM.get(id)?.nativeCurrency

@@ -76,6 +76,15 @@ test('computeUsdPrice() takes no source for a token whose bridge lost what it st
   expect(priced({ ...UNFED, wrappers, unbacked: [WETH] }, wrapped)).toMatchObject({ kind: 'missing', because })
 })
 
+test('computeUsdPrice() derives the price of a bridged token from the feed of what it stands for', () => {
+  const outcome = priced({ ...FED, bridged: [TOKEN] }, ANSWERS)
+  if (outcome.kind !== 'price') throw new Error(outcome.because)
+  expect([outcome.price.source, getConfidence(outcome.price)]).toEqual(['feed', 'derived'])
+  expect(priced({ ...LISTED, bridged: [TOKEN] }, { ...ANSWERS, aave: undefined })).toMatchObject({
+    price: { source: 'stablecoin' },
+  })
+})
+
 test('computeUsdPrice() accepts a round that is five minutes late, and rejects one a second later', () => {
   const at = (ageSec: bigint) => ({ ...ANSWERS, aave: undefined, blockTimestampSec: ROUND.updatedAtSec + ageSec })
   expect(priced(FED, at(3_900n)).kind).toBe('price')
@@ -116,6 +125,12 @@ test.each([
 test.each([
   ['a feed that does not answer', FED, { round: undefined }, 'its price feed does not answer'],
   ['a feed that is stale', FED, STALE, 'its price feed is stale'],
+  [
+    'a feed at its bound',
+    FED,
+    { round: undefined, roundFault: 'bound' },
+    'its price feed stands at a bound of what it can answer',
+  ],
   ['a feed of zero', FED, { round: { ...ROUND, answer: 0n } }, 'its price feed answers nothing above zero'],
   ['a feed of the future', FED, { blockTimestampSec: 1n }, 'its price feed answers from the future'],
   ['a feed that is stale if Aave has no source', FED, { ...STALE, aave: undefined }, 'its price feed is stale'],

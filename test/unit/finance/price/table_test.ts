@@ -4,9 +4,11 @@ import { type Address, getAddress } from 'viem'
 import { DEFAULT_CHAIN_IDS } from '../../../../src/chain/table/chains.ts'
 import { FINANCE_CHAINS } from '../../../../src/finance/chain.ts'
 import { hasPriceSource } from '../../../../src/finance/price/price_sources.ts'
+import { BRIDGED_ROWS } from '../../../../src/finance/price/table/bridged.ts'
 import { FAILED_BRIDGE_ROWS } from '../../../../src/finance/price/table/failed_bridges.ts'
 import { FEED_ROWS } from '../../../../src/finance/price/table/feeds.ts'
 import { POOL_ROWS } from '../../../../src/finance/price/table/pools.ts'
+import { SEQUENCER_FEED_ROWS } from '../../../../src/finance/price/table/sequencer_feeds.ts'
 import { STABLECOIN_ROWS } from '../../../../src/finance/price/table/stablecoins.ts'
 import { WRAPPER_ROWS } from '../../../../src/finance/price/table/wrappers.ts'
 import { AAVE_MARKETS, chainlinkFeeds, stataUnderlying, UNISWAP_SDK } from '../../../support/registries.ts'
@@ -202,4 +204,24 @@ test('every stablecoin without a feed is the USDC that Morpho names', () => {
     const unfed = prices.stablecoins.filter((token) => prices.usdFeeds[token] === undefined)
     expect([name, unfed]).toEqual([name, unfed.length === 0 ? [] : [getAddress(MORPHO.get(id)?.usdc ?? '')]])
   }
+})
+
+test('bridged tokens have a feed, and every token with the mark of a bridge in its symbol is one', () => {
+  for (const { id, prices } of FINANCE_CHAINS) {
+    const { bridged = [], usdFeeds } = prices
+    expect([id, bridged]).toEqual([id, BRIDGED_ROWS[id] ?? []])
+    expect([id, bridged.filter((token) => usdFeeds[token] === undefined)]).toEqual([id, []])
+    const marked = (FEED_ROWS[id] ?? []).filter(([symbol]) => /(\.e|\.b|USDCe|USDbC)$|^m[A-Z]/.test(symbol))
+    expect([id, marked.filter(([, token]) => !bridged.includes(token))]).toEqual([id, []])
+  }
+})
+
+test('feeds about sequencers are those of rollups with feeds of prices', () => {
+  for (const { id, prices } of FINANCE_CHAINS) {
+    expect([id, prices.sequencerFeed]).toEqual([id, SEQUENCER_FEED_ROWS[id]])
+    if (prices.sequencerFeed === undefined) continue
+    expect(prices.sequencerFeed).toBe(getAddress(prices.sequencerFeed))
+    expect(Object.keys(prices.usdFeeds).length).toBeGreaterThan(0)
+  }
+  expect(Object.keys(SEQUENCER_FEED_ROWS).map(Number)).toEqual([10, 1_088, 8_453, 42_161, 534_352])
 })
