@@ -126,9 +126,10 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { list } = heldPartition
+    const context = createContext(list)
+    list.dropExpired(context.nowMs)
     const added = list.listAdded(ADDED_MAX)
     if (added.length === 0) return true
-    const context = createContext(list)
     const evaluation = await evaluateAdded(context, { block, added }, signal)
     recordFailures(evaluation)
     const evaluatedBlock = toEvaluatedBlock(evaluation, { block, fork: null, nowMs: context.nowMs })

@@ -7,7 +7,21 @@ import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
 import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const { db, meter, world, start, stopAll, runRounds, watch, evaluated, listMessages, told } = await startLoopStage()
+const stage = await startLoopStage()
+const {
+  db,
+  meter,
+  world,
+  start,
+  stopAll,
+  cutEndpoint,
+  restoreEndpoint,
+  runRounds,
+  watch,
+  evaluated,
+  listMessages,
+  told,
+} = stage
 
 test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
   const account = await createAccount(db)
@@ -254,4 +268,19 @@ test('each event is told once, by its type, and what happened before the trigger
     ['trigger.fired', 1, 'Set'],
     ['trigger.fired', 2, 'Set'],
   ])
+})
+
+test('a trigger that expires before its endpoint answers again is not evaluated', async () => {
+  const account = await createAccount(db)
+  await meter.units('expires', 50)
+  start()
+  await watch(account, 'absent', BELOW)
+  await evaluated(await meter.mine())
+  await watch(account, 'expires', BELOW, { expiresAt: new Date(world.nowMs + 30_000) })
+  cutEndpoint()
+  await runRounds()
+  world.nowMs += 31_000
+  restoreEndpoint()
+  for (let round = 0; round < 3; round++) await runRounds()
+  expect([await told(account), await readBooks(db, account.organizationId)]).toMatchObject([[], { charged: 0 }])
 })

@@ -126,7 +126,7 @@ export async function startLoopStage() {
     account: Account,
     name: string,
     clause: Clause,
-    of: Partial<Trigger> & { readonly createdAt?: Date } = {},
+    of: Partial<Trigger> & { readonly createdAt?: Date; readonly expiresAt?: Date } = {},
   ): Promise<Trigger> {
     const { organizationId, apiKeyId } = account
     const clear = 'below' in clause ? String(Number(clause.below) * 1.02) : null
