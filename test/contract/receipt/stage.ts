@@ -78,20 +78,22 @@ export function stageOver(
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
+  // What a busy machine does late is no failure.
+  const clock = createPatientClock()
   const metrics = createMetrics()
-  const dissents = createDissentTracker({ metrics, clock: systemClock, log: silentLog })
+  const dissents = createDissentTracker({ metrics, clock, log: silentLog })
   const clients = config.chains.map((chain) => {
-    const client = createChainClient({ chain, clock: createPatientClock(), log: silentLog, fetch: counting })
+    const client = createChainClient({ chain, clock, log: silentLog, fetch: counting })
     const { id, quorum = 1 } = chain
     return quorum === 1 ? client : createQuorumClient(client, { quorum, dissent: dissents.recorder(id) })
   })
   const solana = solanaUrl
-    ? createSolanaClient({ ...config.solana, clock: createPatientClock(), log: silentLog, fetch: counting })
+    ? createSolanaClient({ ...config.solana, clock, log: silentLog, fetch: counting })
     : undefined
   const byId = new Map(clients.map((client) => [client.chain.id, client]))
   const past = db && {
     db,
-    history: createHistory({ clients: byId, db, clock: systemClock, log: silentLog, holder: 'test' }),
+    history: createHistory({ clients: byId, db, clock, log: silentLog, holder: 'test' }),
   }
   const services = createTestServices({ clients, solana, ...past })
   const routes = createServiceRoutes(config, () => services)
@@ -102,22 +104,22 @@ export function stageOver(
     routes,
     aliases: familyAliases(config.families),
     gate,
-    gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID(), clock: systemClock }),
+    gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID(), clock }),
     receiptIssuer: createReceiptIssuer({
       config,
       connect: () => services,
       signer: async () => signer,
-      clock: systemClock,
+      clock,
       runner,
     }),
-    clock: systemClock,
+    clock,
     log: silentLog,
     metrics,
     hostNames: ['test.local'],
     corsOrigins: [],
     openapi: openapiDocument({ routes }),
     probes: { database: async () => true, chains: new Map(), quorum: dissents.report },
-    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   const call = createClient(app.handler)
   return {
