@@ -23,7 +23,7 @@ const PROGRAM = new URL(
 
 /**
  * Creates a runner. The worker thread starts on first use. With `jobMsMax` a longer job is stopped, and its requester
- * gets no other one for a minute.
+ * gets no other one for a minute; nor does one that leaves after half of that time.
  */
 export function createProofRunner({
   clock = systemClock,
@@ -77,14 +77,17 @@ export function createProofRunner({
     signal.throwIfAborted()
     // Its own jobs may have waited in front of this one.
     if ((restsByRequester.get(requester) ?? 0) > clock.monotonicMs()) return TOO_LONG
+    const startedMs = clock.monotonicMs()
     try {
       const reply = untilAborted(runJob(job), signal)
       return await (jobMsMax === undefined ? reply : withTimeout(reply, { ms: jobMsMax, clock }))
     } catch (error) {
       // A running job can only be stopped by terminating its thread.
       terminate()
+      const nowMs = clock.monotonicMs()
+      // A requester that leaves shortly before the limit has taken as much.
+      if (jobMsMax !== undefined && nowMs - startedMs >= jobMsMax / 2) restsByRequester.set(requester, nowMs + REST_MS)
       if (error !== TIMED_OUT) throw error
-      restsByRequester.set(requester, clock.monotonicMs() + REST_MS)
       return TOO_LONG
     }
   }

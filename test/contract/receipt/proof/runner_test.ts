@@ -52,6 +52,25 @@ test('a job that computes for long is stopped, and its requester alone rests for
   runner.close()
 })
 
+test('a requester that leaves shortly before its job is stopped rests too, and one that leaves at once does not', async () => {
+  const clock = createTestClock()
+  const runner = createProofRunner({ clock, jobMsMax: 8_000 })
+  const { signal } = new AbortController()
+  for (const [requester, ms] of [
+    ['a', 7_900],
+    ['b', 100],
+  ] as const) {
+    const left = new AbortController()
+    const job = runner.run(JOB, left.signal, requester).catch(() => 'left')
+    await clock.advance(ms)
+    left.abort()
+    expect(await job).toBe('left')
+  }
+  expect(await runner.run(JOB, signal, 'a')).toMatchObject({ fault: expect.stringContaining('ask in a minute') })
+  expect(await runner.run(JOB, signal, 'b')).toEqual({ fault: 'the proof cannot be read' })
+  runner.close()
+})
+
 test('a thread that dies without a job fails no caller, and later jobs report it', async () => {
   const { outputs } = await Bun.build({ entrypoints: [RUNNER], target: 'bun', format: 'esm' })
   // The worker's file is missing.
