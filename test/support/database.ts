@@ -5,8 +5,9 @@ import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import { createLenientClock } from './test_clock.ts'
 
 /** A database of one test file, migrated and empty. */
 export interface TestDatabase {
@@ -32,12 +33,6 @@ const PREFIX = 'walletscope-test-'
 const PROGRAMS = 'programs'
 const ADMIN_DEADLINE_MS = 30_000
 const IN_USE = '55006'
-/** The machine's, with deadlines ten times as long: what a busy machine answers late is no failure, and what hangs ends. */
-const lenientClock: Clock = {
-  ...systemClock,
-  after: (ms, run, options) => systemClock.after(10 * ms, run, options),
-}
-
 interface Shared {
   readonly url: string
   readonly admin: Database
@@ -53,7 +48,7 @@ const closers = new Set<() => Promise<void>>()
 /** A new database, copied from one that was migrated once, on the embedded server or on `TEST_DATABASE_URL`. */
 export async function testDatabase(): Promise<TestDatabase> {
   const empty = await createDatabase('migrated')
-  const db = openDatabase({ url: empty.url, clock: lenientClock, log: silentLog })
+  const db = openDatabase({ url: empty.url, clock: createLenientClock(), log: silentLog })
   const close = once(async () => {
     closers.delete(close)
     await db.close()

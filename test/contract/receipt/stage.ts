@@ -27,7 +27,7 @@ import { DEVNET_ROW } from '../../devnet/chain.ts'
 import { type Answer, createClient } from '../../support/client.ts'
 import { createTestServices } from '../../support/family.ts'
 import { createMemoryGate, type MemoryGate } from '../../support/http/exchange/memory_gate.ts'
-import { createPatientClock } from '../../support/test_clock.ts'
+import { createLenientClock, createPatientClock } from '../../support/test_clock.ts'
 
 /** A service without a database over some endpoints of one devnet. */
 export interface Stage {
@@ -78,17 +78,16 @@ export function stageOver(
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  // What a busy machine does late is no failure.
-  const clock = createPatientClock()
+  const clock = createLenientClock()
   const metrics = createMetrics()
   const dissents = createDissentTracker({ metrics, clock, log: silentLog })
   const clients = config.chains.map((chain) => {
-    const client = createChainClient({ chain, clock, log: silentLog, fetch: counting })
+    const client = createChainClient({ chain, clock: createPatientClock(), log: silentLog, fetch: counting })
     const { id, quorum = 1 } = chain
     return quorum === 1 ? client : createQuorumClient(client, { quorum, dissent: dissents.recorder(id) })
   })
   const solana = solanaUrl
-    ? createSolanaClient({ ...config.solana, clock, log: silentLog, fetch: counting })
+    ? createSolanaClient({ ...config.solana, clock: createPatientClock(), log: silentLog, fetch: counting })
     : undefined
   const byId = new Map(clients.map((client) => [client.chain.id, client]))
   const past = db && {

@@ -142,7 +142,7 @@ describe('the lens', () => {
     const prices = { ...PRICES, feeds: [], aaveOracle }
     let from = 0
     for (let pages = 0; from < 20; pages++) {
-      const { taken, positions } = decodeLens(await call(list(ids.slice(from, 20), { prices }), 10_000_000))
+      const { taken, positions } = decodeLens(await call(list(ids.slice(from, 20), { prices }), 16_000_000))
       expect(taken).toBeGreaterThan(0)
       expect(positions).toHaveLength(taken)
       from += taken
