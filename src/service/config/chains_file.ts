@@ -131,6 +131,8 @@ const chainEntries = {
       stablecoins: v.exactOptional(v.array(checksummed)),
       aaveOracle: v.exactOptional(checksummed),
       sequencerFeed: v.exactOptional(checksummed),
+      bridged: v.exactOptional(v.array(checksummed)),
+      unbacked: v.exactOptional(v.array(checksummed)),
       wrappedNative: v.exactOptional(checksummed),
       wrappers: v.exactOptional(wrappers),
       uniswapV3Factory: v.exactOptional(checksummed),
