@@ -277,11 +277,11 @@ export interface Answers {
         weightedBorrowAPY: string
         borrowUtilizationRate: string
       } | null)[]
-      incomplete: {
+      incomplete: ({
         what: string
-        amount: null
+        amount: string | null
         why: string
-      }[]
+      })[]
     })[]
     pagination: {
       page: number
@@ -564,11 +564,11 @@ export interface Answers {
         realized_usd_value: string
         unrealized_usd_value: string
         is_closed: boolean
-        incomplete: {
+        incomplete: ({
           what: string
-          amount: null
+          amount: string | null
           why: string
-        }[]
+        })[]
       } | null
       pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
     })[]
@@ -680,11 +680,11 @@ export interface Answers {
       realized_usd_value: string
       unrealized_usd_value: string
       is_closed: boolean
-      incomplete: {
+      incomplete: ({
         what: string
-        amount: null
+        amount: string | null
         why: string
-      }[]
+      })[]
     }
   }
   'GET /v1/positions/uniswap-v4': {

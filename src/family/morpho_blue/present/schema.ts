@@ -74,7 +74,7 @@ const held = v.strictObject({
     calculations: v.pipe(v.nullable(calculations), v.description('Null where the position has a reason')),
   }).entries,
   incomplete: v.pipe(
-    v.array(v.strictObject({ what: v.string(), amount: v.null(), why: v.string() })),
+    v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
     v.description('Markets beyond the first 2,000 that the wallet entered, which the list does not have'),
   ),
 })
