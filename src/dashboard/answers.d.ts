@@ -564,11 +564,6 @@ export interface Answers {
         realized_usd_value: string
         unrealized_usd_value: string
         is_closed: boolean
-        incomplete: ({
-          what: string
-          amount: string | null
-          why: string
-        })[]
       } | null
       pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
     })[]
@@ -680,11 +675,6 @@ export interface Answers {
       realized_usd_value: string
       unrealized_usd_value: string
       is_closed: boolean
-      incomplete: ({
-        what: string
-        amount: string | null
-        why: string
-      })[]
     }
   }
   'GET /v1/positions/uniswap-v4': {

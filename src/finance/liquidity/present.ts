@@ -15,7 +15,7 @@ export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
 
 /** Presents profit and loss. */
 export function presentPnl(
-  { figures, isClosed, poolPriced }: Pnl,
+  { figures, isClosed }: Pnl,
   { tokenId, chainId }: { readonly tokenId: bigint; readonly chainId: number },
 ) {
   return {
@@ -36,11 +36,6 @@ export function presentPnl(
     realized_usd_value: formatUsdE6(figures.realizedE6),
     unrealized_usd_value: formatUsdE6(figures.unrealizedE6),
     is_closed: isClosed,
-    incomplete: poolPriced.map((token) => ({
-      what: `price of ${checksumAddress(token)}`,
-      amount: null,
-      why: "The position's own pool prices it, at a flow or now, and a single trade moves that price",
-    })),
   }
 }
 

@@ -129,10 +129,6 @@ export const pnl = v.strictObject({
   realized_usd_value: usd('Principal and fees that were collected, less the cost of that principal'),
   unrealized_usd_value: usd('What is in the position and what can be collected, less its cost'),
   is_closed: v.pipe(v.boolean(), v.description('No liquidity is left')),
-  incomplete: v.pipe(
-    v.array(v.strictObject({ what: v.string(), amount: v.nullable(decimalText), why: v.string() })),
-    v.description("Tokens without a source of their own, which the position's own pool prices"),
-  ),
 })
 
 const price = v.strictObject({ usd: decimalText, source: v.picklist(FLOW_PRICE_SOURCES) })

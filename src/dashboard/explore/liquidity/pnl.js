@@ -81,7 +81,6 @@ function Figures({ pnl, onFigures }) {
       ['Against holding', html`<${Change} value=${pnl.alpha_vs_hodl_gross_usd_value} />`],
       ['Average capital', html`<${Usd} value=${pnl.time_weighted_average_capital} />`],
     ]} />
-    ${pnl.incomplete.length > 0 && html`<p class="soft">The position's own pool prices a token of it, at a flow or now.</p>`}
   </div>`
 }
 

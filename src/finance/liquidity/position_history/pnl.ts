@@ -1,11 +1,10 @@
-import type { Address } from 'viem'
 import { maxBigint } from '../../../lib/number/fixed_point.ts'
 import { type PnlFigures, pnlFigures } from '../../math/pnl/figures.ts'
 import { isZero, type Pair } from '../../math/pnl/flow.ts'
-import { computePairPrices, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
+import { computePairPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
 import { toPoolPrice } from './pool_price.ts'
 import type { ReplayedHistory } from './replay.ts'
-import { lastFlow, type ValuedFlow } from './valued_flows.ts'
+import { lastFlow } from './valued_flows.ts'
 
 /** State of a position on chain at the block of an answer. */
 export interface PnlState {
@@ -28,8 +27,6 @@ export interface Pnl {
   readonly figures: PnlFigures
   /** True if no liquidity is left. */
   readonly isClosed: boolean
-  /** Tokens that the position's own pool prices, now or at a flow that counts. */
-  readonly poolPriced: readonly Address[]
 }
 
 /** Status of a position's profit and loss: `ready`, or the reason for its absence. */
@@ -93,15 +90,5 @@ export async function computePnl(
     principal: state?.principal ?? [0n, 0n],
     fees: [maxBigint(owed[0] - withdrawn[0], 0n), maxBigint(owed[1] - withdrawn[1], 0n)],
   })
-  // A withdrawal counts when it is collected, at the price of then.
-  const counted = flows.filter(({ row }) => row.kind !== 'decrease').map(({ prices: atFlow }) => atFlow)
-  const poolPriced = listPoolPriced(subject.tokens, [...counted, prices])
-  return { status: 'ready', pnl: { figures, isClosed, poolPriced }, withdrawn }
-}
-
-/** Lists the tokens that have a price of the position's own pool among some prices. */
-function listPoolPriced(tokens: Pair<PnlToken>, prices: readonly ValuedFlow['prices'][]): readonly Address[] {
-  const isByPool = (index: 0 | 1) =>
-    prices.some((pair) => pair !== undefined && !('because' in pair) && pair[index].source === 'pool')
-  return tokens.flatMap(({ address }, index) => (isByPool(index === 0 ? 0 : 1) ? address : []))
+  return { status: 'ready', pnl: { figures, isClosed }, withdrawn }
 }

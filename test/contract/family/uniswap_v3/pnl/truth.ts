@@ -1,5 +1,5 @@
 import { TickMath } from '@pancakeswap/v3-sdk'
-import { type Address, decodeFunctionResult, encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
+import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { Valuation } from '../../../../../src/finance/math/pnl/figures.ts'
 import type { Flow, Pair, Prices } from '../../../../../src/finance/math/pnl/flow.ts'
 import { UNISWAP_V3 } from '../../../../devnet/addresses.ts'
@@ -107,20 +107,7 @@ export async function computeTruth(
   }
   if (sum('increase', 0) + sum('increase', 1) === 0n) throw new Error(`Position ${tokenId} never held anything`)
   const is_closed = liquidity === 0n
-  const counted = real.filter(({ kind }) => kind !== 'decrease').map(({ blockNumber }) => BigInt(blockNumber))
-  const incomplete = await listPoolPriced(pool, [...counted, isOver ? BigInt(last.blockNumber) : block], prices)
-  const figures = secondOpinion(flows, holding)
-  return { pnl: { token_id: String(tokenId), chain_id: 1, ...figures, is_closed, incomplete }, flows }
-}
-
-/** Lists the tokens without a price of their own at any of some blocks, as answers do. */
-async function listPoolPriced({ tokens }: RandomPool, blocks: readonly bigint[], prices: PriceContext['prices']) {
-  const own = await Promise.all(
-    tokens.map((token) => Promise.all([...new Set(blocks)].map((block) => prices.at(token, block)))),
-  )
-  const unpriced = tokens.filter((_, index) => own[index]?.includes(undefined))
-  const why = "The position's own pool prices it, at a flow or now, and a single trade moves that price"
-  return unpriced.map(({ address }) => ({ what: `price of ${getAddress(address)}`, amount: null, why }))
+  return { pnl: { token_id: String(tokenId), chain_id: 1, ...secondOpinion(flows, holding), is_closed }, flows }
 }
 
 /** Sums principal withdrawn and not collected: withdrawn tokens are paid before fees. */

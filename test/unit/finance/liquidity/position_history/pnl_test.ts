@@ -186,22 +186,6 @@ describe('profit and loss', () => {
     expect(await computePnl(createHistory(rows), { ...now, own: [NO_PRICE, NO_PRICE] })).toEqual(unpriced)
   })
 
-  test('names the tokens that the own pool prices, at a flow that counts or now', async () => {
-    const listed = async (...[life, now]: Parameters<typeof computePnl>) =>
-      ready(await computePnl(life, now)).pnl.poolPriced
-    const own: Pair<OwnPrice> = [NO_PRICE, THREE_THOUSAND]
-    const { usdc, weth } = TOKENS
-    const open = { liquidity: 100n, principal: [5_000_000n, 4_000_000n] as const, sqrtPriceX96: Q96 }
-    expect(await listed(createHistory([MINT]), state(open))).toEqual([])
-    expect(await listed(createHistory([MINT]), state({ ...open, own }))).toEqual([usdc.address])
-    expect(await listed(createHistory([MINT]), state({ ...open, own: [DOLLAR, NO_PRICE] }))).toEqual([weth.address])
-    const without = (block: number) => (each: number) => ({ own: each === block ? own : OWN, sqrtPriceX96: Q96 })
-    const rows = [MINT, close, paid]
-    expect(await listed(createHistory(rows, without(1)), state())).toEqual([usdc.address])
-    expect(await listed(createHistory(rows, without(2)), state())).toEqual([])
-    expect(await listed(createHistory(rows, without(3)), state())).toEqual([usdc.address])
-  })
-
   test('of an open position is valued now, also if nothing is owed', async () => {
     const life = createHistory([MINT])
     const open = { liquidity: 100n, principal: [5_000_000n, 4_000_000n] as const }
