@@ -2,17 +2,14 @@ import * as v from 'valibot'
 import { usdFigure } from '../finance/figure.ts'
 import { limitedBy, withdrawable } from '../finance/lending/withdrawal.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
-import { base58Address, chainId, evmAddress } from '../finance/schema.ts'
+import { base58Address, chainId, evmAddress, incompleteList } from '../finance/schema.ts'
 import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
 
 const reason = v.picklist(UNCOUNTED_REASONS)
 
-const incomplete = v.pipe(
-  v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
-  v.description('What is lacking, debts first: a price, or one that may mislead; empty if nothing is'),
-)
+const incomplete = incompleteList('What is lacking, debts first: a price, or one that may mislead; empty if nothing is')
 
 function usd(words: string) {
   return v.pipe(usdFigure, v.description(words))
@@ -51,7 +48,7 @@ export const balanceOutput = v.strictObject({
         oracle_usd: usd("Priced by a feed, by Aave's oracle or, on Solana, by Scope"),
         derived_usd: usd('Priced by the rate of a known wrapper, or by the feed of what a bridged token stands for'),
         assumed_usd: usd('Stablecoins without a feed, taken as one dollar'),
-        market_usd: usd('Priced by the mean price of a pool'),
+        market_usd: usd('Priced by pools of Uniswap V3'),
       }),
       v.description(
         'net_worth_usd by price confidence; debts are negative, so that a part near zero may be large assets and debts',

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { memoize } from '../../lib/memoize.ts'
-import { DECIMAL, text } from '../../lib/text/text_format.ts'
 import { apyFigure, formatRatio, formatUsd, ratioOrMaxFigure, usdFigure } from '../figure.ts'
 import {
   dailyInterest,
@@ -11,6 +10,7 @@ import {
   weightedApy,
   type YieldLeg,
 } from '../math/lending.ts'
+import { incompleteList } from '../schema.ts'
 
 /** Schemas of the yield figures; the fields that name the position come before them. */
 export const yieldFigures = {
@@ -28,9 +28,8 @@ export const yieldFigures = {
 }
 
 /** Schema of what `projected_earnings` leaves out. */
-export const unpaidInterest = v.pipe(
-  v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
-  v.description('What projected_earnings leaves out: interest on lent tokens that the market cannot pay out now'),
+export const unpaidInterest = incompleteList(
+  'What projected_earnings leaves out: interest on lent tokens that the market cannot pay out now',
 )
 
 /** Names interest that is not projected; `amount`: the lent tokens that cannot be paid out, null without decimals. */

@@ -27,25 +27,25 @@ export const yieldOutput = v.strictObject({
  * reserve could pay that out: any account can make one, lend to itself at any rate, and name the sum of a year.
  */
 export function presentYield(position: ObligationPosition, { isTrusted }: { readonly isTrusted: boolean }) {
-  const unpaid = isTrusted ? [] : position.supplies.filter((supply) => computePaidSf(supply) < supply.amountSf)
-  const slotMs = [...position.supplies, ...position.borrows].find((each) => each.slotMs !== undefined)?.slotMs ?? null
-  if (unpaid.length === 0) return { ...presentYieldFigures(position), slot_ms: slotMs, incomplete: [] }
-  const paidSupplies = position.supplies.map((supply) => ({
-    ...supply,
-    value: supply.amountSf === 0n ? supply.value : (supply.value * computePaidSf(supply)) / supply.amountSf,
-  }))
+  const { supplies, borrows } = position
+  const paidSupplies = supplies.map((supply) => pay(supply, isTrusted ? supply.amountSf : computePayableSf(supply)))
+  const unpaid = paidSupplies.filter(({ unpaidSf }) => unpaidSf > 0n)
   return {
-    ...presentYieldFigures({ ...position, paidSupplies }),
-    slot_ms: slotMs,
-    incomplete: unpaid.map((supply) =>
-      nameUnpaidInterest(
-        supply.reserve.symbol,
-        formatExact((supply.amountSf - computePaidSf(supply)) / SF, supply.reserve.decimals),
-      ),
+    ...presentYieldFigures(unpaid.length === 0 ? position : { ...position, paidSupplies }),
+    slot_ms: [...supplies, ...borrows].find((each) => each.slotMs !== undefined)?.slotMs ?? null,
+    incomplete: unpaid.map(({ reserve: { symbol, decimals }, unpaidSf }) =>
+      nameUnpaidInterest(symbol, formatExact(unpaidSf / SF, decimals)),
     ),
   }
 }
 
-function computePaidSf({ amountSf, reserve }: Supply): bigint {
+/** The part of a supply that is paid, up to `paidSf`, and what of it is not. */
+function pay(supply: Supply, paidSf: bigint) {
+  const unpaidSf = supply.amountSf - paidSf
+  const value = unpaidSf === 0n ? supply.value : (supply.value * paidSf) / supply.amountSf
+  return { ...supply, value, unpaidSf }
+}
+
+function computePayableSf({ amountSf, reserve }: Supply): bigint {
   return minBigint(amountSf, reserve.availableAmount * SF)
 }

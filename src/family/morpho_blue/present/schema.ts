@@ -4,6 +4,7 @@ import { calculationsSchema } from '../../../finance/lending/calculations.ts'
 import { dueFields } from '../../../finance/lending/due.ts'
 import { walletPlace, walletPositions } from '../../../finance/lending/position.ts'
 import { withdrawalFields } from '../../../finance/lending/withdrawal.ts'
+import { incompleteList } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 
@@ -73,10 +74,7 @@ const held = v.strictObject({
     position,
     calculations: v.pipe(v.nullable(calculations), v.description('Null where the position has a reason')),
   }).entries,
-  incomplete: v.pipe(
-    v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
-    v.description('Markets beyond the first 2,000 that the wallet entered, which the list does not have'),
-  ),
+  incomplete: incompleteList('Markets beyond the first 2,000 that the wallet entered, which the list does not have'),
 })
 
 /** Success body of the list, without `request_id`. */
