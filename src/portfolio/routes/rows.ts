@@ -50,8 +50,9 @@ export async function readRows({ portfolio }: PortfolioOptions, query: RowsQuery
     rows,
     /** Puts the parts of a row in its place, as far as histories tell them quickly. Throws `AbortedError`. */
     divide: async (whole: readonly Row[]): Promise<readonly Row[]> => {
-      if (!whole.some(isDivisible)) return whole
-      const itemized = await Promise.all(reads.map((read) => read.itemize?.(signal) ?? read.assets))
+      const chainIds = new Set(whole.filter(isDivisible).map(({ chainId }) => chainId))
+      const dividedReads = reads.filter(({ block }) => chainIds.has(block.chainId))
+      const itemized = await Promise.all(dividedReads.map((read) => read.itemize?.(signal) ?? read.assets))
       const parts = groupBy(classifyAssets(itemized.flat(), options), toWholeKey)
       return whole.flatMap((row) => (isDivisible(row) ? (parts.get(toWholeKey(row)) ?? row) : row))
     },
