@@ -89,9 +89,9 @@ async function setMood(token: Address, mood: number): Promise<void> {
 test.each(LENS_MODES)('wrappers of the table are priced by their contract, two deep, by %s', async (way) => {
   const prices = await readPrices(clientWith(), way)
   // 3,000,001 units of six decimals in three shares: all digits count, and not seven of them alone.
-  const priceOf = (token: Address) => Number(prices.get(token)?.replace(/ wrapper$/, ''))
-  expect(priceOf(at(vault))).toBeCloseTo(1.000_000_333_333_333, 13)
-  expect(priceOf(at(nested))).toBeCloseTo(((await readRate(at(nested))) / 1e18) * 1.000_000_333_333_333, 13)
+  const toNumber = (token: Address) => Number(prices.get(token)?.replace(/ wrapper$/, ''))
+  expect(toNumber(at(vault))).toBeCloseTo(1.000_000_333_333_333, 13)
+  expect(toNumber(at(nested))).toBeCloseTo(((await readRate(at(nested))) / 1e18) * 1.000_000_333_333_333, 13)
   expect(prices.get(at(staked))).toBe('3750 wrapper')
   expect(prices.get(at(rated))).toBe('3750 wrapper')
   expect(prices.get(zeroAddress)).toBe('3000 wrapper')

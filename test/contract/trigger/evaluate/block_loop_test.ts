@@ -7,7 +7,6 @@ import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
 import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const stage = await startLoopStage()
 const {
   db,
   meter,
@@ -21,7 +20,7 @@ const {
   evaluated,
   listMessages,
   told,
-} = stage
+} = await startLoopStage()
 
 test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
   const account = await createAccount(db)

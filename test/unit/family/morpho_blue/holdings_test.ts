@@ -8,7 +8,7 @@ const KNOWN = { spam: new Set<string>(), listed: new Set<string>() }
 
 function token(digit: string, decimals: number, price?: UsdPrice, name = 'Token'): MarketToken {
   const address = `0x${digit.repeat(40)}` as Address
-  const outcome = price === undefined ? { ...noPriceBecause('nobody says it'), hasSource: false } : undefined
+  const outcome = price === undefined ? { ...noPriceBecause('no source says it'), hasSource: false } : undefined
   return {
     address,
     symbol: 'T',

@@ -50,7 +50,7 @@ function position(overrides: Partial<Position> = {}): Position {
 }
 
 /** PnL of a position with known flows: 1.5 and 2 of the amounts stored as owed are principal. */
-const missing = { token: UNISWAP_V3.manager, because: 'nobody prices it', isLasting: false }
+const missing = { token: UNISWAP_V3.manager, because: 'no source prices it', isLasting: false }
 const pnl: PnlOutcome = { status: 'unpriced', missing, withdrawn: [1_500_000n, 2n * 10n ** 18n] }
 const single = { pnl, hasSqrtPrice: true }
 

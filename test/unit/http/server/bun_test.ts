@@ -4,6 +4,7 @@ import { serveBun } from '../../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../../src/http/server/listening.ts'
 import { sendRaw } from '../../../support/client.ts'
 import { createFixture } from '../../../support/http/fixture.ts'
+import { settle } from '../../../support/test_clock.ts'
 
 const ITEM = '/v1/positions/uniswap-v3/5'
 const HEAD_LINES = 'Host: h\r\nAuthorization: Bearer good\r\n'
@@ -80,7 +81,7 @@ describe('serveBun()', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     happenings.held = promise
     const waiting = sendRaw(served.port, `GET ${ITEM} HTTP/1.1\r\n${HEAD_LINES}\r\n`)
-    while (app.inFlight() === 0) await Bun.sleep(1)
+    while (app.inFlight() === 0) await settle()
     const closed = new Promise((done) => idle.once('close', done))
     served.closeIdle()
     await closed
@@ -110,7 +111,7 @@ describe('serveBun()', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     happenings.held = promise
     const accepted = sendRaw(server.port, `GET ${ITEM} HTTP/1.1\r\n${HEAD_LINES}\r\n`)
-    while (app.inFlight() === 0) await Bun.sleep(1)
+    while (app.inFlight() === 0) await settle()
     const stopped = server.stop()
     const refused = await sendRaw(server.port, `GET ${ITEM} HTTP/1.1\r\n${HEAD_LINES}\r\n`)
     expect(refused.status).toBe(0)

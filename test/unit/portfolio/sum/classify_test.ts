@@ -35,7 +35,7 @@ describe('classifyAssets()', () => {
         'stale',
         'It has no price because its price feed is stale',
       ],
-      [{ price: noPriceBecause('nobody says it') }, 'unpriced', 'It has no price because nobody says it'],
+      [{ price: noPriceBecause('no source says it') }, 'unpriced', 'It has no price because no source says it'],
       [
         { token: { ...asset().token, decimals: undefined } },
         'unpriced',

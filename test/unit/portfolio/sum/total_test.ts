@@ -35,7 +35,7 @@ function randomAsset(random: Random): HeldAsset {
     kind: random.pick(ROW_KINDS),
     token: { address, symbol: 'T', name: 'Token', decimals: random.below(41) },
     amount: digits(random, 40),
-    price: random.below(10) === 0 ? noPriceBecause('nobody says it') : { kind: 'price', price },
+    price: random.below(10) === 0 ? noPriceBecause('no source says it') : { kind: 'price', price },
     refused: random.below(10) === 0 ? REFUSED : undefined,
   })
 }
@@ -162,7 +162,7 @@ describe('computeBalance()', () => {
     expect(names([owed, at('a', { amount: 9n * 10n ** 18n, ...part('lent') })])).toEqual([name])
     expect(names([owed, at('a', { amount: 3n * 10n ** 18n, ...part('collateral') })])).toEqual([])
     // Nothing is known where a part is not counted.
-    const unpriced = at('a', { token: { ...owed.token, symbol: 'ODD' }, price: noPriceBecause('nobody says it') })
+    const unpriced = at('a', { token: { ...owed.token, symbol: 'ODD' }, price: noPriceBecause('no source says it') })
     expect(names([owed, unpriced])).toEqual([`value of ODD (${owed.token.address}) on chain 1`])
   })
 
@@ -176,15 +176,15 @@ describe('computeBalance()', () => {
     ])
     expect(whats([asset(marked(['moved']))])).toEqual([])
     expect(whats([asset(marked(['one_sided']))])).toEqual([['value', 'Its price by pools is marked one_sided']])
-    expect(whats([asset({ price: noPriceBecause('nobody says it') })])).toHaveLength(1)
+    expect(whats([asset({ price: noPriceBecause('no source says it') })])).toHaveLength(1)
     // What a third party can give anybody makes no sum incomplete.
-    expect(whats([asset({ price: noPriceBecause('nobody says it'), isUnlisted: true })])).toEqual([])
-    expect(whats([asset({ price: noPriceBecause('nobody says it'), refused: REFUSED })])).toEqual([])
+    expect(whats([asset({ price: noPriceBecause('no source says it'), isUnlisted: true })])).toEqual([])
+    expect(whats([asset({ price: noPriceBecause('no source says it'), refused: REFUSED })])).toEqual([])
   })
 
   test('names few gaps, debts first, and counts the others', () => {
-    const missing = Array.from({ length: 30 }, () => asset({ price: noPriceBecause('nobody says it') }))
-    const { gaps } = sum([...missing, asset({ kind: 'borrowed', price: noPriceBecause('nobody says it') })])
+    const missing = Array.from({ length: 30 }, () => asset({ price: noPriceBecause('no source says it') }))
+    const { gaps } = sum([...missing, asset({ kind: 'borrowed', price: noPriceBecause('no source says it') })])
     expect(gaps).toHaveLength(11)
     expect(gaps[0]?.what).toStartWith('debt in')
     expect(gaps[10]).toEqual({ what: '21 more', amount: null, why: 'Each row says what it lacks' })
