@@ -1,5 +1,5 @@
--- Lists entries of wallets in a target up to a block, such as markets, the oldest first, with whether all or any of them are stored. `no`
--- is the wallet of a row: its position in the request, from 1.
+-- Lists entries of wallets in a target up to a block, such as markets, the oldest first, with whether all or any of them
+-- are stored. `no` is the wallet of a row: its position in the request, from 1.
 -- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here

@@ -53,8 +53,8 @@ interface PositionHistoriesSetup<Deployment extends { readonly startBlock: numbe
   readonly clock: Clock
   readonly getManager: (deployment: Deployment) => Address
   /**
-   * Amounts that withdrawing all liquidity would pay, and that collecting would pay; `counted`: what the manager counts as
-   * owed, absent if it is the same.
+   * Amounts that withdrawing all liquidity would pay, and that collecting would pay; `counted`: what the manager counts
+   * as owed, absent if it is the same.
    */
   readonly getHeldAmounts: (position: Position) => {
     readonly principal: TokenAmounts

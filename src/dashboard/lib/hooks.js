@@ -129,7 +129,10 @@ export function useSessionEnd() {
   return isEnded
 }
 
-/** Returns a function that starts work of a part of the page: the signal ends the work before it, and fires when the part leaves. */
+/**
+ * Returns a function that starts work of a part of the page: the signal ends the work before it, and fires when the part
+ * leaves.
+ */
 export function useSignal() {
   const controller = useRef(/** @type {AbortController | undefined} */ (undefined))
   useEffect(() => () => controller.current?.abort(), [])

@@ -191,7 +191,8 @@ export function computeDirectPrice(
 
 /**
  * Converts a feed's round to a price with all its digits. Rejects an answer of zero or less, an answer older than the
- * feed's heartbeat plus a grace period, one later than the block of the read, a bound of the aggregator, and one of before a halt.
+ * feed's heartbeat plus a grace period, one later than the block of the read, a bound of the aggregator, and one of
+ * before a halt.
  */
 function toFeedPrice(
   feed: UsdFeed,

@@ -23,7 +23,10 @@ export class AddressError extends Error {
 }
 
 export interface AddressRules {
-  /** Private networks that webhooks may reach, also by plain http. Link-local addresses and services of clouds stay blocked. */
+  /**
+   * Private networks that webhooks may reach, also by plain http. Link-local addresses and services of clouds stay
+   * blocked.
+   */
   readonly allowed: readonly Network[]
   /** Resolves all addresses of a name. Throws if there is none, or no answer in time. */
   readonly resolve: (name: string) => Promise<readonly string[]>

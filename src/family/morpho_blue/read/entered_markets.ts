@@ -113,8 +113,8 @@ export function createEnteredMarketsReader(options: {
     },
     /**
      * The wallet's positions in the first `marketsMax` of them at that block, with one more request, and the number of
-     * the others: strangers can enter any number of markets for a wallet. The first read of a deployment asks its contract in any case. Throws as `markets` and as
-     * `PositionReader.read`.
+     * the others: strangers can enter any number of markets for a wallet. The first read of a deployment asks its
+     * contract in any case. Throws as `markets` and as `PositionReader.read`.
      */
     async read(
       target: MorphoBlueTarget,

@@ -3,8 +3,8 @@ import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { minBigint, mulDivDown, Q128, UINT128_MAX, wrap256 } from '../../../lib/number/fixed_point.ts'
 
 /**
- * Amounts that the manager counts as owed now: owed at the position's last update plus the growth since then, modulo 2^128 as
- * the manager stores it (v3-periphery NonfungiblePositionManager.collect, v3-core Position.update).
+ * Amounts that the manager counts as owed now: owed at the position's last update plus the growth since then, modulo
+ * 2^128 as the manager stores it (v3-periphery NonfungiblePositionManager.collect, v3-core Position.update).
  */
 export function collectable(position: {
   readonly liquidity: bigint
