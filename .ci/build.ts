@@ -12,7 +12,7 @@ import { collectNotices } from './notices/mod.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const DIST = join(ROOT, 'dist')
-const PROOF_WORKER = join(ROOT, 'src/chain/receipt/proof/worker.ts')
+const PROOF_WORKER = join(ROOT, 'src/receipt/proof/worker.ts')
 /** The working directory decides nothing: by default Bun takes variables of its `.env` and runs code of its `bunfig.toml`. */
 const NO_AUTOLOAD = [
   ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],

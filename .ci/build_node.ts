@@ -12,7 +12,7 @@ const OUTDIR = join(ROOT, 'dist/node')
 rmSync(OUTDIR, { recursive: true, force: true })
 const [app, worker] = await Promise.all([
   bundle('node.ts', 'walletscope.mjs'),
-  bundle('chain/receipt/proof/worker.ts', 'proof_worker.mjs'),
+  bundle('receipt/proof/worker.ts', 'proof_worker.mjs'),
 ])
 for (const log of [...app.logs, ...worker.logs]) console.error(String(log))
 if (!app.success || !worker.success) process.exit(1)

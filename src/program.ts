@@ -18,11 +18,11 @@ import { createOutput, type Output } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { createServeCommand } from './command/serve.ts'
 import { verifyCommand } from './command/verify.ts'
+import { readConfig } from './config/config.ts'
+import { readTextFile } from './config/read_file.ts'
 import { createBoundedWriter } from './lib/bounded_writer.ts'
 import { systemClock } from './lib/clock.ts'
 import { getErrnoCode } from './lib/error.ts'
-import { readConfig } from './service/config/config.ts'
-import { readTextFile } from './service/config/read_file.ts'
 import { listenForStop } from './service/process/stop_signals.ts'
 
 /** Longest wait of a stopping process for a slow reader of its output. */

@@ -1,7 +1,7 @@
 import { requestLogDrop, requestLogExtend } from '../../sql/functions.ts'
 import { idempotencyForget, leaseDeleteExpired, spendingLimitForget } from '../../sql/queries.ts'
 import { type Database, SqlError } from '../db/database.ts'
-import type { Job } from '../job/job.ts'
+import type { Job } from '../lib/job.ts'
 import type { Log } from '../lib/log.ts'
 
 /** The least number of days for which the log may be kept. */

@@ -1,7 +1,7 @@
+import type { Config } from '../config/config.ts'
 import { clientText } from '../http/openapi/client/client.ts'
 import { withServerUrl } from '../http/openapi/document.ts'
 import { formatServerUrl } from '../http/server/listening.ts'
-import type { Config } from '../service/config/config.ts'
 import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
 import { toReachableHost } from '../service/serve/login_url.ts'

@@ -1,5 +1,5 @@
-import type { Config } from '../service/config/config.ts'
-import { variablesText } from '../service/config/variables.ts'
+import type { Config } from '../config/config.ts'
+import { variablesText } from '../config/variables.ts'
 import type { ServeOptions } from '../service/serve/options.ts'
 import { serve } from '../service/serve/serve.ts'
 import type { Command } from './command.ts'

@@ -276,3 +276,8 @@ function joinByKey(rows: ListRows, added: ListRows, key: string): ListRows {
   const addedKeys = new Set(added.map((row) => row[key]))
   return [...rows.filter((row) => !addedKeys.has(row[key])), ...added]
 }
+
+/** Throws; for programs that only describe routes. */
+export function refuseToConnect(): never {
+  throw new Error('Cannot read: this program only describes the routes')
+}

@@ -5,11 +5,11 @@ import { createWitnessedClient } from '../chain/quorum/witnessed_client.ts'
 import { createRequestLimiter, PROCESS_LIMITS } from '../chain/rpc/limiter/limiter.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
+import type { Config } from '../config/config.ts'
 import type { FinanceChain } from '../finance/chain.ts'
 import { createRateLimiter } from '../lib/async/rate_limiter.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { Config } from './config/config.ts'
 
 /** One client per chain: EVM chains by id, and Solana if it is served. */
 export interface Clients {

@@ -1,12 +1,12 @@
 import { FIRST_START_ACTOR } from '../account/audit.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { createLoginLink } from '../account/session.ts'
+import type { Config } from '../config/config.ts'
 import { CONNECTIONS_MAX } from '../db/connection/pool.ts'
 import type { Database } from '../db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { Config } from './config/config.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
 
 /** Results of a first start. `links`: one-time sign-in secrets, for the operator and the organization. */

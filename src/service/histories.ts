@@ -1,9 +1,9 @@
+import type { Config } from '../config/config.ts'
 import type { Database } from '../db/database.ts'
 import { createHistory } from '../history/mod.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createClients } from './clients.ts'
-import type { Config } from './config/config.ts'
 import { listHistories } from './routes.ts'
 
 /** The histories for the command `index`, without a server. */

@@ -1,6 +1,8 @@
 import { createChangeClaims } from '../account/gate/change_claims.ts'
 import { createSessionLookup } from '../account/session_lookup.ts'
+import type { Config } from '../config/config.ts'
 import type { Database } from '../db/database.ts'
+import { refuseToConnect } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { createLoginPlane } from '../http/plane/login.ts'
 import { createUnmeteredPlane, type Plane } from '../http/plane/plane.ts'
@@ -21,8 +23,7 @@ import { createHistoryReports } from '../operator/report/histories.ts'
 import { readTriggerReport } from '../trigger/report.ts'
 import { getLoggedPath } from '../trigger/routes/logged_path.ts'
 import { signedInTriggerRoutes } from '../trigger/routes/signed_in.ts'
-import type { Config } from './config/config.ts'
-import { createServiceRoutes, createSwitchboard, refuseToConnect } from './routes.ts'
+import { createServiceRoutes, createSwitchboard } from './routes.ts'
 
 interface PlaneServices {
   readonly db: Database

@@ -1,6 +1,13 @@
 import { usageRoutes } from '../account/routes.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { BackgroundWork, FamilyServices, IndexableHistory, WatchableFamily } from '../family/family.ts'
+import type { Config } from '../config/config.ts'
+import {
+  type BackgroundWork,
+  type FamilyServices,
+  type IndexableHistory,
+  refuseToConnect,
+  type WatchableFamily,
+} from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
@@ -14,7 +21,6 @@ import { getLoggedPath } from '../trigger/routes/logged_path.ts'
 import type { TriggerServices } from '../trigger/routes/route_parts.ts'
 import { triggerRoutes } from '../trigger/routes/triggers.ts'
 import { webhookRoutes } from '../trigger/routes/webhooks.ts'
-import type { Config } from './config/config.ts'
 import examples from './examples.json' with { type: 'json' }
 
 /** Creates all routes of this configuration. They call `connect` and `messaging` at their first read. */
@@ -93,9 +99,4 @@ export function createSwitchboard(config: Config): Switchboard {
   const routes = createServiceRoutes(config, refuseToConnect)
   const { endpoints } = createRouteTable(routes, familyAliases(config.families))
   return { endpoints: [...endpoints.map(({ name }) => name), `POST ${GATEWAY_PATH}`], featuresOff: config.featuresOff }
-}
-
-/** Throws; for programs that only describe routes. */
-export function refuseToConnect(): never {
-  throw new Error('Cannot read: this program only describes the routes')
 }

@@ -12,16 +12,17 @@ const TOP = ['main', 'node', 'program', 'service', 'command']
  * folders import each other in one direction, types included; a folder's `mod.ts` stands above the folder and what it holds.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  config: ['account', 'chain', 'db', 'family', 'finance', 'http', 'lib'],
+  receipt: ['account', 'chain', 'config', 'db', 'family', 'finance', 'http', 'lib', 'package.json', 'sql'],
   mcp: ['http', 'family', 'account', 'lib', 'package.json'],
-  trigger: ['family', 'job', 'chain', 'db', 'http', 'lib', 'sql'],
+  trigger: ['family', 'chain', 'db', 'http', 'lib', 'sql'],
   portfolio: ['family', 'finance', 'chain', 'http', 'lib'],
   operator: ['account', 'chain', 'history', 'db', 'http', 'lib', 'sql'],
-  account: ['job', 'db', 'http', 'lib', 'sql'],
+  account: ['db', 'http', 'lib', 'sql'],
   family: ['history', 'chain', 'db', 'finance', 'http', 'lib'],
   history: ['chain', 'db', 'lib', 'sql'],
   http: ['lib'],
   dashboard: ['node_modules'],
-  job: ['db', 'lib', 'sql'],
   db: ['lib', 'sql'],
   chain: ['lib'],
   finance: ['history', 'chain', 'db', 'lib', 'sql'],

@@ -1,6 +1,6 @@
 import { requestRollupFold } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
-import type { Job } from '../../job/job.ts'
+import type { Job } from '../../lib/job.ts'
 import type { Log } from '../../lib/log.ts'
 
 const EVERY_MS = 1_000

@@ -1,5 +1,5 @@
 import { CLI_ACTOR } from '../../account/audit.ts'
-import { rotateKey } from '../../service/receipt/signing.ts'
+import { rotateKey } from '../../receipt/signing.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'
 import { print } from '../print.ts'

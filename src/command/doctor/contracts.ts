@@ -1,10 +1,10 @@
 import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
+import type { Config } from '../../config/config.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
-import type { Config } from '../../service/config/config.ts'
 import { type Examination, formatReason } from './evm.ts'
 
 const CHECK = 'contracts'

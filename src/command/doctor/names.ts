@@ -1,8 +1,8 @@
+import type { Config } from '../../config/config.ts'
+import { hostNames } from '../../config/host_names.ts'
 import { ANY_HOST } from '../../http/request/host.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { isLoopback } from '../../lib/loopback.ts'
-import type { Config } from '../../service/config/config.ts'
-import { hostNames } from '../../service/config/host_names.ts'
 
 const CHECK = 'names'
 

@@ -1,11 +1,11 @@
 import { createSolanaClient, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
 import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
 import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
+import type { Config } from '../../config/config.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET } from '../../family/kamino/read/accounts/layout.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { decodeBase58Address } from '../../lib/text/base58.ts'
-import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'
 import { tryAnswer } from './past.ts'
 

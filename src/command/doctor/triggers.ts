@@ -1,8 +1,8 @@
+import { listServedChainIds } from '../../config/chains.ts'
+import type { Config } from '../../config/config.ts'
 import type { Database } from '../../db/database.ts'
 import type { TriggerProgress } from '../../http/page/probes.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
-import { listServedChainIds } from '../../service/config/chains.ts'
-import type { Config } from '../../service/config/config.ts'
 import { readTriggerProgress } from '../../trigger/report.ts'
 
 /** Examines whether a process evaluates the triggers. Throws `UnavailableError` if the database is unreachable. */

@@ -1,11 +1,7 @@
 import type { Command } from '../command.ts'
 import { print } from '../print.ts'
-import { composeFile } from './compose.ts'
-import { grafanaDashboard } from './grafana.ts'
-import { kubernetesManifests } from './kubernetes.ts'
-import { prometheusRules } from './prometheus.ts'
+import { composeFile, grafanaDashboard, kubernetesManifests, prometheusRules, systemdUnit } from './files.ts'
 import { type KitSettings, kitSettings } from './settings.ts'
-import { systemdUnit } from './systemd.ts'
 
 /** Creates a password for the database that the printed file starts. */
 type Password = () => string

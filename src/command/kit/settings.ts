@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import { listServedChainIds } from '../../service/config/chains.ts'
-import type { Config } from '../../service/config/config.ts'
-import { splitList } from '../../service/config/lists.ts'
-import type { VariableName } from '../../service/config/variables.ts'
+import { listServedChainIds } from '../../config/chains.ts'
+import type { Config } from '../../config/config.ts'
+import { splitList } from '../../config/lists.ts'
+import type { VariableName } from '../../config/variables.ts'
 
 /** The part of a configuration that the files need, without values that may be secret. */
 export interface KitSettings {

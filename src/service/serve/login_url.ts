@@ -1,6 +1,6 @@
+import type { Config } from '../../config/config.ts'
 import { LOGIN_PATH } from '../../http/plane/login.ts'
 import { formatServerUrl } from '../../http/server/listening.ts'
-import type { Config } from '../config/config.ts'
 
 /** Wildcard addresses, which no browser can open. */
 const EVERYWHERE = ['0.0.0.0', '::', '[::]']

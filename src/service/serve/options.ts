@@ -1,8 +1,8 @@
 import type { HattipHandler } from '@hattip/core'
+import type { Config } from '../../config/config.ts'
 import type { ListeningServer } from '../../http/server/listening.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Config } from '../config/config.ts'
 import type { Lifecycle } from '../process/lifecycle.ts'
 import type { Fork } from '../process/worker_pool.ts'
 

@@ -1,6 +1,6 @@
 import { messageDeleteOld } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import type { Job } from '../../job/job.ts'
+import type { Job } from '../../lib/job.ts'
 import type { Log } from '../../lib/log.ts'
 
 /** Messages are kept this many days, whatever their outcome. */

@@ -1,6 +1,6 @@
 import type { AccountWatcher, ConfirmedAtSlot } from '../../family/watch.ts'
-import type { Job } from '../../job/job.ts'
 import { halve } from '../../lib/async/halves.ts'
+import type { Job } from '../../lib/job.ts'
 import { type ApplyStep, applyConfirmedRead } from './apply.ts'
 import { createChangeMessage } from './change_message.ts'
 import { splitSubjects } from './confirm.ts'

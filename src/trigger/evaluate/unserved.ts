@@ -1,5 +1,5 @@
 import type { Database } from '../../db/database.ts'
-import type { Job } from '../../job/job.ts'
+import type { Job } from '../../lib/job.ts'
 import type { Log } from '../../lib/log.ts'
 import { acquirePartition, notifyBlindTriggers, type TriggerPartition } from './partition.ts'
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { withDatabase, withNewDatabase } from '../../../src/command/account_database.ts'
 import { CommandError, type CommandIo } from '../../../src/command/command.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
+import { readConfig } from '../../../src/config/config.ts'
 import { temporaryDirectory } from '../../support/database.ts'
 
 const dataDir = join(temporaryDirectory(), 'data')

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Envelope } from '../../../src/chain/receipt/envelope.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { parseKeys } from '../../../src/service/receipt/keys.ts'
-import { verifyReceipt } from '../../../src/service/receipt/verify.ts'
+import type { Envelope } from '../../../src/lib/dsse.ts'
+import { parseKeys } from '../../../src/receipt/keys.ts'
+import { verifyReceipt } from '../../../src/receipt/verify.ts'
 import { decodePayload, runner } from './stage.ts'
 
 const FOLDER = join(import.meta.dir, '../../support/receipt/golden')

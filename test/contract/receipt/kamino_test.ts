@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { verifyReceipt } from '../../../src/service/receipt/verify.ts'
+import { verifyReceipt } from '../../../src/receipt/verify.ts'
 import { SLOT, scene } from '../../support/kamino_scene.ts'
 import { KAMINO_PATHS } from '../../support/receipt/golden/kamino.ts'
 import { startSolanaDouble } from '../../support/solana.ts'

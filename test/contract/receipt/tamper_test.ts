@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { version } from '../../../package.json'
-import { type Envelope, signEnvelope } from '../../../src/chain/receipt/envelope.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { listDifferences } from '../../../src/service/receipt/differences.ts'
-import { PAYLOAD_TYPE, type Payload } from '../../../src/service/receipt/payload.ts'
+import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
+import { listDifferences } from '../../../src/receipt/differences.ts'
+import { PAYLOAD_TYPE, type Payload } from '../../../src/receipt/payload.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
@@ -121,7 +121,7 @@ describe('the envelope', () => {
   })
 
   test('of a key that is retired, as long as it signed before', async () => {
-    const { verifyReceipt } = await import('../../../src/service/receipt/verify.ts')
+    const { verifyReceipt } = await import('../../../src/receipt/verify.ts')
     const clock = systemClock
     const { signal } = new AbortController()
     const nowSec = Math.floor(Date.now() / 1_000)
@@ -437,7 +437,7 @@ describe('a receipt with', () => {
     }
     const { verdicts, is } = await checked(stage, encodeReceipt(lied(receipts.position, sibling)), [devnet.rpcUrl])
     expect([is, verdicts.block.is]).toEqual(['unknown', 'unknown'])
-    const { verifyReceipt } = await import('../../../src/service/receipt/verify.ts')
+    const { verifyReceipt } = await import('../../../src/receipt/verify.ts')
     const clock = systemClock
     const { hash } = getRead(decodePayload(receipts.position)).block
     const given = { keys: [published(stage)], rpcUrls: [], blockHashes: new Map([[1, hash]]), clock }

@@ -1,7 +1,7 @@
+import { readConfig } from '../../../src/config/config.ts'
 import type { Example } from '../../../src/http/openapi/example.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
 import { createServices } from '../../../src/service/mod.ts'
 import { createLifecycle } from '../../../src/service/process/lifecycle.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
+import { readConfig } from '../../../src/config/config.ts'
+import { refuseToConnect } from '../../../src/family/family.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
 import { readParameters } from '../../../src/http/request/parameters.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { toBracedTemplate } from '../../../src/http/route/route_table.ts'
 import { CodedError } from '../../../src/lib/error.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
-import { createServiceRoutes, describeServices, refuseToConnect } from '../../../src/service/routes.ts'
+import { createServiceRoutes, describeServices } from '../../../src/service/routes.ts'
 
 const config = readConfig({}, () => '')
 const routes = createServiceRoutes(config, refuseToConnect)

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
+import { readConfig } from '../../../src/config/config.ts'
 import { defineFamily } from '../../../src/family/family.ts'
 import { FAMILIES, familyAliases } from '../../../src/family/mod.ts'
 import { address } from '../../../src/family/setting.ts'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
 import { defineRoute } from '../../../src/http/route/route.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
 import { callRoute } from '../../support/call_route.ts'
 
 const VAULT = '0x5D39E06b825C1F2B80bf2756a73e28eFAA128ba0'

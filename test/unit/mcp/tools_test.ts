@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
+import { readConfig } from '../../../src/config/config.ts'
+import { refuseToConnect } from '../../../src/family/family.ts'
 import { createTools, INSTRUCTIONS } from '../../../src/mcp/tools.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
-import { createServiceRoutes, refuseToConnect } from '../../../src/service/routes.ts'
+import { createServiceRoutes } from '../../../src/service/routes.ts'
 
 /** Clients allow 60 to 64 characters, and put the name of the server in front. */
 const NAME_LENGTH_MAX = 40

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { readConfig } from '../../../src/config/config.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
 import { logListening } from '../../../src/service/serve/announce.ts'
 
 test.each([

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
+import { readConfig } from '../../../src/config/config.ts'
+import { refuseToConnect } from '../../../src/family/family.ts'
 import type { Example } from '../../../src/http/openapi/example.ts'
 import { findCsvTable, isList } from '../../../src/http/route/csv.ts'
 import { toRouteEndpoint } from '../../../src/http/route/route_table.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
 import examples from '../../../src/service/examples.json' with { type: 'json' }
-import { createServiceRoutes, describeServices, refuseToConnect } from '../../../src/service/routes.ts'
+import { createServiceRoutes, describeServices } from '../../../src/service/routes.ts'
 import { findMismatches } from '../../support/json_schema.ts'
 
 interface Operation {

@@ -1,12 +1,13 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
+import { readConfig } from '../../../src/config/config.ts'
+import { refuseToConnect } from '../../../src/family/family.ts'
 import { POSITION_CHARGES } from '../../../src/family/position_routes.ts'
 import { toParameters } from '../../../src/http/request/parameters.ts'
 import { PER_CALL, priceSentence } from '../../../src/http/route/charge.ts'
 import { toRouteEndpoint } from '../../../src/http/route/route_table.ts'
 import { createTools } from '../../../src/mcp/tools.ts'
-import { readConfig } from '../../../src/service/config/config.ts'
-import { createServiceRoutes, openapiText, refuseToConnect } from '../../../src/service/routes.ts'
+import { createServiceRoutes, openapiText } from '../../../src/service/routes.ts'
 
 const config = readConfig({ RPC_URL_1: 'http://127.0.0.1:1', SOLANA_RPC_URL: 'http://127.0.0.1:1' }, () => '')
 const routes = createServiceRoutes(config, refuseToConnect)

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createProofRunner } from '../../../../src/chain/receipt/proof/runner.ts'
+import { createProofRunner } from '../../../../src/receipt/proof/runner.ts'
 import { temporaryDirectory } from '../../../support/database.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
-const RUNNER = join(import.meta.dir, '../../../../src/chain/receipt/proof/runner.ts')
+const RUNNER = join(import.meta.dir, '../../../../src/receipt/proof/runner.ts')
 /** An invalid proof, and the thread's reply to it. */
 const JOB = { chainId: 1, proof: { header: '0x', nodes: [], codes: [] }, calls: [], explores: false } as const
 
@@ -76,7 +76,7 @@ test('a thread that dies without a job fails no caller, and later jobs report it
   // The worker's file is missing.
   const path = join(temporaryDirectory(), 'runner.mjs')
   await Bun.write(path, outputs[0] ?? '')
-  const { createProofRunner }: typeof import('../../../../src/chain/receipt/proof/runner.ts') = await import(path)
+  const { createProofRunner }: typeof import('../../../../src/receipt/proof/runner.ts') = await import(path)
   const [first, second] = [createProofRunner(), createProofRunner()]
   first.prepare()
   const { signal } = new AbortController()

@@ -5,7 +5,7 @@ import { Caches, MerkleStateManager } from '@ethereumjs/statemanager'
 import { Account, Address } from '@ethereumjs/util'
 import { Glob } from 'bun'
 import { bytesToHex, concatBytes, fromRlp, type Hex, hexToBytes, keccak256 } from 'viem'
-import type { Payload } from '../../../../src/service/receipt/payload.ts'
+import type { Payload } from '../../../../src/receipt/payload.ts'
 
 /** Where the library keeps codes in the database of a trie. */
 const CODE_PREFIX = new TextEncoder().encode('c')

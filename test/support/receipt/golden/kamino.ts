@@ -1,4 +1,4 @@
-import type { Envelope, Signer } from '../../../../src/chain/receipt/envelope.ts'
+import type { Envelope, Signer } from '../../../../src/lib/dsse.ts'
 import { stageOver } from '../../../contract/receipt/stage.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../../kamino_scene.ts'
 import { startSolanaDouble } from '../../solana.ts'

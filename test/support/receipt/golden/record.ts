@@ -4,7 +4,7 @@
  */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { presentKeys } from '../../../../src/service/receipt/keys.ts'
+import { presentKeys } from '../../../../src/receipt/keys.ts'
 import { placeSecondManager, SECOND } from '../../../contract/family/uniswap_v3/second_manager.ts'
 import { published, rowOver, stageOver } from '../../../contract/receipt/stage.ts'
 import { AAVE_TOKENS } from '../../../devnet/aave_v3/addresses.ts'

@@ -1,6 +1,6 @@
 import { openDatabase } from '../../../../src/db/connection/pool.ts'
-import { startJob } from '../../../../src/job/job.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
+import { startJob } from '../../../../src/lib/job.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import type { Post } from '../../../../src/trigger/deliver/post.ts'
 import { deliverer, testPost } from '../../../support/trigger/deliver/scene.ts'

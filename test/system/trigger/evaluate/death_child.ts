@@ -3,8 +3,8 @@
  * START_MS hours last half a second: without waiting for true ones, each charge is asked for by all who live.
  */
 import { openDatabase } from '../../../../src/db/connection/pool.ts'
-import { startJob } from '../../../../src/job/job.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
+import { startJob } from '../../../../src/lib/job.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createMetrics } from '../../../../src/lib/metrics.ts'
 import { startTriggers } from '../../../../src/trigger/mod.ts'

@@ -1,10 +1,8 @@
 import { expect, test } from 'bun:test'
-import { composeFile } from '../../../../src/command/kit/compose.ts'
-import { kubernetesManifests } from '../../../../src/command/kit/kubernetes.ts'
+import { composeFile, kubernetesManifests, systemdUnit } from '../../../../src/command/kit/files.ts'
 import { kitSettings } from '../../../../src/command/kit/settings.ts'
-import { systemdUnit } from '../../../../src/command/kit/systemd.ts'
-import { readConfig } from '../../../../src/service/config/config.ts'
-import { FIRST_VARIABLES, FURTHER_VARIABLES } from '../../../../src/service/config/variables.ts'
+import { readConfig } from '../../../../src/config/config.ts'
+import { FIRST_VARIABLES, FURTHER_VARIABLES } from '../../../../src/config/variables.ts'
 
 /** Every variable, with a value that is not its default. */
 const SET: Readonly<Record<string, string>> = {

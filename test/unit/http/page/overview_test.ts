@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
-import { readConfig } from '../../../../src/service/config/config.ts'
+import { readConfig } from '../../../../src/config/config.ts'
 import { createServicePages } from '../../../../src/service/pages.ts'
 import { describeServices } from '../../../../src/service/routes.ts'
 import { askPage } from '../../../support/page.ts'

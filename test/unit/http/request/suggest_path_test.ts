@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from 'bun:test'
+import { readConfig } from '../../../../src/config/config.ts'
 import { createPathSuggester } from '../../../../src/http/request/suggest_path.ts'
-import { readConfig } from '../../../../src/service/config/config.ts'
 import { describeServices } from '../../../../src/service/routes.ts'
 
 const TEMPLATES = [

@@ -1,0 +1,224 @@
+import packageJson from '../../package.json' with { type: 'json' }
+import { createCitingClient, presentCitation } from '../chain/receipt/citing.ts'
+import type { ChainRecord, LensQuery, RecordedCall } from '../chain/receipt/record.ts'
+import { createRecorder, UnrecordableError } from '../chain/receipt/recorder.ts'
+import type { Config } from '../config/config.ts'
+import type { ConfiguredFamily, FamilyServices } from '../family/family.ts'
+import { FAMILIES } from '../family/mod.ts'
+import type { FinanceChain, FinanceClient } from '../finance/chain.ts'
+import type { ReceiptIssuer, ReceiptRequest, Statement } from '../http/route/receipt.ts'
+import type { Answer, ReadContext } from '../http/route/route.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Signer, signEnvelope } from '../lib/dsse.ts'
+import { UnavailableError, UpstreamError } from '../lib/error.ts'
+import { createLru } from '../lib/lru.ts'
+import { memoize, once } from '../lib/memoize.ts'
+import { computeLevel } from './level.ts'
+import { PAYLOAD_TYPE, type Payload, type StatedAnswer, toPayloadRead } from './payload.ts'
+import type { ProofRunner } from './proof/runner.ts'
+import { createProver, type Proofs } from './prove.ts'
+import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRouteCall } from './replay.ts'
+import { type ParsedReceiptSettings, parseReceiptSettings, toReceiptSettings } from './settings.ts'
+import { maskPaths } from './uncovered.ts'
+
+/** Maximum cached answers to agents, each valid until the next block. */
+const CITED_MAX = 1_000
+/** Result for a chain without past state, where no replay is possible. */
+const EMPTY_REPLAY: Pick<ReplayedAnswer, 'queries' | 'uncovered'> = { queries: new Map(), uncovered: ['data'] }
+
+/** A stated answer and the records it was computed from. */
+interface RecordedAnswer {
+  readonly statement: Statement
+  readonly records: readonly ChainRecord[]
+  readonly stated: StatedAnswer
+}
+
+interface ReceiptIssuerOptions {
+  readonly config: Pick<Config, 'chains' | 'families'> & { readonly solana: Pick<Config['solana'], 'rpcUrls'> }
+  readonly connect: () => FamilyServices
+  /** Returns the signer. Throws `UnavailableError` while the key cannot be read. */
+  readonly signer: () => Promise<Signer>
+  readonly clock: Clock
+  readonly runner: ProofRunner
+}
+
+/**
+ * Creates receipts. Routes of its own compute the answer with recording clients; then routes replay it from the records
+ * and the receipt's settings alone. The receipt is issued only if the replay gives the same answer. An answer that also
+ * rests on logs is computed as without a receipt, and read again at its blocks for the receipt of its state.
+ */
+export function createReceiptIssuer({ config, connect, signer, clock, runner }: ReceiptIssuerOptions): ReceiptIssuer {
+  const { families, chains, solana } = config
+  const prover = createProver({ runner, clock })
+
+  function requireFamily({ path }: Statement): ConfiguredFamily {
+    const family = families.find(({ name }) => name === path.split('/')[3])
+    if (family === undefined) throw new Error(`Cannot find the family of ${path}`)
+    return family
+  }
+
+  /** Computes the answer with separate routes over these clients. */
+  async function readWithClients(
+    recordingClients: readonly FinanceClient[],
+    statement: Statement,
+    context: ReadContext,
+  ) {
+    const services = connect()
+    const clients = new Map(recordingClients.map((client) => [client.chain.id, client]))
+    const routes = requireFamily(statement).routes({
+      chainIds: chains.map(({ id }) => id),
+      servesSolana: solana.rpcUrls.length > 0,
+      connect: () => ({ ...services, clients, firstBlocks: undefined }),
+    })
+    const call = await toRouteCall(routes, statement)
+    return await call.read(context)
+  }
+
+  async function recordAnswer(statement: Statement, { call }: ReceiptRequest, context: ReadContext) {
+    const plainAnswer = call.restsOnLogs ? await call.read(context) : undefined
+    const heads = plainAnswer && getHeadNumbers(plainAnswer, statement)
+    const recorders = [...connect().clients.values()].map((client) =>
+      createRecorder(client, heads?.get(client.chain.id)),
+    )
+    const recordingClients = recorders.map(({ client }) => client)
+    const { signal, untilMs, organizationId, apiKeyId, requestedAtMs } = context
+    const stateContext = { signal, untilMs, organizationId, apiKeyId, requestedAtMs, isStateOnly: true }
+    const coveredAnswer = await readWithClients(recordingClients, statement, stateContext)
+    const records = recorders.flatMap(({ client, record }) => listRecords(client.chain, record))
+    return { answer: plainAnswer ?? coveredAnswer, records }
+  }
+
+  /** Answers with citations, while their blocks are the newest. */
+  const citedAnswers = createLru<Answer>({ entriesMax: CITED_MAX })
+
+  /** Settings of every chain of a family, as a verifier parses them from a receipt. */
+  const getSettings = memoize((family: ConfiguredFamily) => {
+    const familyChains = chains.filter(({ id }) => family.settings.has(id))
+    const definition = FAMILIES.find(({ name }) => name === family.name)
+    const parseSettings = (prices: boolean) => {
+      const parsed = definition && parseReceiptSettings(definition, toReceiptSettings(family, familyChains, { prices }))
+      if (parsed === undefined || 'mistakes' in parsed) throw new Error(`Cannot read the settings of ${family.name}`)
+      return parsed
+    }
+    return { with: once(() => parseSettings(true)), without: once(() => parseSettings(false)) }
+  })
+
+  /** Replays an answer with these settings. Throws `UpstreamError` if the result differs. */
+  async function replay(
+    { family, chains: configuredChains }: ParsedReceiptSettings,
+    { statement, records, stated }: RecordedAnswer,
+  ): Promise<ReplayedAnswer> {
+    const recordedChains = new Map(
+      [...configuredChains].filter(([id]) => records.some(({ chainId }) => chainId === id)),
+    )
+    const replayed = await replayAnswer({ family, chains: recordedChains }, { statement, records, clock })
+    const { answer, uncovered, faults } = replayed
+    const [fault = 'the answer depends on more than was read'] = faults
+    const [replayedText, statedText] = [answer, stated].map((each) => JSON.stringify(maskPaths(each, uncovered)))
+    if (faults.length > 0 || replayedText !== statedText) throw new UpstreamError(fault)
+    return replayed
+  }
+
+  /** Replays as a verifier. Throws `UnavailableError` if a verifier would get another answer. */
+  async function verifyByReplay(statement: Statement, records: readonly ChainRecord[], answer: Answer) {
+    const family = requireFamily(statement)
+    const stated = stateAnswer(answer, statement)
+    const recordedChains = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
+    const settings = (prices: boolean) => toReceiptSettings(family, recordedChains, { prices })
+    if (family.network === 'solana') return { family, stated, settings: settings(true), again: EMPTY_REPLAY }
+    const recorded = { statement, records, stated }
+    if (!family.hasOwnPrices) {
+      // Leave out hundreds of feeds that decided nothing, for the reader's sake.
+      const replayed = await replay(getSettings(family).without(), recorded).catch(() => undefined)
+      if (replayed !== undefined) return { family, stated, settings: settings(false), again: replayed }
+    }
+    const replayed = await replay(getSettings(family).with(), recorded).catch((cause: unknown) => {
+      // Reads of an attempt that failed later are in no record.
+      throw cause instanceof UpstreamError ? noReceiptError(recordedChains, cause.message) : cause
+    })
+    return { family, stated, settings: settings(true), again: replayed }
+  }
+
+  async function createReceipt(statement: Statement, request: ReceiptRequest, context: ReadContext): Promise<Answer> {
+    const { kind, id } = request
+    const { method, path, query, body } = statement
+    const startedMs = clock.monotonicMs()
+    const { answer, records } = await recordAnswer(statement, request, context)
+    const { family, stated, settings, again: replayed } = await verifyByReplay(statement, records, answer)
+    const { queries, uncovered } = replayed
+    const { name, revision, network } = family
+    const proofs = kind === 'proof' ? await createProofs(records, queries, context) : undefined
+    const agreed = records.map((record) => record.agreed)
+    const level = computeLevel({ network, agreed, isProven: proofs !== undefined })
+    const payload: Payload = {
+      id: `rcp_${id}`,
+      // The database's clock: this process' own may be wrong, and what is signed is believed.
+      issued_at: new Date(context.requestedAtMs + clock.monotonicMs() - startedMs).toISOString(),
+      version: packageJson.version,
+      level,
+      request: { method: method === 'POST' ? 'POST' : 'GET', path, query, body },
+      family: { name, revision },
+      answer: stated,
+      uncovered: [...uncovered],
+      reads: records.map(toPayloadRead),
+      ...(proofs === undefined ? {} : { proofs }),
+      settings,
+    }
+    const receipt = signEnvelope(PAYLOAD_TYPE, JSON.stringify(payload), await signer())
+    return { ...answer, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), receipt }) }
+  }
+
+  async function createProofs(
+    records: readonly ChainRecord[],
+    queries: ReadonlyMap<RecordedCall, LensQuery>,
+    context: ReadContext,
+  ): Promise<Proofs> {
+    const { clients } = connect()
+    const proving = records.flatMap((record) => {
+      const client = clients.get(record.chainId)
+      return client === undefined ? [] : [{ client, record, queries }]
+    })
+    return await prover.all(proving, context)
+  }
+
+  return {
+    readWithReceipt: (statement, request) => async (context) => {
+      const work = () => createReceipt(statement, request, context)
+      return request.kind === 'proof' ? await prover.alone(context.organizationId, work) : await work()
+    },
+    readWithCitation(statement) {
+      if (requireFamily(statement).network === 'solana') return undefined
+      return async (context) => {
+        const key = JSON.stringify(statement)
+        const cachedAnswer = citedAnswers.get(key)
+        if (cachedAnswer !== undefined && cachedAnswer.untilMs > clock.monotonicMs()) return cachedAnswer
+        const citingClients = [...connect().clients.values()].map((client) => createCitingClient(client))
+        const recordingClients = citingClients.map(({ client }) => client)
+        const answer = await readWithClients(recordingClients, statement, context)
+        const citations = await Promise.all(citingClients.map((each) => each.listCitations()))
+        const citation = citations.flat().map(presentCitation)
+        const citedAnswer: Answer = {
+          ...answer,
+          present: (presenting) => ({ ...answer.present(presenting), citation }),
+        }
+        if (citedAnswer.untilMs > clock.monotonicMs()) citedAnswers.set(key, citedAnswer)
+        return citedAnswer
+      }
+    },
+  }
+}
+
+/** Returns the record of a chain, if any. Throws `UnavailableError` if the reads are not reproducible. */
+function listRecords(chain: FinanceChain, record: () => ChainRecord | undefined): readonly ChainRecord[] {
+  try {
+    return [record()].filter((each) => each !== undefined)
+  } catch (error) {
+    if (error instanceof UnrecordableError) throw noReceiptError([chain], error.message)
+    throw error
+  }
+}
+
+function noReceiptError(chains: readonly FinanceChain[], reason: string): UnavailableError {
+  const chainNames = chains.map(({ id, name }) => `${id} (${name})`).join(', ')
+  return new UnavailableError(`Cannot give a receipt for chain ${chainNames} because ${reason}`)
+}

@@ -1,0 +1,140 @@
+import * as v from 'valibot'
+import type { Hex } from 'viem'
+import type { PinnedBlock } from '../chain/block.ts'
+import type { ChainRecord } from '../chain/receipt/record.ts'
+import type { Reply } from '../http/route/route.ts'
+import { memoize } from '../lib/memoize.ts'
+import type { StateProof } from './proof/job.ts'
+
+/** The type of a receipt's envelope. */
+export const PAYLOAD_TYPE = 'application/vnd.walletscope.receipt.v1+json'
+
+/** Levels by what a verifier must trust: the signer; any endpoint of its choice; a quorum; a block's hash. */
+const LEVELS = ['signed', 'replayable', 'agreed', 'proven'] as const
+
+const hex = v.pipe(
+  v.string(),
+  v.regex(/^0x(?:[0-9a-f]{2})*$/),
+  v.transform((text) => text as Hex),
+)
+const word = v.pipe(
+  v.string(),
+  v.regex(/^0x[0-9a-f]{64}$/),
+  v.transform((text) => text as Hex),
+)
+const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
+
+const block = v.strictObject({ number: whole, hash: word, parent_hash: word, timestamp: whole })
+
+const read = v.strictObject({
+  chain_id: whole,
+  block,
+  // An earlier block of a call stands beside it.
+  calls: v.array(v.strictObject({ lens: word, data: hex, gas: whole, answer: hex, block: v.exactOptional(block) })),
+  headers: v.array(v.strictObject({ method: v.string(), params: v.array(v.unknown()), result: v.unknown() })),
+  agreed: v.pipe(whole, v.minValue(1)),
+})
+
+const proof = v.strictObject({ chain_id: whole, header: hex, nodes: v.array(hex), codes: v.array(hex) })
+
+const fields = v.strictObject({
+  id: v.pipe(v.string(), v.regex(/^rcp_[0-9A-Z]{26}$/)),
+  issued_at: v.pipe(v.string(), v.isoTimestamp()),
+  version: v.string(),
+  level: v.picklist(LEVELS),
+  request: v.strictObject({
+    method: v.picklist(['GET', 'POST']),
+    path: v.string(),
+    query: v.string(),
+    body: v.optional(v.unknown()),
+  }),
+  family: v.strictObject({ name: v.string(), revision: whole }),
+  answer: v.strictObject({
+    data: v.unknown(),
+    pagination: v.exactOptional(v.unknown()),
+    counts: v.exactOptional(v.unknown()),
+  }),
+  uncovered: v.array(v.string()),
+  reads: v.array(read),
+  proofs: v.exactOptional(v.array(proof)),
+  settings: v.strictObject({ chains: v.array(v.record(v.string(), v.unknown())) }),
+})
+
+const schema = v.pipe(
+  fields,
+  v.check(({ level, proofs }) => (level === 'proven') === (proofs !== undefined)),
+  // No route reads the body of a GET, so a body would be said of an answer that ignores it.
+  v.check(({ request: { method, body } }) => method === 'POST' || body === undefined),
+)
+
+/** The content of a receipt. */
+export type Payload = v.InferOutput<typeof schema>
+
+/** The covered part of an answer: links have no host. */
+export type StatedAnswer = Payload['answer']
+
+/** Parses a payload; undefined unless it has exactly the fields of this version. */
+export function parsePayload(json: unknown): Payload | undefined {
+  const parsed = v.safeParse(schema, json)
+  return parsed.success ? parsed.output : undefined
+}
+
+/** Converts a reply to its stated form; removes `base` from links. */
+export function stateReply({ data, pagination, counts }: Reply, base: string): StatedAnswer {
+  const path = (link: string | null) => (link?.startsWith(base) ? link.slice(base.length) : link)
+  return {
+    data,
+    ...(pagination === undefined
+      ? {}
+      : {
+          pagination: { ...pagination, next_page: path(pagination.next_page), prev_page: path(pagination.prev_page) },
+        }),
+    ...(counts === undefined ? {} : { counts }),
+  }
+}
+
+/** Converts a record to its form in a receipt. */
+export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainRecord): Payload['reads'][number] {
+  return {
+    chain_id: chainId,
+    block: toPayloadBlock(block),
+    calls: calls.map(({ at, ...each }) => ({ ...each, ...(at && { block: toPayloadBlock(at) }) })),
+    headers: headers.map(({ method, params, result }) => ({ method, params: [...params], result })),
+    agreed,
+  }
+}
+
+/**
+ * Converts a read of a receipt to its record. The same read gives the same record, since queries of a replay are keyed
+ * by the record's calls.
+ */
+export const toChainRecord = memoize(
+  ({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord => {
+    return {
+      chainId: chain_id,
+      block: toPinnedBlock(chain_id, block),
+      calls: calls.map(({ block: at, ...each }) => ({ ...each, ...(at && { at: toPinnedBlock(chain_id, at) }) })),
+      headers,
+      agreed,
+    }
+  },
+)
+
+function toPayloadBlock({ number, hash, parentHash, timestampSec }: PinnedBlock): Payload['reads'][number]['block'] {
+  return { number: Number(number), hash, parent_hash: parentHash, timestamp: Number(timestampSec) }
+}
+
+function toPinnedBlock(
+  chainId: number,
+  { number, hash, parent_hash: parentHash, timestamp }: Payload['reads'][number]['block'],
+): PinnedBlock {
+  return { chainId, number: BigInt(number), hash, parentHash, timestampSec: BigInt(timestamp) }
+}
+
+/** Converts a proof to its form in a receipt. */
+export function toPayloadProof(
+  chainId: number,
+  { header, nodes, codes }: StateProof,
+): NonNullable<Payload['proofs']>[number] {
+  return { chain_id: chainId, header, nodes: [...nodes], codes: [...codes] }
+}

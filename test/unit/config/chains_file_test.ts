@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'bun:test'
+import { ConfigError, readConfig } from '../../../src/config/config.ts'
+import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
+
+const TOKEN = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
+const OTHER = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
+const FEED = '0x8fFfFfd4AfB6115b954Bd326cbe7B4BA576818f6'
+const UNICHAIN = FINANCE_CHAINS.find(({ id }) => id === 130)
+const [USDC = TOKEN] = UNICHAIN?.borrowedFeed?.stablecoins ?? []
+
+/** The chain of a row, or the mistakes. */
+function read(row: { readonly id: number; readonly [key: string]: unknown }) {
+  const text = JSON.stringify({ chains: [row] })
+  try {
+    const [chain] = readConfig({ CHAINS_FILE: 'f', CHAINS: String(row.id) }, () => text).chains
+    return { prices: chain?.prices, borrowedFeed: chain?.borrowedFeed }
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes
+    throw error
+  }
+}
+
+describe('"stablecoins" of a row', () => {
+  const devnet = { id: 31_337, name: 'Devnet', rpcUrls: ['http://a.test'] }
+
+  test('count where a source of the row prices the native token', () => {
+    const feeds = { wrappedNative: OTHER, usdFeeds: { [OTHER]: FEED } }
+    for (const source of [feeds, { aaveOracle: FEED }, { wrappedNative: TOKEN }]) {
+      const prices = { ...source, stablecoins: [TOKEN] }
+      expect(read({ ...devnet, prices })).toMatchObject({ prices: { stablecoins: [TOKEN] } })
+      expect(read({ ...devnet, prices })).toMatchObject({ borrowedFeed: undefined })
+    }
+  })
+
+  test('are a mistake where nothing prices it, whatever the row calls it', () => {
+    const mistake = [
+      'CHAINS_FILE: chain 31337: expected a price of the native token beside "stablecoins": name its wrapped token in ' +
+        '"wrappedNative" and a feed of that in "usdFeeds", or "aaveOracle"',
+    ]
+    const prices = { stablecoins: [TOKEN] }
+    expect(read({ ...devnet, prices })).toEqual(mistake)
+    expect(read({ ...devnet, add: { prices } })).toEqual(mistake)
+    expect(read({ ...devnet, nativeSymbol: 'ETH', prices })).toEqual(mistake)
+    // A feed of another token prices nothing native.
+    expect(read({ ...devnet, prices: { ...prices, usdFeeds: { [OTHER]: FEED } } })).toEqual(mistake)
+    expect(read({ id: 1_329, prices })).toEqual([mistake[0]?.replace('31337', '1329') ?? ''])
+  })
+
+  test('wait for Ethereum’s feed where a built-in chain borrows it', () => {
+    const { token } = UNICHAIN?.borrowedFeed ?? {}
+    const borrowed = (stablecoins: readonly string[]) => ({
+      prices: { stablecoins: [] },
+      borrowedFeed: { chainId: 1, token, stablecoins },
+    })
+    expect(read({ id: 130 })).toMatchObject(borrowed([USDC]))
+    expect(read({ id: 130, prices: { stablecoins: [TOKEN] } })).toMatchObject(borrowed([TOKEN]))
+    expect(read({ id: 130, add: { prices: { stablecoins: [TOKEN] } } })).toMatchObject(borrowed([USDC, TOKEN]))
+    // A feed of its own wins, and its dollars count as on other chains.
+    const usdFeeds = { [UNICHAIN?.nativeCurrency?.wrapped ?? '']: FEED }
+    const own = read({ id: 130, prices: { usdFeeds } })
+    expect(own).toMatchObject({ prices: { stablecoins: [USDC] }, borrowedFeed: undefined })
+    // Under another symbol the native token is not ether.
+    expect(read({ id: 130, nativeSymbol: 'UNI' })).toMatchObject({
+      prices: { stablecoins: [] },
+      borrowedFeed: undefined,
+    })
+  })
+})
