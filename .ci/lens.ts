@@ -27,7 +27,7 @@ function compileLens(folder: string): string {
   const path = `${folder}/lens.sol`
   const paths = [
     path,
-    ...['chain', 'finance'].flatMap((room) => [...new Glob(`src/${room}/**/*.sol`).scanSync(ROOT)]),
+    ...['chain', 'finance', 'family/liquidity'].flatMap((room) => [...new Glob(`src/${room}/**/*.sol`).scanSync(ROOT)]),
   ].sort()
   const input = {
     language: 'Solidity',

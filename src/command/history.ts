@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import type { IndexableHistory } from '../family/family.ts'
+import type { IndexableHistory } from '../family/contract.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
 import { HistoryStoppedError } from '../history/finality/finality.ts'
 import { HistoryFaultError } from '../history/follow/failure.ts'

@@ -1,6 +1,6 @@
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../chain/table/chains.ts'
-import { type ConfiguredFamily, type Family, sortDebtsFirst } from '../family/family.ts'
+import { type ConfiguredFamily, type Family, sortDebtsFirst } from '../family/contract.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../finance/chain.ts'
 import { createPriceMarket, type PriceMarket } from '../finance/price/table/kamino.ts'
 import {

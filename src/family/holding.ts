@@ -5,12 +5,12 @@ import type { SolanaAccounts } from '../chain/solana/accounts.ts'
 import type { SolanaSession } from '../chain/solana/client.ts'
 import type { AccountGroup } from '../chain/solana/groups.ts'
 import type { WalletTokens } from '../chain/solana/token/wallet_tokens.ts'
-import { type PricedToken, toPriceOutcome } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import type { UsdPrice, UsdPriceOutcome } from '../finance/price/price.ts'
+import { type PricedToken, toPriceOutcome } from '../finance/token/priced_token.ts'
 import type { Token } from '../finance/token/token.ts'
 import type { Withdrawable } from '../finance/withdrawable.ts'
-import type { FamilyTarget } from './target.ts'
+import type { FamilyTarget } from './moment.ts'
 
 /** An amount of one token that a wallet holds or owes in a position of a family. */
 export interface Holding {

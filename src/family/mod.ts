@@ -1,5 +1,5 @@
 import { AAVE_V3 } from './aave_v3/mod.ts'
-import type { Family } from './family.ts'
+import type { Family } from './contract.ts'
 import { KAMINO } from './kamino/mod.ts'
 import { MORPHO_BLUE } from './morpho_blue/mod.ts'
 import { ORCA_WHIRLPOOL } from './orca_whirlpool/mod.ts'

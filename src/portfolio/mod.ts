@@ -1,5 +1,5 @@
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { BackgroundWork, ConfiguredFamily, FamilyServices } from '../family/family.ts'
+import type { BackgroundWork, ConfiguredFamily, FamilyServices } from '../family/contract.ts'
 import { createPriceReader } from '../finance/price/past/price_reader.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'

@@ -1,4 +1,4 @@
-import { sortDebtsFirst } from '../family/family.ts'
+import { sortDebtsFirst } from '../family/contract.ts'
 
 /** A protocol that exists on chains and that no family reads. A family that comes to read it takes its row away. */
 interface UnreadProtocol {

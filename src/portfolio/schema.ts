@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { limitedBy, withdrawable } from '../family/lending/withdrawal.ts'
 import { usdFigure } from '../finance/figure.ts'
-import { limitedBy, withdrawable } from '../finance/lending/withdrawal.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import { base58Address, chainId, evmAddress, incompleteList } from '../finance/schema.ts'
 import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'

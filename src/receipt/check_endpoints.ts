@@ -4,8 +4,9 @@ import type { ChainRecord } from '../chain/receipt/record.ts'
 import { parseQuantity } from '../chain/rpc/value.ts'
 import type { Clock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
-import { type CheckResult, compareBlock, compareCall, compareHeader, compareTime } from './compare.ts'
+import { compareBlock, compareCall, compareHeader, compareTime } from './compare.ts'
 import type { Payload } from './payload.ts'
+import type { CheckResult } from './proof/check.ts'
 import type { ReplayedAnswer } from './replay.ts'
 
 /** Endpoints of the verifier's own choice. */

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Family } from '../family/family.ts'
+import type { Family } from '../family/contract.ts'
 import { FAMILIES } from '../family/mod.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { CheckResult } from './compare.ts'
 import { computeLevel } from './level.ts'
 import { type Payload, toChainRecord } from './payload.ts'
+import type { CheckResult } from './proof/check.ts'
 import { type ReplayedAnswer, replayAnswer } from './replay.ts'
 import { parseReceiptSettings } from './settings.ts'
 import { maskPaths } from './uncovered.ts'

@@ -6,12 +6,7 @@ import { callDeployless } from '../chain/call/deployless.ts'
 import { type BlockId, parseHeader, readHeader } from '../chain/evm/read_block.ts'
 import type { LensQuery, RecordedCall, RecordedResult } from '../chain/receipt/record.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
-
-/** Result of a check: its outcome, `unknown` if it is undecided, and the reason as the end of a sentence. */
-export interface CheckResult {
-  readonly is: 'true' | 'false' | 'unknown'
-  readonly because: string
-}
+import type { CheckResult } from './proof/check.ts'
 
 const BUDGET_MS = 20_000
 

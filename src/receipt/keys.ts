@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import * as v from 'valibot'
 import { computeKeyId, type Envelope, isSignedBy, parseBoundedJson } from '../lib/dsse.ts'
-import type { CheckResult } from './compare.ts'
+import type { CheckResult } from './proof/check.ts'
 
 /** A public key of an instance and its signing period, seconds since the epoch. */
 export interface PublishedKey {

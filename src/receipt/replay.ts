@@ -1,5 +1,5 @@
 import type { ChainRecord, LensQuery, RecordedCall } from '../chain/receipt/record.ts'
-import { type FamilyServices, refuseToConnect } from '../family/family.ts'
+import { type FamilyServices, refuseToConnect } from '../family/contract.ts'
 import { moment } from '../http/request/input.ts'
 import { readParameters } from '../http/request/parameters.ts'
 import type { Statement } from '../http/route/receipt.ts'

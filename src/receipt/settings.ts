@@ -1,5 +1,5 @@
 import { HEARTBEAT_SEC_DEFAULT, parseChainsFile, toFinanceChain } from '../config/chains_file.ts'
-import type { ConfiguredFamily, Family } from '../family/family.ts'
+import type { ConfiguredFamily, Family } from '../family/contract.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../finance/chain.ts'
 import { memoize } from '../lib/memoize.ts'
 

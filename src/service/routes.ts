@@ -7,7 +7,7 @@ import {
   type IndexableHistory,
   refuseToConnect,
   type WatchableFamily,
-} from '../family/family.ts'
+} from '../family/contract.ts'
 import { familyAliases } from '../family/mod.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { openapiDocument } from '../http/openapi/document.ts'

@@ -1,6 +1,6 @@
 import type { SolanaClient } from '../../src/chain/solana/client.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Family, FamilyServices } from '../../src/family/family.ts'
+import type { Family, FamilyServices } from '../../src/family/contract.ts'
 import type { FinanceClient } from '../../src/finance/chain.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'

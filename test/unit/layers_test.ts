@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   portfolio: ['family', 'finance', 'chain', 'http', 'lib'],
   operator: ['account', 'chain', 'history', 'db', 'http', 'lib', 'sql'],
   account: ['db', 'http', 'lib', 'sql'],
-  family: ['history', 'chain', 'db', 'finance', 'http', 'lib'],
+  family: ['history', 'chain', 'db', 'finance', 'http', 'lib', 'sql'],
   history: ['chain', 'db', 'lib', 'sql'],
   http: ['lib'],
   dashboard: ['node_modules'],
@@ -34,6 +34,9 @@ const CHAIN_WITHOUT_ENDPOINTS = [
   ...['by_chain', 'chain', 'checksum', 'cursor', 'words'],
   ...['bytes', 'curve', 'program_address', 'metadata', 'mint', 'program', 'token_account'],
 ]
+
+/** Folders of `src/family` that hold what protocols of one kind share. */
+const KIND = /^src\/family\/(lending|liquidity)\//
 
 interface Import {
   readonly from: string
@@ -84,17 +87,20 @@ function getFolder(file: string): string {
 /** Name of the family's folder and of the file in it, if the file belongs to one family. */
 function familyFile(file: string): { readonly family: string; readonly name: string } | undefined {
   const [, family, name] = file.match(/^src\/family\/([^/]+)\/(.+)\.ts$/) ?? []
-  return family === undefined || name === undefined ? undefined : { family, name }
+  return family === undefined || name === undefined || KIND.test(file) ? undefined : { family, name }
 }
 
 function violations(refused: (each: Import) => boolean): string[] {
   return IMPORTS.filter(refused).map(({ from, to }) => `${from} → ${to}`)
 }
 
-/** What an import asks of a chain, itself or through finance: functions, not constants or types. */
+/** Files that several rooms or protocols share, and that only some of them read a chain through. */
+const SHARED = /^src\/(finance\/|family\/(lending|liquidity\/(list|position_history))\/)/
+
+/** What an import asks of a chain, itself or through shared files: functions, not constants or types. */
 function asksChain({ to, names }: Import): boolean {
   if (!names.some((name) => !/^[A-Z][A-Z0-9_]*$/.test(name))) return false
-  if (room(to) === 'finance') return IMPORTS.some((each) => each.from === to && asksChain(each))
+  if (SHARED.test(to)) return IMPORTS.some((each) => each.from === to && asksChain(each))
   return room(to) === 'chain' && !to.includes('/table/') && !CHAIN_WITHOUT_ENDPOINTS.includes(basename(to, '.ts'))
 }
 
@@ -126,14 +132,14 @@ test('a room imports only from the rooms that the table allows it', () => {
   ).toEqual([])
 })
 
-test('shared family code reads chains only for prices, tokens, events, position histories, series and what stands', () => {
+test('shared code reads chains only for prices, tokens, events, position histories, series and what stands', () => {
   const asking = [
-    ...new Set(IMPORTS.filter((each) => room(each.from) === 'finance' && asksChain(each)).map(({ from }) => from)),
+    ...new Set(IMPORTS.filter((each) => SHARED.test(each.from) && asksChain(each)).map(({ from }) => from)),
   ]
   expect(
     asking.filter(
       (file) =>
-        !/^src\/finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|(lending\/)?series\/|lending\/read_|liquidity\/position_history\/|standing\.ts|first_blocks\.ts)/.test(
+        !/^src\/(finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|series\/|standing\.ts|first_blocks\.ts)|family\/(lending\/(read_|series\/)|liquidity\/position_history\/))/.test(
           file,
         ),
     ),
@@ -172,6 +178,12 @@ test('a family imports nothing from another family', () => {
   ).toEqual([])
 })
 
+test('a kind imports no protocol, and finance no kind', () => {
+  expect(violations(({ from, to }) => KIND.test(from) && familyFile(to) !== undefined)).toEqual([])
+  expect(violations(({ from, to }) => room(from) === 'finance' && room(to) === 'family')).toEqual([])
+  expect(IMPORTS.filter(({ from }) => KIND.test(from)).length).toBeGreaterThan(50)
+})
+
 test('rooms above the families name none of them', () => {
   const above = ['portfolio', 'trigger', 'mcp', 'operator']
   expect(violations(({ from, to }) => above.includes(room(from)) && familyFile(to) !== undefined)).toEqual([])
@@ -181,7 +193,7 @@ test('a family has one shape: tables, reading, mathematics, presentation, routes
   const shape = /^((table|read|math|present|routes|event)\/.*|holdings|mod)$/
   const files = ['src/family/*/', MADE_UP[0]]
     .flatMap((folder) => [...new Glob(`${folder}**/*.ts`).scanSync(ROOT)])
-    .map((path) => familyFile(path.replace(...MADE_UP))?.name ?? path)
+    .flatMap((path) => familyFile(path.replace(...MADE_UP))?.name ?? [])
   expect(files.length).toBeGreaterThan(50)
   expect(files.filter((name) => !shape.test(name))).toEqual([])
 })
@@ -209,11 +221,11 @@ test('inside a family only routes and mod reach http', () => {
   ).toEqual([])
 })
 
-test('math of a family reaches only lib, finance and calculations of its own', () => {
+test('math of a family reaches only lib, finance, its kind and calculations of its own', () => {
   const files = FAMILY_FILES.filter((file) => familyFile(file)?.name.startsWith('math'))
   expect(files.length).toBeGreaterThan(4)
   const calculates = (file: string) =>
-    ['lib', 'finance'].includes(room(file)) || /^(math|table)/.test(familyFile(file)?.name ?? '')
+    ['lib', 'finance'].includes(room(file)) || KIND.test(file) || /^(math|table)/.test(familyFile(file)?.name ?? '')
   expect(
     files.flatMap((file) => [...reached(file)].filter((to) => !calculates(to)).map((to) => `${file} → ${to}`)),
   ).toEqual([])

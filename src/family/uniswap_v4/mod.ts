@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { once } from '../../lib/memoize.ts'
-import { defineFamily, type FamilyServices } from '../family.ts'
-import { address, startBlock } from '../setting.ts'
+import { address, defineFamily, type FamilyServices, startBlock } from '../contract.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { CHANGE_STREAM, toChangeTarget } from './read/change/stream.ts'
 import { createOwnedFinder } from './read/owned/mod.ts'

@@ -109,6 +109,13 @@ export function configuredChainId(configuredIds: Iterable<number>, what = 'confi
   )
 }
 
+/** Schema of a chain id with `what`. If no chain has it, every id passes: the route answers that none is configured. */
+export function chainIdWith(what: string, chainIds: readonly number[]) {
+  return chainIds.length > 0
+    ? configuredChainId(chainIds, `configured chain with ${what}`)
+    : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+}
+
 /** `true` or `false`. */
 export const flag = v.pipe(
   v.picklist(['true', 'false'], 'expected true or false'),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { getEarliestExpiryMs, isNow, toAsOf } from '../../family/target.ts'
+import { getEarliestExpiryMs, isNow, toAsOf } from '../../family/moment.ts'
 import { choice, flag, limit, momentRule, page } from '../../http/request/input.ts'
 import { createPagination, slicePage } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { getEarliestExpiryMs, isNow, toAsOf } from '../../family/target.ts'
+import { getEarliestExpiryMs, isNow, toAsOf } from '../../family/moment.ts'
 import { momentRule } from '../../http/request/input.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentBalance } from '../present.ts'

@@ -7,9 +7,14 @@ import {
   type RecordedCall,
   type RecordedResult,
 } from '../../chain/receipt/record.ts'
-import type { CheckResult } from '../compare.ts'
 import type { ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
+
+/** Result of a check: its outcome, `unknown` if it is undecided, and the reason as the end of a sentence. */
+export interface CheckResult {
+  readonly is: 'true' | 'false' | 'unknown'
+  readonly because: string
+}
 
 /** A record, its proof, and the code of its calls. */
 export interface ProvenRecord {

@@ -1,6 +1,5 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Watcher, WatchTarget } from '../../family/watch.ts'
-import { readWatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
+import { readWatchedLogs, type WatchedRange, type Watcher, type WatchTarget } from '../../family/watch.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { groupBy } from '../../lib/group_by.ts'

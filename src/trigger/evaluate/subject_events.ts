@@ -1,7 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
-import type { SubjectEvent, Watcher, WatchTarget } from '../../family/watch.ts'
-import type { WatchedLogs } from '../../family/watch_logs.ts'
+import type { SubjectEvent, WatchedLogs, Watcher, WatchTarget } from '../../family/watch.ts'
 import { mapChunks } from '../../lib/async/chunk.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { WatchedSubject } from './watchlist.ts'

@@ -1,4 +1,4 @@
-import type { WatchableFamily } from '../../family/family.ts'
+import type { WatchableFamily } from '../../family/contract.ts'
 import type { Watchable, WatchSubject } from '../../family/watch.ts'
 import { toParameters, validateInput } from '../../http/request/parameters.ts'
 import { CodedError } from '../../lib/error.ts'

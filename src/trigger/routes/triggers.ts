@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { WatchableFamily } from '../../family/family.ts'
+import type { WatchableFamily } from '../../family/contract.ts'
 import type { WatchSubject } from '../../family/watch.ts'
 import {
   choice,

@@ -5,7 +5,7 @@ import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_cl
 import { readBlock } from '../../../src/chain/evm/read_block.ts'
 import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import { createWitnessedClient } from '../../../src/chain/quorum/witnessed_client.ts'
-import { createHistoricalTargets } from '../../../src/family/historical_targets.ts'
+import { createHistoricalTargets } from '../../../src/family/moment.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createFirstBlocks, type FirstBlocks } from '../../../src/finance/first_blocks.ts'
 import { silentLog } from '../../../src/lib/log.ts'

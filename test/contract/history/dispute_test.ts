@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
-import { readLendingEvents } from '../../../src/finance/lending/lending_event.ts'
+import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'

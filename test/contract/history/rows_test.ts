@@ -6,13 +6,13 @@ import {
   LENDING_EVENTS,
   type LendingEvent,
   readLendingEvents,
-} from '../../../src/finance/lending/lending_event.ts'
+} from '../../../src/family/lending/lending_event.ts'
 import {
   POSITION_FLOWS,
   type PositionFlow,
   positionSubject,
   readPositionFlows,
-} from '../../../src/finance/liquidity/position_history/position_flow.ts'
+} from '../../../src/family/liquidity/position_history/position_flow.ts'
 import { createCoverage, forgetHistory } from '../../../src/history/coverage.ts'
 import { storeInChunks } from '../../../src/history/stored_part.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Hex, numberToHex, toEventSelector } from 'viem'
-import { LENDING_EVENTS, type LendingEvent, readLendingEvents } from '../../../src/finance/lending/lending_event.ts'
+import { LENDING_EVENTS, type LendingEvent, readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
 import { systemClock } from '../../../src/lib/clock.ts'

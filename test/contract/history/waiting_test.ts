@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readLendingEvents } from '../../../src/finance/lending/lending_event.ts'
+import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createCoverage } from '../../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import { countBlocksIn } from '../../../src/history/range.ts'

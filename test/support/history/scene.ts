@@ -1,7 +1,7 @@
 import { type Hex, numberToHex, toEventSelector } from 'viem'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
+import { LENDING_EVENTS, type LendingEvent } from '../../../src/family/lending/lending_event.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
-import { LENDING_EVENTS, type LendingEvent } from '../../../src/finance/lending/lending_event.ts'
 import type { HistoryLog, Stream, StreamTarget } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { systemClock } from '../../../src/lib/clock.ts'

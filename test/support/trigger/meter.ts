@@ -3,7 +3,7 @@ import { type Address, type Hex, keccak256, pad, toHex } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { Endpoint } from '../../../src/chain/rpc/client.ts'
-import type { WatchableFamily } from '../../../src/family/family.ts'
+import type { WatchableFamily } from '../../../src/family/contract.ts'
 import type {
   ConfirmedFigures,
   FigureValue,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { readLendingEvents } from '../../../src/finance/lending/lending_event.ts'
+import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'

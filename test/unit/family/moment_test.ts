@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readConfig } from '../../../src/config/config.ts'
-import { refuseToConnect } from '../../../src/family/family.ts'
+import { refuseToConnect } from '../../../src/family/contract.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
 import { readParameters } from '../../../src/http/request/parameters.ts'
 import type { Route } from '../../../src/http/route/route.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readAt } from '../../../src/family/target.ts'
+import { readAt } from '../../../src/family/moment.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
 
 /** Reads these places as they are now. */

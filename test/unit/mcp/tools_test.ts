@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readConfig } from '../../../src/config/config.ts'
-import { refuseToConnect } from '../../../src/family/family.ts'
+import { refuseToConnect } from '../../../src/family/contract.ts'
 import { createTools, INSTRUCTIONS } from '../../../src/mcp/tools.ts'
 import { createServiceRoutes } from '../../../src/service/routes.ts'
 

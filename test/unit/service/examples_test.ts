@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readConfig } from '../../../src/config/config.ts'
-import { refuseToConnect } from '../../../src/family/family.ts'
+import { refuseToConnect } from '../../../src/family/contract.ts'
 import type { Example } from '../../../src/http/openapi/example.ts'
 import { findCsvTable, isList } from '../../../src/http/route/csv.ts'
 import { toRouteEndpoint } from '../../../src/http/route/route_table.ts'

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
-import type { LendingEvent, LendingEventKind } from '../../../finance/lending/lending_event.ts'
 import { RAY } from '../../../finance/math/rate.ts'
 import { IncompleteError } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
+import type { LendingEvent, LendingEventKind } from '../../lending/lending_event.ts'
 import { getMaxRounding } from './rounding.ts'
 import type { LendingTarget, ReserveToken } from './target.ts'
 

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
+import type { LendingEvent } from '../../lending/lending_event.ts'
 import type { BalanceChange, LendingLog, Transfer } from './log.ts'
 import { computeShares } from './lots.ts'
 import { type Pairing, pairLogs } from './pair.ts'

@@ -1,12 +1,8 @@
 import type { Hex } from 'viem'
-import {
-  LENDING_EVENT_TYPES,
-  type LendingEvent,
-  type LendingEventKind,
-} from '../../../finance/lending/lending_event.ts'
 import { createEventTable } from '../../../history/logs/event_table.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
+import { LENDING_EVENT_TYPES, type LendingEvent, type LendingEventKind } from '../../lending/lending_event.ts'
 import { TOPICS } from './abi.ts'
 import { decodeLogs } from './decode.ts'
 import type { LendingTarget } from './target.ts'

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import { estimateLiquidatable } from '../../../finance/lending/watched.ts'
 import { healthFactor, type LendingTotals } from '../../../finance/math/lending.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { estimateLiquidatable } from '../../lending/watched.ts'
 import { type Account, type Asset, getLiquidationThreshold, type Reserve } from './account.ts'
 
 const BPS = 10_000n

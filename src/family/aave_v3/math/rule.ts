@@ -1,7 +1,7 @@
-import type { LiquidationReason } from '../../../finance/lending/due.ts'
 import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { minBigint, mulDivDown, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
+import type { LiquidationReason } from '../../lending/due.ts'
 import { type Account, type Asset, getLiquidationThreshold, hasBit, type PayingReserve } from './account.ts'
 import type { Lender } from './state.ts'
 

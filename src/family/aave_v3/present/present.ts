@@ -1,13 +1,9 @@
 import { checksumAddress } from 'viem'
 import { formatApy, formatHealthFactor, formatUsd } from '../../../finance/figure.ts'
-import {
-  presentCalculations,
-  presentReducedCalculations,
-  presentTotals,
-} from '../../../finance/lending/calculations.ts'
-import { presentDue } from '../../../finance/lending/due.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
+import { presentCalculations, presentReducedCalculations, presentTotals } from '../../lending/calculations.ts'
+import { presentDue } from '../../lending/due.ts'
 import { computeBorrows, computeSupplies, computeTotals, getHealthFactor, yieldLegs } from '../math/account.ts'
 import { findLiquidationReasons } from '../math/rule.ts'
 import { safeBorrow, safeWithdraw } from '../math/safe.ts'

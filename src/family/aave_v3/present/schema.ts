@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
-import { calculationsSchema, reducedCalculations } from '../../../finance/lending/calculations.ts'
-import { positionFiguresWith, walletPlace, walletPositions } from '../../../finance/lending/position.ts'
-import { withdrawalFields } from '../../../finance/lending/withdrawal.ts'
 import { evmAddress, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { DECIMAL, text } from '../../../lib/text/text_format.ts'
+import { calculationsSchema, reducedCalculations } from '../../lending/calculations.ts'
+import { positionFiguresWith, walletPlace, walletPositions } from '../../lending/position.ts'
+import { withdrawalFields } from '../../lending/withdrawal.ts'
 
 const tokens = {
   address: withFull(evmAddress, 'the token'),

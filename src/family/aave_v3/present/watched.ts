@@ -1,4 +1,4 @@
-import { createWatchedLending, EMPTY_LENDING } from '../../../finance/lending/watched.ts'
+import { createWatchedLending, EMPTY_LENDING } from '../../lending/watched.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
 import { computeTotals, getHealthFactor } from '../math/account.ts'
 import { createMemo, NO_LEGS } from '../math/forecast.ts'

@@ -1,6 +1,6 @@
-import { LENDING_EVENTS, type LendingEvent, readAllLendingEvents } from '../../../finance/lending/lending_event.ts'
 import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { LENDING_EVENTS, type LendingEvent, readAllLendingEvents } from '../../lending/lending_event.ts'
 import { checkBalances } from '../event/balance.ts'
 import { checkContinuity } from '../event/continuity.ts'
 import { createFilters, decodeLogs } from '../event/decode.ts'

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { documented } from '../../../http/request/input.ts'
 import { enumKeyword } from '../../../http/route/json_schema.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { notConfiguredError } from '../../target.ts'
+import { notConfiguredError } from '../../moment.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
 import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table/deployments.ts'
 

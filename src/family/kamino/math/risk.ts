@@ -1,6 +1,6 @@
-import type { LiquidationReason } from '../../../finance/lending/due.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import { compareRational, ONE, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
+import type { LiquidationReason } from '../../lending/due.ts'
 import { SF } from './accrual.ts'
 import { type ObligationPosition, type Snapshot, type Supply, valueObligation } from './position.ts'
 import { type Action, CALLS, findLeast, LOAN_LIMITS, REFUSALS, type RuleInput, WITHDRAWAL_LIMITS } from './rule.ts'

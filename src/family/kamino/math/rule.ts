@@ -1,6 +1,6 @@
-import type { LiquidationReason } from '../../../finance/lending/due.ts'
 import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
+import type { LiquidationReason } from '../../lending/due.ts'
 import type { ObligationOrder, OutflowCap } from '../read/accounts/layout.ts'
 import { SF, toLiquidity } from './accrual.ts'
 import type { AssetLeg, Debt, ObligationPosition, Snapshot, Supply } from './position.ts'

@@ -8,22 +8,22 @@ import {
   healthFactorFigure,
   usdFigure,
 } from '../../../finance/figure.ts'
-import {
-  calculationsSchema,
-  presentCalculations,
-  presentReducedCalculations,
-  presentTotals,
-  reducedCalculations,
-} from '../../../finance/lending/calculations.ts'
-import { presentDue } from '../../../finance/lending/due.ts'
-import { positionFiguresWith, walletPositions } from '../../../finance/lending/position.ts'
-import { presentWithdrawal, withdrawalFields } from '../../../finance/lending/withdrawal.ts'
 import { healthFactor } from '../../../finance/math/lending.ts'
 import { base58Address, chainId } from '../../../finance/schema.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
+import {
+  calculationsSchema,
+  presentCalculations,
+  presentReducedCalculations,
+  presentTotals,
+  reducedCalculations,
+} from '../../lending/calculations.ts'
+import { presentDue } from '../../lending/due.ts'
+import { positionFiguresWith, walletPositions } from '../../lending/position.ts'
+import { presentWithdrawal, withdrawalFields } from '../../lending/withdrawal.ts'
 import { SF } from '../math/accrual.ts'
 import type { ObligationPosition, Snapshot } from '../math/position.ts'
 import { type AssessedObligation, computeSafeBorrow, computeSafeWithdraw } from '../math/risk.ts'

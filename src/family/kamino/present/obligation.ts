@@ -10,12 +10,12 @@ import {
   ratioOrMaxFigure,
   usdFigure,
 } from '../../../finance/figure.ts'
-import { parseTargetHealthFactor } from '../../../finance/lending/calculations.ts'
-import { dueFields, presentDue } from '../../../finance/lending/due.ts'
 import { borrowUtilization, currentLtv, healthFactor, liquidationThreshold } from '../../../finance/math/lending.ts'
 import { chainId } from '../../../finance/schema.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { DECIMAL, text } from '../../../lib/text/text_format.ts'
+import { parseTargetHealthFactor } from '../../lending/calculations.ts'
+import { dueFields, presentDue } from '../../lending/due.ts'
 import { type AssessedObligation, computeSafeBorrow, computeSafeWithdraw } from '../math/risk.ts'
 import { SAFE_AMOUNTS } from './safe.ts'
 

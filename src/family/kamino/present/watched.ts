@@ -1,5 +1,5 @@
-import { createWatchedLending, WATCHED_UNKNOWN } from '../../../finance/lending/watched.ts'
 import { healthFactor } from '../../../finance/math/lending.ts'
+import { createWatchedLending, WATCHED_UNKNOWN } from '../../lending/watched.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
 import type { AssessedObligation } from '../math/risk.ts'
 

@@ -1,12 +1,7 @@
 import * as v from 'valibot'
-import {
-  nameUnpaidInterest,
-  presentYieldFigures,
-  unpaidInterest,
-  yieldFigures,
-} from '../../../finance/lending/yield.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
+import { nameUnpaidInterest, presentYieldFigures, unpaidInterest, yieldFigures } from '../../lending/yield.ts'
 import { SF } from '../math/accrual.ts'
 import type { ObligationPosition, Supply } from '../math/position.ts'
 import { idFields } from './obligation.ts'

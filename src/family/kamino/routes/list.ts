@@ -12,7 +12,7 @@ import {
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { SOLANA_ADDRESS } from '../../../lib/text/text_format.ts'
-import { SPARE_MS, toAsOfSlot } from '../../target.ts'
+import { SPARE_MS, toAsOfSlot } from '../../moment.ts'
 import { batchOutput, listOutput, presentCoverage, presentReduced, presentWallet } from '../present/list.ts'
 import { BATCH_BUDGET_MS, type KaminoReader, LIST_BUDGET_MS } from '../read/read.ts'
 import { CHARGES } from './credits.ts'

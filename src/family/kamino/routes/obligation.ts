@@ -4,7 +4,7 @@ import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/reque
 import { signedReceipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { toAsOfSlot } from '../../target.ts'
+import { toAsOfSlot } from '../../moment.ts'
 import { type NamedObligation, presentRisk, riskOutput } from '../present/obligation.ts'
 import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { AbsentReason } from '../read/obligations.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { LENDING_FIGURES } from '../../../finance/lending/watched.ts'
 import { solanaAddress } from '../../../http/request/input.ts'
+import { LENDING_FIGURES } from '../../lending/watched.ts'
 import type { Watchable } from '../../watch.ts'
 
 const subject = v.strictObject({

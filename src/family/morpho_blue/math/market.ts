@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
-import { estimateLiquidatable } from '../../../finance/lending/watched.ts'
 import type { BoundlessRatio, LendingPosition } from '../../../finance/math/lending.ts'
 import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
 import { mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
+import { estimateLiquidatable } from '../../lending/watched.ts'
 import type { MarketState, StoredPosition } from './state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */

@@ -1,8 +1,8 @@
-import type { LiquidationReason } from '../../../finance/lending/due.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
 import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { compareRational, ONE } from '../../../lib/number/rational.ts'
+import type { LiquidationReason } from '../../lending/due.ts'
 import { computeIdleLiquidity } from './market.ts'
 import type { MarketState } from './state.ts'
 

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { apyFigure, healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
-import { calculationsSchema } from '../../../finance/lending/calculations.ts'
-import { dueFields } from '../../../finance/lending/due.ts'
-import { walletPlace, walletPositions } from '../../../finance/lending/position.ts'
-import { withdrawalFields } from '../../../finance/lending/withdrawal.ts'
 import { incompleteList } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
+import { calculationsSchema } from '../../lending/calculations.ts'
+import { dueFields } from '../../lending/due.ts'
+import { walletPlace, walletPositions } from '../../lending/position.ts'
+import { withdrawalFields } from '../../lending/withdrawal.ts'
 
 /** The id of a market in an answer. */
 export const marketIdText = text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' })

@@ -1,12 +1,7 @@
 import * as v from 'valibot'
-import { walletPlace } from '../../../finance/lending/position.ts'
-import {
-  nameUnpaidInterest,
-  presentYieldFigures,
-  unpaidInterest,
-  yieldFigures,
-} from '../../../finance/lending/yield.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
+import { walletPlace } from '../../lending/position.ts'
+import { nameUnpaidInterest, presentYieldFigures, unpaidInterest, yieldFigures } from '../../lending/yield.ts'
 import { computePayable } from '../math/rule.ts'
 import type { Position } from '../read/position.ts'
 import { marketIdText } from './schema.ts'

@@ -12,7 +12,7 @@ import {
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
-import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../target.ts'
+import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../moment.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
 import { listOutput } from '../present/schema.ts'
 import type { EnteredMarketsReader } from '../read/entered_markets.ts'

@@ -1,5 +1,7 @@
 import * as v from 'valibot'
-import { formatUsdE6OrNull, formatUsdOrNull, presentAmount } from '../../../finance/liquidity/present.ts'
+import { base58Address, chainId, withFull } from '../../../finance/schema.ts'
+import { pagination } from '../../../lib/text/schema.ts'
+import { formatUsdE6OrNull, formatUsdOrNull, presentAmount } from '../../liquidity/present.ts'
 import {
   amount,
   integerText,
@@ -7,9 +9,7 @@ import {
   rangeFigures,
   unsignedText,
   usdOrNullText,
-} from '../../../finance/liquidity/schema.ts'
-import { base58Address, chainId, withFull } from '../../../finance/schema.ts'
-import { pagination } from '../../../lib/text/schema.ts'
+} from '../../liquidity/schema.ts'
 import { computeFigures, type FigureInput, toReceivedAmount } from '../math/figures.ts'
 import type { OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
 

@@ -1,5 +1,3 @@
-import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
-import { createUsdValuer } from '../../../finance/liquidity/value_in_usd.ts'
 import {
   type FeeGrowth,
   feeGrowthInside,
@@ -12,6 +10,7 @@ import {
 } from '../../../finance/math/liquidity.ts'
 import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { sumE6 } from '../../../finance/price/price.ts'
+import { createUsdValuer, type PricedToken } from '../../../finance/token/priced_token.ts'
 import { capByPool, collectable, type SharedRange, splitOwed } from './fees.ts'
 
 /** Inputs of a position's figures, at one block. */

@@ -1,7 +1,7 @@
-import { createUsdValuer } from '../../../finance/liquidity/value_in_usd.ts'
 import { isInRange, sqrtPriceAtTickX96, type TokenAmounts } from '../../../finance/math/liquidity.ts'
 import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { exactSum } from '../../../finance/price/price.ts'
+import { createUsdValuer } from '../../../finance/token/priced_token.ts'
 import { minBigint, pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
 import { splitOwed } from './fees.ts'

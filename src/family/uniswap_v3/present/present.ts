@@ -1,13 +1,13 @@
 import { checksumAddress } from 'viem'
-import type { PnlOutcome } from '../../../finance/liquidity/position_history/pnl.ts'
+import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
+import type { PnlOutcome } from '../../liquidity/position_history/pnl.ts'
 import {
   formatUsdE6OrNull,
   presentAmounts,
   presentManaged,
   presentOutcome,
   presentPrices,
-} from '../../../finance/liquidity/present.ts'
-import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
+} from '../../liquidity/present.ts'
 import { computeFigures } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 

@@ -1,4 +1,4 @@
-import { PNL_FIELDS } from '../../../finance/liquidity/present.ts'
+import { PNL_FIELDS } from '../../liquidity/present.ts'
 import { computeFigures } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 

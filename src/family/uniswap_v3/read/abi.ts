@@ -3,7 +3,6 @@ import type { Block } from '../../../chain/block.ts'
 import { decodeLensPage, type LensCursor, readOptional } from '../../../chain/call/cursor.ts'
 import { createLazyRecords } from '../../../chain/call/lazy_records.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
-import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../../finance/liquidity/list/records.ts'
 import {
   encodePriceSources,
   NO_PRICE_SOURCES,
@@ -13,6 +12,7 @@ import {
 import type { Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../liquidity/list/records.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
 const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax`

@@ -1,15 +1,15 @@
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
+import { computePrices, type PricedToken } from '../../../finance/token/priced_token.ts'
+import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
+import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
 import {
   type ClassifiedPositions,
   classifyPositions,
   type PositionParts,
   resolveIndex,
-} from '../../../finance/liquidity/list/classify.ts'
-import { priceParts } from '../../../finance/liquidity/list/priced_parts.ts'
-import { computePrices, type PricedToken } from '../../../finance/liquidity/priced_token.ts'
-import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
-import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
+} from '../../liquidity/list/classify.ts'
+import { priceParts } from '../../liquidity/list/priced_parts.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
 

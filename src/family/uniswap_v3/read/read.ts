@@ -3,20 +3,19 @@ import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
-import type { UnreadablePosition } from '../../../finance/liquidity/list/classify.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { createHistoricalTargets, type HistoricalTargets } from '../../historical_targets.ts'
+import type { UnreadablePosition } from '../../liquidity/list/classify.ts'
 import {
   addPoolPrices,
   createReadingCaches,
   forEachChain,
   getReadLimits,
   type TargetReads,
-} from '../../managed_targets.ts'
-import { createTargets } from '../../target.ts'
+} from '../../liquidity/targets.ts'
+import { createHistoricalTargets, createTargets, type HistoricalTargets } from '../../moment.ts'
 import { computeTotalHeld } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'

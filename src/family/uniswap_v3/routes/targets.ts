@@ -1,9 +1,9 @@
-import type { PnlOutcome } from '../../../finance/liquidity/position_history/pnl.ts'
+import type { PnlOutcome } from '../../liquidity/position_history/pnl.ts'
 import {
   type ManagedRoutesOptions,
   selectTargets as selectManagedTargets,
   type TargetSelection,
-} from '../../managed_targets.ts'
+} from '../../liquidity/targets.ts'
 import type { UniswapV3Target } from '../read/queries.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'

@@ -1,6 +1,6 @@
-import type { ChangeAmounts, LiquidityChange } from '../../../finance/liquidity/position_history/liquidity_change.ts'
-import type { PositionFlow } from '../../../finance/liquidity/position_history/position_flow.ts'
 import { isZero } from '../../../finance/math/pnl/flow.ts'
+import type { ChangeAmounts, LiquidityChange } from '../../liquidity/position_history/liquidity_change.ts'
+import type { PositionFlow } from '../../liquidity/position_history/position_flow.ts'
 
 /**
  * Converts a change to flows. Every change pays all fees, and removed liquidity is paid out at once, so both are one

@@ -1,7 +1,7 @@
 import { toEventSelector } from 'viem'
 import { decodeWord } from '../../../chain/call/words.ts'
-import type { LiquidityChange } from '../../../finance/liquidity/position_history/liquidity_change.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
+import type { LiquidityChange } from '../../liquidity/position_history/liquidity_change.ts'
 
 /** Topic of the event of a change; its further topics are the id of the pool and the position manager. */
 export const CHANGE_TOPIC = toEventSelector('ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)')

@@ -1,4 +1,3 @@
-import type { ChangeAmounts } from '../../../finance/liquidity/position_history/liquidity_change.ts'
 import {
   deposit,
   type FeeGrowth,
@@ -6,6 +5,7 @@ import {
   type TickRange,
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
+import type { ChangeAmounts } from '../../liquidity/position_history/liquidity_change.ts'
 import { earned } from './fees.ts'
 
 /** A position as its pool stores it: liquidity, and the growth of fees within its range at its last change. */

@@ -1,5 +1,3 @@
-import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
-import { createUsdValuer } from '../../../finance/liquidity/value_in_usd.ts'
 import {
   isInRange,
   principal,
@@ -8,6 +6,7 @@ import {
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
 import { sumE6 } from '../../../finance/price/price.ts'
+import { createUsdValuer, type PricedToken } from '../../../finance/token/priced_token.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { computeFees, type FeeInput } from './fees.ts'
 

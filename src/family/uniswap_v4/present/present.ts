@@ -1,13 +1,13 @@
 import { checksumAddress, zeroAddress } from 'viem'
-import type { PnlOutcome } from '../../../finance/liquidity/position_history/pnl.ts'
+import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
+import type { PnlOutcome } from '../../liquidity/position_history/pnl.ts'
 import {
   formatUsdE6OrNull,
   presentAmounts,
   presentManaged,
   presentOutcome,
   presentPrices,
-} from '../../../finance/liquidity/present.ts'
-import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
+} from '../../liquidity/present.ts'
 import { computeFigures, type Withdrawal } from '../math/figures.ts'
 import { getHookPermissions, isDynamicFee } from '../math/hooks.ts'
 import type { FullPosition, Position, V4Pool } from '../read/position.ts'

@@ -1,5 +1,7 @@
 import * as v from 'valibot'
-import { PNL_STATUSES } from '../../../finance/liquidity/position_history/pnl.ts'
+import { evmAddress, withFull } from '../../../finance/schema.ts'
+import { pagination } from '../../../lib/text/schema.ts'
+import { PNL_STATUSES } from '../../liquidity/position_history/pnl.ts'
 import {
   amounts,
   integerText,
@@ -11,9 +13,7 @@ import {
   tokenPrices,
   unsignedText,
   usdOrNullText,
-} from '../../../finance/liquidity/schema.ts'
-import { evmAddress, withFull } from '../../../finance/schema.ts'
-import { pagination } from '../../../lib/text/schema.ts'
+} from '../../liquidity/schema.ts'
 import { HOOK_PERMISSIONS } from '../math/hooks.ts'
 
 const hooks = v.strictObject({

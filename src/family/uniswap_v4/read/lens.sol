@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-import {Positions} from '../../../finance/liquidity/positions.sol';
+import {Positions} from '../../liquidity/positions.sol';
 import {PriceSources} from '../../../finance/price/prices.sol';
 
 interface IPositionManager {

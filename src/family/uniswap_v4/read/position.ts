@@ -1,18 +1,14 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
-import {
-  type ClassifiedPositions,
-  classifyPositions,
-  type PositionParts,
-} from '../../../finance/liquidity/list/classify.ts'
-import { priceParts } from '../../../finance/liquidity/list/priced_parts.ts'
-import { computePrices, type PricedToken } from '../../../finance/liquidity/priced_token.ts'
 import { toNativeToken } from '../../../finance/token/native_token.ts'
+import { computePrices, type PricedToken } from '../../../finance/token/priced_token.ts'
 import type { FilteredToken, SpamFilter } from '../../../finance/token/spam_filter.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
 import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import { type ClassifiedPositions, classifyPositions, type PositionParts } from '../../liquidity/list/classify.ts'
+import { priceParts } from '../../liquidity/list/priced_parts.ts'
 import type { Withdrawal } from '../math/figures.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { RawRead, RawV4Listed, RawV4Pool, RawV4Position } from './abi.ts'

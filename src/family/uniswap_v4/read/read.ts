@@ -5,12 +5,11 @@ import { type LensAccess, type LensReading, readByLens } from '../../../chain/ca
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
-import { ListTooLongError } from '../../../finance/liquidity/list/selection.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
-import { createHistoricalTargets, type HistoricalTargets } from '../../historical_targets.ts'
+import { ListTooLongError } from '../../liquidity/list/selection.ts'
 import {
   addPoolPrices,
   createReadingCaches,
@@ -18,8 +17,8 @@ import {
   getReadLimits,
   readTargetByLens,
   type TargetReads,
-} from '../../managed_targets.ts'
-import { createTargets } from '../../target.ts'
+} from '../../liquidity/targets.ts'
+import { createHistoricalTargets, createTargets, type HistoricalTargets } from '../../moment.ts'
 import { computeTotalHeld } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'

@@ -2,7 +2,7 @@ import {
   type ManagedRoutesOptions,
   selectTargets as selectManagedTargets,
   type TargetSelection,
-} from '../../managed_targets.ts'
+} from '../../liquidity/targets.ts'
 import type { UniswapV4Target } from '../read/queries.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'

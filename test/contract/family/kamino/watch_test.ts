@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../../src/chain/solana/client.ts'
-import type { WatchableFamily } from '../../../../src/family/family.ts'
+import type { WatchableFamily } from '../../../../src/family/contract.ts'
 import { KAMINO } from '../../../../src/family/kamino/mod.ts'
 import { createWatcher } from '../../../../src/family/kamino/read/watch/watcher.ts'
+import { LENDING_FIGURES } from '../../../../src/family/lending/watched.ts'
 import type { ConfirmedFigures, WatchSubject } from '../../../../src/family/watch.ts'
-import { LENDING_FIGURES } from '../../../../src/finance/lending/watched.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { kaminoStage } from '../../../support/family/kamino/stage.ts'
 import {

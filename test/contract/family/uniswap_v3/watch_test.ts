@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import type { WatchableFamily } from '../../../../src/family/family.ts'
+import type { WatchableFamily } from '../../../../src/family/contract.ts'
 import { distanceToEdge } from '../../../../src/family/uniswap_v3/math/watched.ts'
 import { UNISWAP_V3 as FAMILY } from '../../../../src/family/uniswap_v3/mod.ts'
 import type { Position } from '../../../../src/family/uniswap_v3/read/position.ts'

@@ -12,7 +12,7 @@ import {
   mayChangePayment,
   mayChangeWithdrawal,
 } from '../../../../src/family/uniswap_v4/math/hooks.ts'
-import type { PricedToken } from '../../../../src/finance/liquidity/priced_token.ts'
+import type { PricedToken } from '../../../../src/finance/token/priced_token.ts'
 import { HOOK_BITS, hookAddress } from '../../../devnet/uniswap_v4/addresses.ts'
 import { KEY_TUPLE } from '../../../devnet/uniswap_v4/calls.ts'
 

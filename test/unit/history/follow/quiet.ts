@@ -1,7 +1,7 @@
 import { type Hex, numberToHex } from 'viem'
 import type { BackgroundEndpoint, ChainClient } from '../../../../src/chain/rpc/client.ts'
 import type { Database } from '../../../../src/db/database.ts'
-import type { LendingEvent } from '../../../../src/finance/lending/lending_event.ts'
+import type { LendingEvent } from '../../../../src/family/lending/lending_event.ts'
 import { createFollower, type Follower } from '../../../../src/history/follow/follower.ts'
 import { createAdaptiveLogSource } from '../../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../../src/history/logs/source.ts'

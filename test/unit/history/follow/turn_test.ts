@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { BackgroundEndpoint } from '../../../../src/chain/rpc/client.ts'
-import type { LendingEvent } from '../../../../src/finance/lending/lending_event.ts'
+import type { LendingEvent } from '../../../../src/family/lending/lending_event.ts'
 import { HistoryFaultError } from '../../../../src/history/follow/failure.ts'
 import type { Stream } from '../../../../src/history/stream.ts'
 import { IncompleteError } from '../../../../src/history/stream.ts'

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { LendingEvent } from '../../../../src/finance/lending/lending_event.ts'
+import type { LendingEvent } from '../../../../src/family/lending/lending_event.ts'
 import type { Coverage, SubjectCoverage } from '../../../../src/history/coverage.ts'
 import { type Range, subtractRanges } from '../../../../src/history/range.ts'
 import type { Stream } from '../../../../src/history/stream.ts'

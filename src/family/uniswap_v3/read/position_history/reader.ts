@@ -2,22 +2,22 @@ import { toLowerHex } from '../../../../chain/call/words.ts'
 import { getCacheTtlMs } from '../../../../chain/past/quorum.ts'
 import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
-import { createMintFinder } from '../../../../finance/liquidity/position_history/mint/mint_block.ts'
-import { isUnminted } from '../../../../finance/liquidity/position_history/mint/unminted.ts'
+import type { History, StreamTarget } from '../../../../history/stream.ts'
+import { createCache } from '../../../../lib/async/cache.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import type { ManagedHistoryQuery } from '../../../liquidity/histories.ts'
+import { createMintFinder } from '../../../liquidity/position_history/mint/mint_block.ts'
+import { isUnminted } from '../../../liquidity/position_history/mint/unminted.ts'
 import {
   type PositionFlow,
   positionSubject,
   readPositionFlows,
-} from '../../../../finance/liquidity/position_history/position_flow.ts'
+} from '../../../liquidity/position_history/position_flow.ts'
 import {
   createPositionHistoryReader,
   getPositionKey,
   type PositionHistoryReader,
-} from '../../../../finance/liquidity/position_history/reader.ts'
-import type { History, StreamTarget } from '../../../../history/stream.ts'
-import { createCache } from '../../../../lib/async/cache.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import type { ManagedHistoryQuery } from '../../../position_history.ts'
+} from '../../../liquidity/position_history/reader.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
 import { readNextId } from './next_id.ts'

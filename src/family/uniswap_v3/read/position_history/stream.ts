@@ -1,6 +1,6 @@
-import { POSITION_FLOWS, type PositionFlow } from '../../../../finance/liquidity/position_history/position_flow.ts'
 import type { Stream } from '../../../../history/stream.ts'
 import type { Clock } from '../../../../lib/clock.ts'
+import { POSITION_FLOWS, type PositionFlow } from '../../../liquidity/position_history/position_flow.ts'
 import { decodeFlows, FLOW_KINDS } from '../../event/log.ts'
 import { createFlowCheck } from './verify.ts'
 

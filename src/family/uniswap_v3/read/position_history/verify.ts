@@ -1,7 +1,5 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
-import { createAdaptiveConcurrency } from '../../../../finance/liquidity/position_history/adaptive_concurrency.ts'
-import { readPositionFlows } from '../../../../finance/liquidity/position_history/position_flow.ts'
 import type { Range } from '../../../../history/range.ts'
 import { type ExpectedFinalBlock, IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
@@ -9,6 +7,8 @@ import { createCache } from '../../../../lib/async/cache.ts'
 import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
+import { createAdaptiveConcurrency } from '../../../liquidity/position_history/adaptive_concurrency.ts'
+import { readPositionFlows } from '../../../liquidity/position_history/position_flow.ts'
 
 /** Words of the manager's `positions` at the end of a block; undefined if the manager does not know the position. */
 type ManagerState = readonly string[] | undefined

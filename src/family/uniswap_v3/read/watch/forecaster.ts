@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { PricedToken } from '../../../../finance/liquidity/priced_token.ts'
+import type { PricedToken } from '../../../../finance/token/priced_token.ts'
 import type { FigureForecast, FigureForecaster, FigureValue, WatchTarget } from '../../../watch.ts'
 import { createChangeFilter, getPositionKey, listChangedPositions } from '../../event/watch.ts'
 import { positionValue, type WatchedPosition } from '../../math/watched.ts'

@@ -1,20 +1,20 @@
 import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
 import type { Database } from '../../../../db/database.ts'
-import {
-  blocksPendingError,
-  createAdaptiveConcurrency,
-} from '../../../../finance/liquidity/position_history/adaptive_concurrency.ts'
-import {
-  type ChangeAmounts,
-  type FoundChange,
-  type StoredChange,
-  storeAmounts,
-} from '../../../../finance/liquidity/position_history/liquidity_change.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import { createRecheck } from '../../../../history/recheck.ts'
 import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
+import {
+  blocksPendingError,
+  createAdaptiveConcurrency,
+} from '../../../liquidity/position_history/adaptive_concurrency.ts'
+import {
+  type ChangeAmounts,
+  type FoundChange,
+  type StoredChange,
+  storeAmounts,
+} from '../../../liquidity/position_history/liquidity_change.ts'
 import {
   type AmountsQuery,
   type ChangeGroup,

@@ -1,13 +1,10 @@
 import type { Hex } from 'viem'
 import type { ChainClient } from '../../../../chain/rpc/client.ts'
-import {
-  readWitnessedLogs,
-  type WitnessedLogs,
-} from '../../../../finance/liquidity/position_history/mint/witnessed_logs.ts'
 import type { LogRange } from '../../../../history/logs/check_logs.ts'
 import type { LogFilter } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
+import { readWitnessedLogs, type WitnessedLogs } from '../../../liquidity/position_history/mint/witnessed_logs.ts'
 import { createPoolEventFilter, createPriceFilter, decodePoolEvents, type PoolEvent } from '../../event/pool_move.ts'
 
 /** A pool and its pool manager. */

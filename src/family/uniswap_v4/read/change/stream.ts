@@ -1,10 +1,7 @@
 import { type Hex, padHex } from 'viem'
 import { toLowerHex } from '../../../../chain/call/words.ts'
-import {
-  LIQUIDITY_CHANGES,
-  type LiquidityChange,
-} from '../../../../finance/liquidity/position_history/liquidity_change.ts'
 import type { Stream, StreamTarget } from '../../../../history/stream.ts'
+import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../../liquidity/position_history/liquidity_change.ts'
 import { CHANGE_TOPIC, decodeChanges } from '../../event/log.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
 

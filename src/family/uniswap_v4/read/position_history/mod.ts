@@ -3,27 +3,27 @@ import { getCacheTtlMs } from '../../../../chain/past/quorum.ts'
 import { type Endpoint, StatePrunedError } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
-import { formatPosition } from '../../../../finance/liquidity/position_history/adaptive_concurrency.ts'
-import type { PnlToken } from '../../../../finance/liquidity/position_history/flow_price.ts'
-import {
-  type FoundChange,
-  type LiquidityChange,
-  readChanges,
-} from '../../../../finance/liquidity/position_history/liquidity_change.ts'
-import { createMintFinder } from '../../../../finance/liquidity/position_history/mint/mint_block.ts'
-import { isUnminted } from '../../../../finance/liquidity/position_history/mint/unminted.ts'
-import {
-  createPositionHistoryReader,
-  getPositionKey,
-  type PositionHistoryReader,
-} from '../../../../finance/liquidity/position_history/reader.ts'
-import type { PnlSubject } from '../../../../finance/liquidity/position_history/valued_flows.ts'
 import type { FeeGrowth, TickRange } from '../../../../finance/math/liquidity.ts'
 import type { History } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../../lib/error.ts'
-import type { ManagedHistoryQuery } from '../../../position_history.ts'
+import type { ManagedHistoryQuery } from '../../../liquidity/histories.ts'
+import { formatPosition } from '../../../liquidity/position_history/adaptive_concurrency.ts'
+import type { PnlToken } from '../../../liquidity/position_history/flow_price.ts'
+import {
+  type FoundChange,
+  type LiquidityChange,
+  readChanges,
+} from '../../../liquidity/position_history/liquidity_change.ts'
+import { createMintFinder } from '../../../liquidity/position_history/mint/mint_block.ts'
+import { isUnminted } from '../../../liquidity/position_history/mint/unminted.ts'
+import {
+  createPositionHistoryReader,
+  getPositionKey,
+  type PositionHistoryReader,
+} from '../../../liquidity/position_history/reader.ts'
+import type { PnlSubject } from '../../../liquidity/position_history/valued_flows.ts'
 import { toFlows } from '../../event/flow.ts'
 import { mayChangePayment } from '../../math/hooks.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'

@@ -7,7 +7,7 @@ import { type Liquidation, readLog } from '../../../../../src/family/aave_v3/eve
 import type { LendingTarget } from '../../../../../src/family/aave_v3/event/target.ts'
 import { createMarketReader } from '../../../../../src/family/aave_v3/read/read_market.ts'
 import { createLendingStream } from '../../../../../src/family/aave_v3/read/stream.ts'
-import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../../src/finance/lending/lending_event.ts'
+import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../../src/family/lending/lending_event.ts'
 import { RAY } from '../../../../../src/finance/math/rate.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { HistoryLog } from '../../../../../src/history/stream.ts'

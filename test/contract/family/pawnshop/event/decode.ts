@@ -1,5 +1,5 @@
 import { type Hex, toEventSelector } from 'viem'
-import type { LendingEvent } from '../../../../../src/finance/lending/lending_event.ts'
+import type { LendingEvent } from '../../../../../src/family/lending/lending_event.ts'
 import type { HistoryLog, LogFilter, StreamTarget } from '../../../../../src/history/stream.ts'
 import { UpstreamError } from '../../../../../src/lib/error.ts'
 

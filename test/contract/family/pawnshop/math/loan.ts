@@ -1,4 +1,4 @@
-import type { LendingEvent } from '../../../../../src/finance/lending/lending_event.ts'
+import type { LendingEvent } from '../../../../../src/family/lending/lending_event.ts'
 
 /** What is still owed at a counter, in units of the asset. */
 interface Debt extends Pick<LendingEvent, 'market' | 'asset'> {

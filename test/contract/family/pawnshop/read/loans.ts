@@ -5,7 +5,7 @@ import {
   LENDING_EVENTS,
   type LendingEvent,
   readAllLendingEvents,
-} from '../../../../../src/finance/lending/lending_event.ts'
+} from '../../../../../src/family/lending/lending_event.ts'
 import { IncompleteError, type Stream, type StreamTarget } from '../../../../../src/history/stream.ts'
 import type { Clock } from '../../../../../src/lib/clock.ts'
 import { decodeLoans, loanFilters } from '../event/decode.ts'

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { FamilyServices } from '../../../../../src/family/family.ts'
+import type { FamilyServices } from '../../../../../src/family/contract.ts'
 import { UNISWAP_V3 } from '../../../../../src/family/uniswap_v3/mod.ts'
 import type { UniswapV3Deployment } from '../../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'

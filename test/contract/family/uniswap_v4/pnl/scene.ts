@@ -1,4 +1,5 @@
 import type { EvmClient } from '../../../../../src/chain/evm/evm_client.ts'
+import type { PositionHistory } from '../../../../../src/family/liquidity/position_history/reader.ts'
 import {
   createUniswapV4HistoryReader,
   type UniswapV4HistoryQuery,
@@ -10,7 +11,6 @@ import {
   positionHistoryRoutes,
 } from '../../../../../src/family/uniswap_v4/routes/position_history.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
-import type { PositionHistory } from '../../../../../src/finance/liquidity/position_history/reader.ts'
 import { createHistory } from '../../../../../src/history/mod.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'

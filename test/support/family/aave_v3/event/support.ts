@@ -1,7 +1,7 @@
 import { IPool_ABI } from '@aave-dao/aave-address-book/abis/IPool'
 import { type Address, decodeEventLog, type Hex, parseAbi, toHex } from 'viem'
 import type { LendingTarget, ReserveToken } from '../../../../../src/family/aave_v3/event/target.ts'
-import { LENDING_EVENT_TYPES, type LendingEvent } from '../../../../../src/finance/lending/lending_event.ts'
+import { LENDING_EVENT_TYPES, type LendingEvent } from '../../../../../src/family/lending/lending_event.ts'
 import type { HistoryLog, LogFilter } from '../../../../../src/history/stream.ts'
 import type { MarketName } from '../../../../devnet/aave_v3/addresses.ts'
 import type { AaveHistory } from '../../../../devnet/aave_v3/history.ts'

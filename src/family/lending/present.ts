@@ -1,0 +1,72 @@
+import type * as v from 'valibot'
+import { getAddress, zeroAddress } from 'viem'
+import { formatHealthFactor, formatUsd } from '../../finance/figure.ts'
+import { type UsdPrice, usdValue } from '../../finance/price/price.ts'
+import type { StoredSnapshot } from '../../finance/series/store.ts'
+import type { TokenFacts } from '../../finance/token/read_tokens.ts'
+import { formatExact } from '../../lib/number/decimal.ts'
+import { pow10 } from '../../lib/number/fixed_point.ts'
+import { rational, ZERO } from '../../lib/number/rational.ts'
+import type { LendingEvent } from './lending_event.ts'
+import type { snapshotsOutput } from './schema.ts'
+import type { SnapshotFigures } from './series/market.ts'
+
+const DAY_SEC = 86_400
+
+/** An event with everything that an answer shows. */
+export interface PricedEvent extends LendingEvent {
+  readonly timestampSec: number
+  readonly token: TokenFacts
+  /** Price at the event's block. */
+  readonly price: UsdPrice
+}
+
+/**
+ * An event as answers show it: its amount is that of the log ÷ 10^decimals of the token, its value that amount × the
+ * price of its market's oracle at its block.
+ *
+ * @figure aave-v3/amount, amountUSD, priceUSD
+ * @source the event log; the price of `AaveOracle` at its block
+ * @proof test/contract/family/aave_v3/event/route_test.ts
+ */
+export function presentEvent(event: PricedEvent) {
+  const { kind, block, logIndex, timestampSec, transactionHash, asset, amount, counterparty, token, price } = event
+  const { symbol, name, decimals } = token
+  const { units, scale } = usdValue(amount, { decimals, price })
+  return {
+    type: kind,
+    blockNumber: block,
+    logIndex,
+    timestamp: timestampSec,
+    transactionHash,
+    asset: { address: getAddress(asset), symbol, name, decimals, logoURI: null },
+    amount: formatExact(amount, decimals),
+    amountUSD: formatUsd(rational(units, pow10(scale))),
+    priceUSD: formatUsd(rational(price.units, pow10(price.scale))),
+    counterparty: getAddress(counterparty ?? zeroAddress),
+  }
+}
+
+/** Presents snapshots, without those that could not be valued. */
+export function presentSnapshots(
+  snapshots: readonly StoredSnapshot<SnapshotFigures>[],
+): v.InferOutput<typeof snapshotsOutput>['data'] {
+  return snapshots.flatMap(({ day, figures }) => {
+    if (figures === undefined) return []
+    return {
+      timestamp: day * DAY_SEC,
+      collateral_usd: figures.collateralUsd,
+      debt_usd: figures.debtUsd,
+      net_worth_usd: figures.netWorthUsd,
+      health_factor: figures.healthFactor,
+    }
+  })
+}
+
+/** The snapshot of a wallet without a position in its market. */
+export const EMPTY_SNAPSHOT: SnapshotFigures = {
+  collateralUsd: formatUsd(ZERO),
+  debtUsd: formatUsd(ZERO),
+  netWorthUsd: formatUsd(ZERO),
+  healthFactor: formatHealthFactor('max'),
+}

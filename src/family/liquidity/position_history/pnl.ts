@@ -1,0 +1,94 @@
+import { type PnlFigures, pnlFigures } from '../../../finance/math/pnl/figures.ts'
+import { isZero, type Pair } from '../../../finance/math/pnl/flow.ts'
+import { maxBigint } from '../../../lib/number/fixed_point.ts'
+import { computePairPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
+import { toPoolPrice } from './pool_price.ts'
+import type { ReplayedHistory } from './replay.ts'
+import { lastFlow } from './valued_flows.ts'
+
+/** State of a position on chain at the block of an answer. */
+export interface PnlState {
+  readonly liquidity: bigint
+  /** Amounts that withdrawing all liquidity would pay, raw units. */
+  readonly principal: Pair<bigint>
+  /** Amounts that collecting would pay, raw units; includes withdrawn and uncollected principal. */
+  readonly owed: Pair<bigint>
+  /** What the manager counts as owed: its pool may owe some units less. Absent: the same. */
+  readonly counted?: Pair<bigint>
+  readonly own: Pair<OwnPrice>
+  readonly sqrtPriceX96: bigint
+  readonly timestampSec: bigint
+}
+
+/** State of a burned position. */
+const BURNED: Pick<PnlState, 'liquidity' | 'owed' | 'counted'> = { liquidity: 0n, owed: [0n, 0n] }
+
+export interface Pnl {
+  readonly figures: PnlFigures
+  /** True if no liquidity is left. */
+  readonly isClosed: boolean
+}
+
+/** Status of a position's profit and loss: `ready`, or the reason for its absence. */
+export const PNL_STATUSES = ['ready', 'pending', 'unpriced', 'failed'] as const
+
+/** Profit and loss of a position's flows; `withdrawn` is uncollected principal, raw units. */
+export type ComputedPnlOutcome =
+  | { readonly status: 'ready'; readonly pnl: Pnl; readonly withdrawn: Pair<bigint> }
+  | { readonly status: 'unpriced'; readonly missing: MissingPrice; readonly withdrawn: Pair<bigint> }
+
+/** The state on chain contradicts the flows, so flows are missing; `contradiction` describes it in words. */
+interface ContradictedPnl {
+  readonly status: 'failed'
+  readonly contradiction: string
+}
+
+/** Profit and loss of a position in an answer; `pending` until its flows are read. */
+export type PnlOutcome = ComputedPnlOutcome | { readonly status: 'pending' | 'failed'; readonly withdrawn?: never }
+
+/** Describes why flows must be missing; undefined if state and flows agree. `state` as for `computePnl`. */
+export function findContradiction(
+  { liquidity, withdrawn }: Pick<ReplayedHistory, 'liquidity' | 'withdrawn'>,
+  state: Pick<PnlState, 'liquidity' | 'owed' | 'counted'> | undefined,
+): string | undefined {
+  const { liquidity: expected, owed, counted = owed } = state ?? BURNED
+  if (liquidity !== expected) return 'the liquidity of its flows is not what the manager says'
+  if (counted[0] < withdrawn[0] || counted[1] < withdrawn[1])
+    return 'its flows have more to collect than the manager says'
+  return undefined
+}
+
+/**
+ * Computes profit and loss of a history and checks it against the state on chain (`undefined`: the token was burned).
+ * An empty position ends at its last flow: later blocks change nothing.
+ */
+export async function computePnl(
+  history: ReplayedHistory,
+  state: PnlState | undefined,
+): Promise<ComputedPnlOutcome | ContradictedPnl> {
+  const contradiction = findContradiction(history, state)
+  if (contradiction !== undefined) return { status: 'failed', contradiction }
+  const { flows, subject, withdrawn } = history
+  const { owed } = state ?? BURNED
+  const ledger = await history.ledger()
+  if ('because' in ledger) return { status: 'unpriced', missing: ledger, withdrawn }
+  const isClosed = history.liquidity === 0n
+  const last = lastFlow(flows.map(({ row }) => row))
+  const end = isClosed && isZero(owed) ? flows.find(({ row }) => row === last) : undefined
+  const now = state && {
+    ...state,
+    prices: computePairPrices(subject.tokens, state.own, toPoolPrice(state.sqrtPriceX96)),
+  }
+  const { timestampSec, prices } = end ?? now ?? {}
+  if (timestampSec === undefined || prices === undefined) {
+    return { status: 'failed', contradiction: 'it has no flows' }
+  }
+  if ('because' in prices) return { status: 'unpriced', missing: prices, withdrawn }
+  const figures = pnlFigures(ledger, {
+    timeSec: timestampSec,
+    prices: rawPrices(subject.tokens, prices),
+    principal: state?.principal ?? [0n, 0n],
+    fees: [maxBigint(owed[0] - withdrawn[0], 0n), maxBigint(owed[1] - withdrawn[1], 0n)],
+  })
+  return { status: 'ready', pnl: { figures, isClosed }, withdrawn }
+}

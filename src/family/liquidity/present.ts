@@ -1,0 +1,144 @@
+import { type Address, checksumAddress } from 'viem'
+import { formatPercentage, formatUsd, formatUsdE6 } from '../../finance/figure.ts'
+import type { TickRange } from '../../finance/math/liquidity.ts'
+import type { Pair } from '../../finance/math/pnl/flow.ts'
+import { worth } from '../../finance/math/pnl/replay.ts'
+import { getConfidence } from '../../finance/price/price.ts'
+import type { PricedToken } from '../../finance/token/priced_token.ts'
+import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
+import { type FlowPrice, type PnlToken, rawPrices } from './position_history/flow_price.ts'
+import type { Pnl, PnlOutcome } from './position_history/pnl.ts'
+import { getAmounts, type ValuedFlow } from './position_history/valued_flows.ts'
+
+/** Fields of a position that are computed from the logs of its flows. */
+export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
+
+/** Presents profit and loss. */
+export function presentPnl(
+  { figures, isClosed }: Pnl,
+  { tokenId, chainId }: { readonly tokenId: bigint; readonly chainId: number },
+) {
+  return {
+    token_id: tokenId.toString(),
+    chain_id: chainId,
+    pnl_usd_value: formatUsdE6(figures.pnlE6),
+    pnl_percentage: formatPercentage(figures.pnlRatio),
+    time_weighted_average_capital: formatUsdE6(figures.averageCapitalE6),
+    hodl_gross_benchmark_usd_value: formatUsdE6(figures.hodlGrossE6),
+    alpha_vs_hodl_gross_usd_value: formatUsdE6(figures.alphaE6),
+    alpha_vs_hodl_gross_percentage: formatPercentage(figures.alphaRatio),
+    net_impermanent_loss: formatUsdE6(figures.netImpermanentLossE6),
+    net_impermanent_loss_percentage: formatPercentage(figures.netImpermanentLossRatio),
+    pure_impermanent_loss: formatUsdE6(figures.pureImpermanentLossE6),
+    pure_impermanent_loss_percentage: formatPercentage(figures.pureImpermanentLossRatio),
+    market_pnl_usd_value: formatUsdE6(figures.marketE6),
+    lp_divergence_pnl_usd_value: formatUsdE6(figures.divergenceE6),
+    realized_usd_value: formatUsdE6(figures.realizedE6),
+    unrealized_usd_value: formatUsdE6(figures.unrealizedE6),
+    is_closed: isClosed,
+  }
+}
+
+/** Presents profit and loss of a listed position, or the status that explains its absence. */
+export function presentOutcome(outcome: PnlOutcome, position: Parameters<typeof presentPnl>[1]) {
+  const pnl = outcome.status === 'ready' ? presentPnl(outcome.pnl, position) : null
+  return { pnl, pnl_status: outcome.status }
+}
+
+/** A position that is a token of a manager. */
+interface ManagedPosition extends TickRange {
+  readonly tokenId: bigint
+  readonly chainId: number
+  readonly owner: Address
+  readonly liquidity: bigint
+  readonly token0: PricedToken
+  readonly token1: PricedToken
+}
+
+/** Presents the state of a position; `code` names its exchange. */
+export function presentManaged<Pool extends object, Code extends string>(
+  position: ManagedPosition,
+  { manager, pool, code }: { readonly manager: Address; readonly pool: Pool; readonly code: Code },
+) {
+  const { tokenId, chainId, liquidity, tickLower, tickUpper, token0, token1 } = position
+  const wallet = checksumAddress(position.owner)
+  return {
+    token_id: tokenId.toString(),
+    chain_id: chainId,
+    manager_address: checksumAddress(manager),
+    wallet,
+    is_active: liquidity > 0n,
+    position_state: {
+      id: tokenId.toString(),
+      owner: wallet,
+      liquidity: liquidity.toString(),
+      tickLower: tickLower.toString(),
+      tickUpper: tickUpper.toString(),
+      token0: presentToken(token0),
+      token1: presentToken(token1),
+      pool,
+      chain: { id: chainId },
+      protocol: { code },
+    },
+  }
+}
+
+function presentToken({ address, symbol, decimals, name }: PricedToken) {
+  return { id: checksumAddress(address), symbol, decimals, name }
+}
+
+/** Presents the prices of both tokens, with their sources. */
+export function presentPrices({ token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken }) {
+  return {
+    token0_price: formatUsdOrNull(token0.price),
+    token0_price_source: token0.price?.source ?? null,
+    token0_price_confidence: token0.price === undefined ? null : getConfidence(token0.price),
+    token1_price: formatUsdOrNull(token1.price),
+    token1_price_source: token1.price?.source ?? null,
+    token1_price_confidence: token1.price === undefined ? null : getConfidence(token1.price),
+  }
+}
+
+/** Presents amounts of both tokens, in raw units and whole tokens. */
+export function presentAmounts([amount0, amount1]: Pair<bigint>, [token0, token1]: Pair<PnlToken>) {
+  return { token0: presentAmount(amount0, token0), token1: presentAmount(amount1, token1) }
+}
+
+/** Presents a flow. */
+export function presentFlow({ row, timestampSec, prices, paid }: ValuedFlow, tokens: Pair<PnlToken>) {
+  const pricePair = prices === undefined || 'because' in prices ? undefined : prices
+  const amounts = getAmounts(row)
+  return {
+    type: row.kind,
+    block_number: row.block,
+    log_index: row.logIndex,
+    timestamp: Number(timestampSec),
+    transaction_hash: row.transactionHash,
+    liquidity: row.liquidity.toString(),
+    amounts: presentAmounts(amounts, tokens),
+    ...(paid === undefined
+      ? {}
+      : { principal: presentAmounts(paid.principal, tokens), fees: presentAmounts(paid.fees, tokens) }),
+    prices: pricePair === undefined ? null : { token0: presentPrice(pricePair[0]), token1: presentPrice(pricePair[1]) },
+    usd_value: pricePair === undefined ? null : formatUsd(worth(amounts, rawPrices(tokens, pricePair))),
+  }
+}
+
+/** Presents an amount of a token, in raw units and whole tokens. */
+export function presentAmount(raw: bigint, { decimals }: { readonly decimals: number }) {
+  return { raw: raw.toString(), amount: formatExact(raw, decimals) }
+}
+
+function presentPrice({ units, scale, source }: FlowPrice) {
+  return { usd: formatExact(units, scale), source }
+}
+
+/** Formats US dollars per whole token; null if there is no price. */
+export function formatUsdOrNull(price: Decimal | undefined): string | null {
+  return price === undefined ? null : formatFixed(price.units, { scale: price.scale, digits: 6 })
+}
+
+/** Formats US dollars; null if they are unknown. */
+export function formatUsdE6OrNull(unitsE6: bigint | undefined): string | null {
+  return unitsE6 === undefined ? null : formatUsdE6(unitsE6)
+}

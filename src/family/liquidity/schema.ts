@@ -1,0 +1,158 @@
+import * as v from 'valibot'
+import { usdFigure } from '../../finance/figure.ts'
+import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../finance/price/price.ts'
+import { chainId, evmAddress, withFull } from '../../finance/schema.ts'
+import { nonNegativeInteger, pagination } from '../../lib/text/schema.ts'
+import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
+import { FLOW_PRICE_SOURCES } from './position_history/flow_price.ts'
+
+/** A number that is never negative, in digits. */
+export const unsignedText = text(UNSIGNED_INTEGER)
+/** A decimal, all digits. */
+const decimalText = text(DECIMAL)
+/** Raw units of a token, and whole tokens. */
+export const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
+/** Amounts of both tokens, in raw units and whole tokens. */
+export const amounts = v.strictObject({ token0: amount, token1: amount })
+/** A tick or another number that may be negative, in digits. */
+export const integerText = text(INTEGER)
+/** US dollars, null if a price is missing. */
+export const usdOrNullText = v.nullable(text(fixedDecimal(6)))
+/** A token of a position. */
+export const positionToken = v.strictObject({
+  id: evmAddress,
+  symbol: v.string(),
+  decimals: v.pipe(v.number(), v.integer()),
+  name: v.string(),
+})
+
+/** Builds the schema of a position that is a token of a manager; `figures` are the fields that `full=true` adds. */
+export function managedPosition<
+  const Pool extends v.ObjectEntries,
+  Token extends v.GenericSchema,
+  Code extends v.GenericSchema,
+  const Figures extends v.ObjectEntries,
+>(options: { readonly pool: Pool; readonly token0: Token; readonly code: Code; readonly figures: Figures }) {
+  return v.strictObject({
+    token_id: unsignedText,
+    chain_id: chainId,
+    manager_address: evmAddress,
+    wallet: evmAddress,
+    is_active: v.boolean(),
+    position_state: v.strictObject({
+      id: unsignedText,
+      owner: evmAddress,
+      liquidity: unsignedText,
+      tickLower: integerText,
+      tickUpper: integerText,
+      token0: options.token0,
+      token1: positionToken,
+      pool: v.strictObject(options.pool),
+      chain: v.strictObject({ id: chainId }),
+      protocol: v.strictObject({ code: options.code }),
+    }),
+    ...options.figures,
+  })
+}
+
+const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
+const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
+/** Prices of both tokens, with their sources. */
+export const tokenPrices = {
+  token0_price: usdOrNullText,
+  token0_price_source: priceSource,
+  token0_price_confidence: priceConfidence,
+  token1_price: usdOrNullText,
+  token1_price_source: priceSource,
+  token1_price_confidence: priceConfidence,
+}
+const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
+
+/** Fields about a range that `full=true` adds. */
+export const rangeFigures = {
+  in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
+  prices: withFull(
+    v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
+    'whole token1 per whole token0, and the inverse; 18 significant digits',
+  ),
+}
+
+/** Builds the schema of the number of positions of each kind; `spam` is the schema of a spam position. */
+export function positionCounts<const Spam extends v.GenericSchema>(spam: Spam) {
+  return v.strictObject({
+    totalActive: nonNegativeInteger,
+    totalInactive: nonNegativeInteger,
+    total: nonNegativeInteger,
+    filtered: nonNegativeInteger,
+    errors: nonNegativeInteger,
+    spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
+  })
+}
+
+/** Counts of a list whose positions are tokens of a manager. */
+export const managedCounts = positionCounts(
+  v.strictObject({ token_id: unsignedText, chain_id: chainId, manager_address: evmAddress, reason: v.string() }),
+)
+
+const percentage = text(fixedDecimal(4, { signed: true }))
+
+function usd(words: string) {
+  return v.pipe(usdFigure, v.description(words))
+}
+
+function percent(words: string) {
+  return v.pipe(percentage, v.description(words))
+}
+
+/** Profit and loss of a position. US dollars, percent; negative is worse for the owner. Gas is not counted. */
+export const pnl = v.strictObject({
+  token_id: unsignedText,
+  chain_id: chainId,
+  pnl_usd_value: usd('Realized and unrealized: all that was received and is held, less all deposits at their own time'),
+  pnl_percentage: percent('pnl_usd_value of time_weighted_average_capital'),
+  time_weighted_average_capital: usd(
+    'Cost of what was in the position, averaged over the time that something was; all deposits if that took no time',
+  ),
+  hodl_gross_benchmark_usd_value: usd('What all deposited tokens are worth now, as if nothing had been withdrawn'),
+  alpha_vs_hodl_gross_usd_value: usd('All that was received and is held, less hodl_gross_benchmark_usd_value'),
+  alpha_vs_hodl_gross_percentage: percent('alpha_vs_hodl_gross_usd_value of hodl_gross_benchmark_usd_value'),
+  net_impermanent_loss: usd('pure_impermanent_loss and all fees; equal to lp_divergence_pnl_usd_value'),
+  net_impermanent_loss_percentage: percent('net_impermanent_loss of what the twin of market_pnl_usd_value got and has'),
+  pure_impermanent_loss: usd(
+    'Without fees, the difference to holding the same tokens and selling the same shares of them',
+  ),
+  pure_impermanent_loss_percentage: percent('pure_impermanent_loss of the same'),
+  market_pnl_usd_value: usd(
+    'Profit of a twin that holds the deposited tokens and sells the same share of them whenever liquidity is withdrawn',
+  ),
+  lp_divergence_pnl_usd_value: usd('pnl_usd_value less market_pnl_usd_value'),
+  realized_usd_value: usd('Principal and fees that were collected, less the cost of that principal'),
+  unrealized_usd_value: usd('What is in the position and what can be collected, less its cost'),
+  is_closed: v.pipe(v.boolean(), v.description('No liquidity is left')),
+})
+
+const price = v.strictObject({ usd: decimalText, source: v.picklist(FLOW_PRICE_SOURCES) })
+
+/** One flow of a position. */
+const event = v.strictObject({
+  type: v.picklist(['increase', 'decrease', 'collect']),
+  block_number: nonNegativeInteger,
+  log_index: nonNegativeInteger,
+  timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds')),
+  transaction_hash: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/)),
+  liquidity: v.pipe(unsignedText, v.description('Put in or withdrawn; 0 for a collect')),
+  amounts,
+  principal: v.optional(v.pipe(amounts, v.description('collect: the part that was withdrawn before'))),
+  fees: v.optional(v.pipe(amounts, v.description('collect: the rest'))),
+  prices: v.pipe(
+    v.nullable(v.strictObject({ token0: price, token1: price })),
+    v.description('US dollars per whole token, all digits; null where profit and loss needs none or none is known'),
+  ),
+  usd_value: v.pipe(v.nullable(usdFigure), v.description('Worth of the amounts at these prices')),
+})
+
+/** Success body of a position's profit and loss, without `request_id`. */
+export const pnlOutput = v.strictObject({ data: pnl })
+
+/** Success body of a position's flows, without `request_id`. */
+export const eventsOutput = v.strictObject({ data: v.array(event), pagination })
