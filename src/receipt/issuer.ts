@@ -2,6 +2,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { createCitingClient, presentCitation } from '../chain/receipt/citing.ts'
 import type { ChainRecord, LensQuery, RecordedCall } from '../chain/receipt/record.ts'
 import { createRecorder, UnrecordableError } from '../chain/receipt/recorder.ts'
+import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfiguredFamily, FamilyServices } from '../family/contract.ts'
 import { FAMILIES } from '../family/mod.ts'
@@ -10,13 +11,14 @@ import type { ReceiptIssuer, ReceiptRequest, Statement } from '../http/route/rec
 import type { Answer, ReadContext } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Signer, signEnvelope } from '../lib/dsse.ts'
-import { UnavailableError, UpstreamError } from '../lib/error.ts'
+import { CodedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 import { createLru } from '../lib/lru.ts'
 import { memoize, once } from '../lib/memoize.ts'
 import { computeLevel } from './level.ts'
-import { PAYLOAD_TYPE, type Payload, type StatedAnswer, toPayloadRead } from './payload.ts'
+import { PAYLOAD_TYPE, type Payload, type StatedAnswer, toPayloadProof, toPayloadRead } from './payload.ts'
+import { checkProof, EARLIER_UNPROVEN, hasEarlierCalls, toProvenCalls } from './proof/check.ts'
+import { collectProof, UnprovenError } from './proof/collect.ts'
 import type { ProofRunner } from './proof/runner.ts'
-import { createProver, type Proofs } from './prove.ts'
 import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRouteCall } from './replay.ts'
 import { type ParsedReceiptSettings, parseReceiptSettings, toReceiptSettings } from './settings.ts'
 import { maskPaths } from './uncovered.ts'
@@ -221,4 +223,67 @@ function listRecords(chain: FinanceChain, record: () => ChainRecord | undefined)
 function noReceiptError(chains: readonly FinanceChain[], reason: string): UnavailableError {
   const chainNames = chains.map(({ id, name }) => `${id} (${name})`).join(', ')
   return new UnavailableError(`Cannot give a receipt for chain ${chainNames} because ${reason}`)
+}
+
+/** A record, its chain's client, and the code of its calls. */
+interface ProverOptions {
+  readonly client: ChainClient
+  readonly record: ChainRecord
+  readonly queries: ReadonlyMap<RecordedCall, LensQuery>
+}
+
+const NO_PROOF = `Cannot read parameter "receipt": expected true, because ${EARLIER_UNPROVEN}, got "proof"`
+
+type Proofs = NonNullable<Payload['proofs']>
+
+/** Creates proofs of records; returns a proof only if our own verifier accepts it. */
+function createProver({ runner, clock }: { readonly runner: ProofRunner; readonly clock: Clock }) {
+  const busyOrganizations = new Set<string>()
+
+  async function prove(
+    { client, record, queries }: ProverOptions,
+    organizationId: string,
+    signal: AbortSignal,
+  ): Promise<Proofs[number]> {
+    const ownRunner: Pick<ProofRunner, 'run'> = { run: (job, within) => runner.run(job, within, organizationId) }
+    // Lasting, unlike what endpoints cannot prove now.
+    if (hasEarlierCalls(record)) throw new CodedError('INVALID_PARAMETER', NO_PROOF)
+    const calls = toProvenCalls(record, queries)
+    if (calls === undefined) throw unprovenError(client, 'it rests on more than calls of lenses')
+    const proof = await collectProof({ client, runner: ownRunner, clock }, { record, calls }, signal).catch(
+      (cause: unknown) => {
+        if (cause instanceof UnprovenError) throw unprovenError(client, cause.message, cause)
+        if (!(cause instanceof CodedError) || cause.code === 'INVALID_PARAMETER' || signal.aborted) throw cause
+        throw unprovenError(client, 'no endpoint proves that block', cause)
+      },
+    )
+    const result = await checkProof(ownRunner, { record, proof, queriesByCall: queries }, signal)
+    if (result.is !== 'true') throw unprovenError(client, result.because)
+    return toPayloadProof(record.chainId, proof)
+  }
+
+  return {
+    /** Runs the work of an organization, one at a time per organization. */
+    async alone<T>(organizationId: string, work: () => Promise<T>): Promise<T> {
+      if (busyOrganizations.has(organizationId)) {
+        throw new UnavailableError('Cannot prove two answers of one organization at the same time')
+      }
+      busyOrganizations.add(organizationId)
+      try {
+        runner.prepare()
+        return await work()
+      } finally {
+        busyOrganizations.delete(organizationId)
+      }
+    },
+    /** Throws `UnavailableError` if a record cannot be proven, `CodedError` if that would be too much. */
+    all: (
+      proving: readonly ProverOptions[],
+      { organizationId, signal }: Pick<ReadContext, 'organizationId' | 'signal'>,
+    ): Promise<Proofs> => Promise.all(proving.map((each) => prove(each, organizationId, signal))),
+  }
+}
+
+function unprovenError({ chain: { id, name } }: ChainClient, reason: string, cause?: unknown): UnavailableError {
+  return new UnavailableError(`Cannot prove the answer for chain ${id} (${name}) because ${reason}`, { cause })
 }

@@ -6,14 +6,24 @@ import { createRpcMetrics } from '../chain/rpc/metrics.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { Config } from '../config/config.ts'
 import { hostNames } from '../config/host_names.ts'
+import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
+import { DASHBOARD_FILES, DASHBOARD_PAGES, OPERATOR_PAGES, TEXT_STYLES } from '../dashboard/files.ts'
+import { FORMULAS } from '../dashboard/formulas/formulas.ts'
+import { GUIDES } from '../dashboard/guide/guides.ts'
 import { type DatabasePool, openDatabase } from '../db/connection/pool.ts'
 import { type StandbyPool, withStandby } from '../db/connection/standby.ts'
 import { migrate } from '../db/migrate.ts'
 import type { BackgroundWork } from '../family/contract.ts'
-import { familyAliases } from '../family/mod.ts'
+import { FAMILIES, familyAliases } from '../family/mod.ts'
 import { createFirstBlocks } from '../finance/first_blocks.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { createHistory } from '../history/mod.ts'
+import { createReference } from '../http/page/docs.ts'
+import { createFormulas } from '../http/page/formulas.ts'
+import { createGuides } from '../http/page/guides.ts'
+import { createOverview } from '../http/page/overview.ts'
+import type { Pages } from '../http/page/page.ts'
+import { createStaticPages } from '../http/page/static.ts'
 import { type App, createApp } from '../http/server/app.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createJobMetrics, type Job, startJob } from '../lib/job.ts'
@@ -45,7 +55,6 @@ import {
   listSolanaCapabilities,
 } from './health/probes.ts'
 import { logUnresponsiveEndpoints } from './health/start.ts'
-import { createServicePages } from './pages.ts'
 import { createPlanes } from './planes.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
 import type { Worker } from './process/worker.ts'
@@ -288,4 +297,38 @@ async function finishRequests(app: App): Promise<void> {
 /** Lists the origins whose pages may call, including the service's own. */
 function listOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
   return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
+}
+
+/**
+ * Web pages for callers and for the operator, with their assets. `openapi` is the source of the API reference and the
+ * formulas.
+ */
+export function createServicePages(
+  openapi: string,
+  clock: Clock,
+): { readonly callers: Pages; readonly operator: Pages } {
+  const revisions = new Map(FAMILIES.map(({ name, revision }) => [name, revision]))
+  const files = DASHBOARD_FILES
+  const callers = createStaticPages({ files, pages: DASHBOARD_PAGES })
+  const operator = createStaticPages({ files, pages: OPERATOR_PAGES })
+  const assets = {
+    styles: TEXT_STYLES.map((path) => `${callers.folder}/${path}`),
+    icon: `${callers.folder}/icon.svg`,
+  }
+  const reference = createReference({
+    script: async () => (await import('../dashboard/docs/reference.ts')).REFERENCE_SCRIPT,
+    version: REFERENCE_VERSION,
+    setup: SETUP_SCRIPT,
+  })
+  return {
+    callers: new Map([
+      ...callers.pages,
+      ...callers.files,
+      ...reference,
+      ...createOverview(openapi, { guides: GUIDES, assets, clock }),
+      ...createGuides(GUIDES, assets),
+      ...createFormulas(FORMULAS, openapi, { revisions, look: assets }),
+    ]),
+    operator: new Map([...operator.pages, ...operator.files]),
+  }
 }

@@ -6,8 +6,7 @@ import type { PinnedBlock } from '../block.ts'
 import { readBlock } from '../evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../rpc/client.ts'
 import { MissingBlockError } from '../rpc/error.ts'
-import { type Bracket, findBracket, nextProbe } from './block_search.ts'
-import { createFinalBlockCache } from './final_block_cache.ts'
+import { type Bracket, countBlocksUntil, findBracket, nextProbe } from './block_search.ts'
 import { DisputeError, getCacheTtlMs, isCacheableForever, QUORUM, readByQuorum } from './quorum.ts'
 
 /** Time limit of one search over all its headers, milliseconds. */
@@ -261,5 +260,36 @@ async function readNumber(
   } catch (error) {
     const isFuture = error instanceof UnavailableError && missingCount === attempts
     throw isFuture && newest !== undefined ? new NoBlockError(newest) : error
+  }
+}
+
+/** Upper bound of the cached blocks of one chain. */
+const BLOCKS_MAX = 2_000
+
+/** Creates a cache of final blocks, from which searches start. */
+function createFinalBlockCache() {
+  const blocksByChain = new Map<number, PinnedBlock[]>()
+  let evicted = 0
+  return {
+    add(block: PinnedBlock): void {
+      const blocks = blocksByChain.get(block.chainId) ?? []
+      blocksByChain.set(block.chainId, blocks)
+      // Several blocks may share a second.
+      const findIndex = () => {
+        let index = countBlocksUntil(blocks, block.timestampSec)
+        while ((blocks[index - 1]?.number ?? -1n) > block.number) index--
+        return index
+      }
+      if (blocks[findIndex() - 1]?.number === block.number) return
+      // Evict round-robin across the list; evicting the oldest would leave years without a starting point.
+      if (blocks.length >= BLOCKS_MAX) blocks.splice(evicted++ % BLOCKS_MAX, 1)
+      blocks.splice(findIndex(), 0, block)
+    },
+    /** Returns a chain's blocks from the last one before all moments to the first one after all of them, ascending. */
+    getAround(chainId: number, timesSec: readonly bigint[]): readonly PinnedBlock[] {
+      const blocks = blocksByChain.get(chainId) ?? []
+      const counts = timesSec.map((timeSec) => countBlocksUntil(blocks, timeSec))
+      return blocks.slice(Math.max(0, Math.min(...counts) - 1), Math.max(...counts) + 1)
+    },
   }
 }

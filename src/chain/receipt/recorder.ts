@@ -6,6 +6,7 @@ import { encodeDeploylessRevert } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
 import { parseHeader, readBlock } from '../evm/read_block.ts'
 import {
+  type BlockOverrides,
   type ChainClient,
   type Endpoint,
   type EthCall,
@@ -29,7 +30,6 @@ import {
   readLensAnswer,
   toLensQuestion,
 } from './record.ts'
-import { createBlockOverrides, describeDifference, SECOND_GAS } from './second_look.ts'
 
 /** The reads are not reproducible by a verifier. The message completes a sentence: `a contract answers by its gas`. */
 export class UnrecordableError extends Error {
@@ -254,4 +254,35 @@ function isBlockHeader({ result }: RecordedResult, { hash }: PinnedBlock): boole
 
 function sortByKey<Item>(entries: Iterable<readonly [string, Item]>): readonly Item[] {
   return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item)
+}
+
+/** Gas of the second call. It is lower, so a page that nearly used up its gas ends earlier. */
+const SECOND_GAS = 40_000_000
+
+/** Digits of the page header. It is not compared: it holds a block hash, which the overrides change. */
+const PAGE_BLOCK_DIGITS = 2 * (1 + 8 + 8 + 8 + 32)
+/** Number of earlier blocks whose hashes are overridden. */
+const HASHES = 8n
+const OTHER_FEE: Hex = '0x7'
+const OTHER_HASH: Hex = `0x${'5ec0'.repeat(16)}`
+
+/** Creates the overrides of the second call: another base fee, and other hashes of the blocks before. */
+function createBlockOverrides({ number }: Pick<PinnedBlock, 'number'>): BlockOverrides {
+  const heights = Array.from(
+    { length: Number(number < HASHES ? number : HASHES) },
+    (_, back) => number - 1n - BigInt(back),
+  )
+  return {
+    baseFeePerGas: OTHER_FEE,
+    blockHash: Object.fromEntries(heights.map((height) => [String(height), OTHER_HASH])),
+  }
+}
+
+/** Describes a difference between both answers, as the end of a sentence; undefined if they are equal. */
+function describeDifference(first: Hex, second: Hex): string | undefined {
+  const from = 2 + PAGE_BLOCK_DIGITS
+  if (first.slice(from) === second.slice(from)) return undefined
+  return decodeLensPage(second).taken < decodeLensPage(first).taken
+    ? 'the question takes more gas than every endpoint grants: ask about fewer'
+    : 'a contract answers by what no other call sees alike: its gas, the base fee or the hash of a block'
 }

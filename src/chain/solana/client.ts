@@ -1,4 +1,5 @@
 import { type Deadline, withinDeadline } from '../../lib/async/abort.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
@@ -20,10 +21,9 @@ import {
   quoteLongLamports,
   type SolanaAccounts,
 } from './accounts.ts'
-import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
+import { CLOCK_ADDRESS, checkClock, parseClock, type SolanaClock } from './clock.ts'
 import { AllRateLimitedError, MethodRefusedError, SOLANA_ERROR_MAPPING } from './error.ts'
 import { type AccountGroup, readGroups } from './groups.ts'
-import { createMethodSupport } from './method_support.ts'
 import {
   getSearchKey,
   type ListedTokenAccount,
@@ -35,7 +35,6 @@ import {
   tokenAccountsSearch,
   toMinContextSlot,
 } from './searches.ts'
-import { createSlotTracker } from './slot_tracker.ts'
 
 /** Chain id of Solana in this service. */
 export const SOLANA_CHAIN_ID = 101
@@ -296,3 +295,90 @@ export function createSolanaClient(
 
 /** A search's answer exceeds the size limits; another endpoint's would be as long. */
 class LongSearchError extends UnsupportedRequestError {}
+
+/** How long a refusal is remembered: an operator, or a provider's plan, may offer more later. */
+const MEMORY_MS = 10 * 60_000
+
+/** How long a timeout is remembered; it may have been temporary. */
+const LATE_MEMORY_MS = 60_000
+
+/** Creates a record of optional methods that endpoints support, by index in the configuration. */
+function createMethodSupport(clock: Clock) {
+  /** Time until which a refusal counts; 0 if the method has worked. */
+  const refusedUntilMs = new Map<string, number>()
+  const lateUntilMs = new Map<string, number>()
+  const getKey = (endpoint: number, method: string) => `${endpoint}:${method}`
+  return {
+    noteSuccess: (endpoint: number, method: string) => refusedUntilMs.set(getKey(endpoint, method), 0),
+    noteRefusal: (endpoint: number, method: string) =>
+      refusedUntilMs.set(getKey(endpoint, method), clock.monotonicMs() + MEMORY_MS),
+    /** Notes a timeout. */
+    noteTimeout: (endpoint: number, method: string) =>
+      lateUntilMs.set(getKey(endpoint, method), clock.monotonicMs() + LATE_MEMORY_MS),
+    /**
+     * True for a while after a timeout, unless the method has ever worked: some endpoints hang on unsupported methods.
+     */
+    isHanging(endpoint: number, method: string): boolean {
+      const key = getKey(endpoint, method)
+      return refusedUntilMs.get(key) !== 0 && clock.monotonicMs() < (lateUntilMs.get(key) ?? 0)
+    },
+    /** True if the method has worked, false for a while after a refusal, undefined if unknown. */
+    isOffered(endpoint: number, method: string): boolean | undefined {
+      const untilMs = refusedUntilMs.get(getKey(endpoint, method))
+      if (untilMs === undefined) return undefined
+      if (untilMs === 0) return true
+      return clock.monotonicMs() < untilMs ? false : undefined
+    },
+  }
+}
+
+/** Maximum lag of one endpoint behind another, in time, before the other is preferred. */
+const LAG_MS_MAX = 30_000
+/** Slots seen longer ago are ignored. */
+const SLOT_MEMORY_MS = 60_000
+/** A cluster may be at most this many times faster than usual. */
+const PACE_MAX = 4
+/** Maximum difference between the clocks of two honest endpoints beyond the difference of their slots. */
+const CLOCKS_APART_MS = 60_000
+
+type Head = Pick<SolanaClock, 'slot' | 'timestampSec'>
+
+interface ObservedSlot extends Head {
+  readonly atMs: number
+}
+
+/**
+ * Creates a tracker of the slots and times that endpoints have shown recently. Slots usually last `slotMs`
+ * milliseconds.
+ */
+function createSlotTracker({ clock, slotMs }: { readonly clock: Clock; readonly slotMs: number }) {
+  const observedSlots = new Map<number, ObservedSlot>()
+
+  /** True if `other` was far ahead of `mine`, both extrapolated to the same moment. */
+  function isFarAhead(other: ObservedSlot, mine: ObservedSlot): boolean {
+    const aheadMs = Number(other.slot - mine.slot) * slotMs - Math.max(0, other.atMs - mine.atMs)
+    const clocksMs = Number(other.timestampSec - mine.timestampSec) * 1000
+    return aheadMs > LAG_MS_MAX && aheadMs <= (clocksMs + CLOCKS_APART_MS) * PACE_MAX
+  }
+
+  return {
+    /** Notes slot and time of an endpoint's answer. */
+    observe(endpoint: number, { slot, timestampSec }: Head): void {
+      observedSlots.set(endpoint, { slot, timestampSec, atMs: clock.monotonicMs() })
+    },
+    /** Returns slot and time of an endpoint's last answer. */
+    getHead(endpoint: number) {
+      const last = observedSlots.get(endpoint)
+      return last === undefined ? undefined : { number: last.slot, timestampSec: last.timestampSec }
+    },
+    /**
+     * True if another endpoint has recently shown a slot far ahead of this one's. A slot that no cluster can reach in
+     * the time between both clocks is ignored, so that one false slot cannot make the other endpoints look late.
+     */
+    isBehind(endpoint: number): boolean {
+      const recent = [...observedSlots].filter(([, { atMs }]) => clock.monotonicMs() - atMs < SLOT_MEMORY_MS)
+      const mine = recent.find(([index]) => index === endpoint)?.[1]
+      return mine !== undefined && recent.some(([, other]) => isFarAhead(other, mine))
+    },
+  }
+}

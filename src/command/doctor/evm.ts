@@ -1,16 +1,22 @@
+import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { blockAgeMaxSec } from '../../chain/block_age.ts'
+import { callByOverride } from '../../chain/call/bundle/bundle.ts'
+import { callDeployless } from '../../chain/call/deployless.ts'
 import type { Chain } from '../../chain/chain.ts'
 import { createEndpoint } from '../../chain/evm/endpoint.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
+import { searchDepth } from '../../chain/past/state_depth.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
 import { createHeadTracker } from '../../chain/rpc/endpoint_state/heads.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import type { Log } from '../../lib/log.ts'
-import { examineCalls } from './calls.ts'
-import { examineLogs, examineOldLogs, examineState } from './past.ts'
-import { examineProofs } from './proofs.ts'
+import { canProveBlock } from '../../receipt/proof/can_prove_block.ts'
+import { UnprovenError } from '../../receipt/proof/collect.ts'
+import { findHintMethod } from '../../receipt/proof/hint.ts'
+import { examineLogs, examineOldLogs, examineState, formatThousands, tryAnswer } from './past.ts'
 
 /** Dependencies of an examination, besides the endpoint. */
 export interface Examination {
@@ -102,4 +108,91 @@ async function examineFinality(
 /** Returns an error's message. Messages of endpoint errors are ours and contain no address. */
 export function formatReason(error: unknown): string {
   return error instanceof Error ? error.message : 'it failed'
+}
+
+/** Code that returns the remaining gas: GAS, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN. */
+const GAS_LEFT: Hex = '0x5a60005260206000f3'
+/** Below this limit, long lists take more pages: geth's own limit is 50 million, many providers allow far more. */
+const GAS_RECOMMENDED = 25_000_000n
+
+/**
+ * Examines whether calls can run code that is not deployed, by state override or without an address, and with how much
+ * gas. Every lens is called in one of these ways, so no lens is examined by itself.
+ */
+async function examineCalls(endpoint: Endpoint, signal: AbortSignal): Promise<readonly Finding[]> {
+  const call = { runtime: GAS_LEFT, data: '0x', block: 'latest' } as const
+  const override = await tryAnswer(callByOverride(endpoint, call, signal).then(parseQuantity), signal)
+  const deployless = await tryAnswer(callDeployless(endpoint, call, signal).then(parseQuantity), signal)
+  const gas = override ?? deployless
+  if (gas === undefined) {
+    return [failureFinding('calls', 'neither state override nor calls without an address', 'unusable')]
+  }
+  return [
+    override === undefined
+      ? warningFinding('state override', 'no', 'a list takes three to ten requests instead of one')
+      : okFinding('state override', 'yes'),
+    deployless === undefined
+      ? warningFinding('deployless calls', 'no', 'no fallback if state override fails')
+      : okFinding('deployless calls', 'yes'),
+    gas < GAS_RECOMMENDED
+      ? warningFinding('gas of a call', formatMillions(gas), 'long lists take more requests')
+      : okFinding('gas of a call', formatMillions(gas)),
+  ]
+}
+
+function formatMillions(gas: bigint): string {
+  return gas > 10n ** 12n ? 'without a limit' : `${Number(gas / 100_000n) / 10} million`
+}
+
+const NONE_COST = 'receipt=proof is 503 unless another endpoint proves'
+const OLD_COST = 'receipt=proof of an older block is 503 unless another endpoint proves it'
+const HINTS_COST = 'the proof of one position takes 16 round trips instead of 4'
+
+/** Examines how old a block the endpoint proves, and how it lists what a call reads. Unclear results count as no. */
+async function examineProofs(
+  endpoint: Endpoint,
+  { head, clock }: { readonly head: PinnedBlock; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const { chainId, hash: blockHash } = head
+  /** The oldest block with a proof so far. */
+  let oldest = head
+  let reason = ''
+  const canProve = async (at: bigint): Promise<boolean> => {
+    try {
+      const block = at === head.number ? head : await readHeader(endpoint, { chainId, at }, signal)
+      const isProven = block !== undefined && (await canProveBlock(endpoint, block.hash, signal))
+      if (isProven && block.number < oldest.number) oldest = block
+      return isProven
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (error instanceof UnprovenError) reason = `, because ${error.message}`
+      return false
+    }
+  }
+  if (!(await canProve(head.number))) return [warningFinding('proofs', `none${reason}`, NONE_COST)]
+  const depth = await searchDepth(head.number, canProve)
+  const hintMethod = await findHintMethod(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
+  return [
+    depth === 'all'
+      ? okFinding('proofs', 'all blocks (archive)')
+      : warningFinding('proofs', `${formatDepth(depth)}${formatAge(oldest, head)}`, OLD_COST),
+    hintMethod === undefined ? warningFinding('proof hints', 'none', HINTS_COST) : okFinding('proof hints', hintMethod),
+  ]
+}
+
+function formatDepth(depth: bigint): string {
+  return depth === 0n ? 'at least the newest block' : `at least ${formatThousands(depth)} blocks`
+}
+
+/** Formats a block's age; empty for the newest block. */
+function formatAge({ timestampSec }: PinnedBlock, head: PinnedBlock): string {
+  const minutes = Number(head.timestampSec - timestampSec) / 60
+  const units = [
+    ['days', 1_440],
+    ['hours', 60],
+    ['minutes', 1],
+  ] as const
+  const unit = units.find(([, length]) => minutes >= 2 * length)
+  return unit === undefined ? '' : `, ${Math.round(minutes / unit[1])} ${unit[0]}`
 }

@@ -1,10 +1,10 @@
+import type { ErrorCode } from '../../lib/error.ts'
 import { priceSentence } from '../route/charge.ts'
 import { isList } from '../route/csv.ts'
-import { createJsonSchema, type JsonSchema } from '../route/json_schema.ts'
+import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from '../route/json_schema.ts'
 import { supportsReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { toBracedTemplate } from '../route/route_table.ts'
-import { getErrorCodes } from './codes.ts'
 import { type Example, getFamilyParameters } from './example.ts'
 import {
   ACCOUNT_HEADERS,
@@ -15,10 +15,8 @@ import {
   IDEMPOTENCY_KEY_PARAMETER,
   ownHeaders,
 } from './headers.ts'
-import { introductionText } from './introduction.ts'
 import { documentText, toParametersAndBody, toPathItems, withReceipt, withRequestId } from './operation.ts'
-import { operationId } from './operation_id.ts'
-import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
+import { READINESS } from './readiness.ts'
 import { ERROR_SCHEMA, type FailureResponse, failureRef, responseComponents } from './responses.ts'
 
 /** Version of the description; the version of the interface is the path's `/v1`. */
@@ -118,4 +116,160 @@ function toBodySchema({ input, output }: Route): JsonSchema {
 
 function listFailures(route: Route): readonly FailureResponse[] {
   return [...getErrorCodes(route)].map(([status, codes]) => ({ status, codes }))
+}
+
+/**
+ * Returns the codes of each status, ascending: exactly the failures that a route can answer. Excludes 405 (answered by
+ * the router) and 431 (answered by the runtime without a body): generated clients would otherwise treat the body of
+ * every failure as optional.
+ */
+export function getErrorCodes(route: Route): ReadonlyMap<number, readonly ErrorCode[]> {
+  const fields = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
+  const errors = route.errors ?? []
+  const mayMiss = fields.some(({ required }) => required) || errors.includes('MISSING_PARAMETER')
+  const mayLackChain = route.asOf !== false || errors.includes('API_ENDPOINT_NOT_CONFIGURED')
+  const codes: readonly (readonly [status: number, codes: readonly ErrorCode[]])[] = [
+    // A route without parameters also refuses unknown parameters and a malformed Idempotency-Key.
+    [400, ['INVALID_REQUEST', 'INVALID_PARAMETER', ...codesIf('MISSING_PARAMETER', mayMiss)]],
+    [401, ['INVALID_API_KEY']],
+    [402, ['INSUFFICIENT_CREDITS']],
+    [403, ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED', ...codesIf('FEATURE_DISABLED', route.feature !== undefined)]],
+    [404, [...codesIf('NOT_FOUND', errors.includes(404)), 'ORGANIZATION_NOT_FOUND']],
+    // Every route accepts an Idempotency-Key: 409 and 422 are its refusals.
+    ...(route.body === undefined ? [409, 422] : [408, 409, 413, 415, 422]).map(
+      (status) => [status, ['INVALID_REQUEST']] as const,
+    ),
+    [429, ['RATE_LIMIT_EXCEEDED']],
+    [500, [...codesIf('API_ENDPOINT_NOT_CONFIGURED', mayLackChain), 'INTERNAL_ERROR']],
+    ...(errors.includes(502) ? [[502, ['UPSTREAM_ERROR']] as const] : []),
+    [503, ['SERVICE_UNAVAILABLE']],
+    ...(errors.includes(504) ? [[504, ['GATEWAY_TIMEOUT']] as const] : []),
+  ]
+  return new Map(codes)
+}
+
+function codesIf(code: ErrorCode, applies: boolean): readonly ErrorCode[] {
+  return applies ? [code] : []
+}
+
+/** Writes the introduction of the document, in Markdown. */
+function introductionText({
+  baseUrl,
+  first,
+}: {
+  /** Address of the service, without a slash at the end. */
+  readonly baseUrl: string
+  /** Path and query of the first example request. */
+  readonly first: string
+}): string {
+  return `On-chain positions of a wallet: what it holds, earns, owes and risks. [How every figure is calculated](formulas).
+
+- **Key**: every call carries \`Authorization: Bearer ws_sk_…\`; \`walletscope key create\` and the page Usage create keys.
+- **First call**: \`curl -H "Authorization: Bearer $KEY" "${baseUrl}${first}"\`
+- **Price**: each operation says its own in credits; only a 2xx is charged, \`X-Credits-Charged\` and \`X-Credits-Remaining\` tell how much.
+- **Errors**: \`{ "error": { "code", "message", "request_id" } }\`; the message says what to change. Parameters and fields that an operation does not list are refused.
+- **Retry** 429 and 503 after \`Retry-After\`, 502 and 504 after a short wait, nothing else. With an \`Idempotency-Key\` a repeated call is charged once.
+- **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null. Lists are tables too: \`format=csv\`.
+- **Past**: \`at_block\` or \`at_time\` answers as of then, on EVM chains; \`X-As-Of\` says which blocks were read.
+- **Figures** are decimal text, never floats. Bodies above 1 kB are compressed with zstd or gzip if the client accepts it.
+- **Clients**: \`walletscope openapi --client\` prints a typed one; generators take this document. **Agents** call the same at \`/mcp\`.
+- HEAD is answered wherever GET is, at the same price, without a body. OPTIONS is answered with 204 and the methods of the path in \`Allow\`, free and without a key; any other method gets 405. A head of more than 16 kB gets 431 without a body.
+`
+}
+
+/** Last word in the names of tools that answer for many wallets. */
+const BATCH = 'batch'
+
+/**
+ * Names a route's operation from the name of its tool and the kind of its answer: `listAavePositions`, `getUniswapPnl`,
+ * `batchAavePositions`. Routes without a tool, and those that change data, are named by their method and path.
+ */
+function operationId({ tool, method, path, changes }: Route, body: JsonSchema): string {
+  if (tool === undefined || changes === true) {
+    const words = path.split(/[/:_-]+/).filter((word) => word !== '' && word !== 'v1')
+    return camel([method.toLowerCase(), ...words])
+  }
+  const words = tool.split('_')
+  if (words.at(-1) === BATCH) return camel([BATCH, ...words.slice(0, -1), 'positions'])
+  const { data } = (body['properties'] ?? {}) as { readonly data?: JsonSchema }
+  return camel([data?.['type'] === 'array' ? 'list' : 'get', ...words])
+}
+
+function camel([first = '', ...others]: readonly string[]): string {
+  return [first, ...others.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('')
+}
+
+const REQUEST_ID = { type: 'string' }
+
+const ALIVE = closedObject({ status: { const: 'alive' }, request_id: REQUEST_ID })
+
+/** Refusals of a page, which requires no key: an invalid request, another method, or too large a head. */
+const PAGE_FAILURES: readonly FailureResponse[] = [
+  { status: 400, codes: ['INVALID_REQUEST'] },
+  { status: 405, codes: ['INVALID_REQUEST'] },
+  { status: 431, codes: [] },
+]
+const REFUSED = Object.fromEntries(PAGE_FAILURES.map((failing) => [failing.status, failureRef(failing)]))
+
+const KEYS = {
+  type: 'object',
+  properties: {
+    keys: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          ...Object.fromEntries(['kty', 'crv', 'use', 'alg', 'x', 'kid'].map((name) => [name, { type: 'string' }])),
+          iat: { type: 'integer', description: 'When it began to sign, Unix seconds.' },
+          exp: { type: 'integer', description: 'When it was retired; absent while it signs.' },
+        },
+        required: ['kty', 'crv', 'x', 'kid', 'iat'],
+      },
+    },
+  },
+  required: ['keys'],
+}
+
+/** Pages without a key, by path, except the operator's. */
+const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
+  '/.well-known/walletscope-keys.json': toPathItem(
+    'getReceiptKeys',
+    'Every public key that ever signed receipts, as JWK.',
+    {
+      200: toResponse('The keys.', KEYS),
+    },
+  ),
+  '/docs': toPathItem('getDocs', 'How to call the API, and every operation, as a page for people.', {
+    200: toResponse('The page.', { type: 'string' }, 'text/html'),
+  }),
+  '/formulas': toPathItem('getFormulas', 'How every figure is calculated, as a page for people.', {
+    200: toResponse('The page.', { type: 'string' }, 'text/html'),
+  }),
+  '/healthz': toPathItem('getHealth', 'Whether the process is alive.', { 200: toResponse('Alive.', ALIVE) }),
+  '/openapi.json': toPathItem('getOpenapi', 'This document.', {
+    200: toResponse('The document.', { type: 'object' }),
+  }),
+}
+
+/** Pages without a key, with the operator's, which may have a port of their own. */
+const PAGE_PATHS: Readonly<Record<string, unknown>> = {
+  ...PUBLIC_PAGE_PATHS,
+  '/metrics': toPathItem('getMetrics', 'Metrics in the text format of Prometheus.', {
+    200: toResponse('The metrics.', { type: 'string' }, 'text/plain'),
+  }),
+  '/readyz': toPathItem('getReadiness', 'Whether the database and at least one chain answer.', {
+    200: toResponse('Ready.', READINESS),
+    503: {
+      ...toResponse('Not ready, or about to stop.', READINESS),
+      headers: headerRefs(['X-Request-Id', 'Retry-After']),
+    },
+  }),
+}
+
+function toPathItem(operationId: string, summary: string, responses: Readonly<Record<number, unknown>>): unknown {
+  return { get: { operationId, summary, tags: ['operation'], security: [], responses: { ...responses, ...REFUSED } } }
+}
+
+function toResponse(description: string, schema: JsonSchema, type = 'application/json') {
+  return { description, headers: headerRefs(['X-Request-Id']), content: { [type]: { schema } } }
 }

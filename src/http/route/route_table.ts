@@ -1,5 +1,4 @@
 import { createRouter } from '@hattip/router'
-import { canonicalPath, familyEnd } from './alias.ts'
 import type { Feature, Route } from './route.ts'
 
 interface RoutableRoute {
@@ -165,4 +164,27 @@ export function toRouteEndpoint<R extends RoutableRoute>(route: R): RouteEndpoin
   const template = toBracedTemplate(route.path)
   const features = route.feature === undefined ? [] : [route.feature]
   return { route, template, name: `${route.method} ${template}`, features }
+}
+
+/** A path's family is its first three segments: `/v1/positions/uniswap-v3`. The third may be an alias. */
+const FAMILY_SEGMENTS = 3
+
+/** Replaces an alias in a path's third segment, `amm_a`, by the canonical name, `uniswap-v3`. */
+function canonicalPath(path: string, aliases: ReadonlyMap<string, string>): string {
+  const end = familyEnd(path)
+  if (end < 0) return path
+  const start = path.lastIndexOf('/', end - 1) + 1
+  const canonical = aliases.get(path.slice(start, end))
+  return canonical === undefined ? path : `${path.slice(0, start)}${canonical}${path.slice(end)}`
+}
+
+/** Returns the index at which a path's third segment ends; -1 if it has fewer. */
+function familyEnd(path: string): number {
+  let slash = 0
+  for (let segment = 1; segment < FAMILY_SEGMENTS; segment += 1) {
+    slash = path.indexOf('/', slash + 1)
+    if (slash < 0) return -1
+  }
+  const end = path.indexOf('/', slash + 1)
+  return end < 0 ? path.length : end
 }

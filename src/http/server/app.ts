@@ -1,5 +1,6 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
 import { createIdleWaiter, withTimeout } from '../../lib/async/wait.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { isRequestId } from '../../lib/request_id.ts'
@@ -14,28 +15,36 @@ import {
   type SettledAnswer,
 } from '../exchange/exchange.ts'
 import type { Gate, KeyHolder, Principal } from '../exchange/gate.ts'
-import { emptyInput, GATEWAY_PATH, type Gateway } from '../exchange/gateway.ts'
+import { emptyInput, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from '../exchange/gateway.ts'
 import { unsupportedIdempotencyKeyError } from '../exchange/idempotency.ts'
 import { toFailureAnswer } from '../exchange/refusal.ts'
 import { createResponseCache, type RestsOnOneEndpoint } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
+import { DOCS_PATH } from '../page/docs.ts'
 import type { Pages } from '../page/page.ts'
-import { createOperatorPages, createPublicPages, type PageOptions, PROBE_PATHS } from '../page/public.ts'
+import {
+  createOperatorPages,
+  createPublicPages,
+  type PageOptions,
+  PROBE_PATHS,
+  PUBLIC_METHODS,
+} from '../page/public.ts'
 import { ASSETS_PATH } from '../page/static.ts'
 import { findPlane, type Plane, type PlaneRequest } from '../plane/plane.ts'
-import { findBodyError } from '../request/body.ts'
+import { findBodyError, readJson } from '../request/body.ts'
 import { createClientAddress, LoggedAddress } from '../request/client_address.ts'
 import { createCors } from '../request/cors.ts'
 import { createHostCheck } from '../request/host.ts'
 import { bearerKey, IDEMPOTENCY_KEY } from '../request/key.ts'
+import { type Parameters, type RawInput, readParameters } from '../request/parameters.ts'
+import { createPathSuggester } from '../request/suggest_path.ts'
 import { getLoggablePath, isBodylessMethod, parseTarget, type Target, toTargetError } from '../request/target.ts'
 import { respond } from '../respond.ts'
 import { findCsvTable } from '../route/csv.ts'
 import type { ReceiptIssuer } from '../route/receipt.ts'
-import type { Route } from '../route/route.ts'
-import { createRouteTable } from '../route/route_table.ts'
-import { createPortSuggester, findEndpoint, HttpInput, matchGateway, type PortRoutes } from './port.ts'
+import type { Route, RouteRequest } from '../route/route.ts'
+import { createRouteTable, type RouteMatch, type RouteTable } from '../route/route_table.ts'
 
 interface AppOptions extends PageOptions {
   readonly routes: readonly Route[]
@@ -361,4 +370,77 @@ function hasUnreadBody(request: Request, method: string): boolean {
 function findFault({ url, headers }: Request, method: string, target: Target | undefined): CodedError | undefined {
   if (target === undefined) return toTargetError(url)
   return isBodylessMethod(method) ? undefined : findBodyError(headers)
+}
+
+/** Pages, planes and routes of a port. */
+interface PortRoutes {
+  readonly pages: Pages
+  readonly planes: readonly Plane[]
+  readonly find: RouteTable['find']
+  /** Returns the path nearest to an unknown one, if any. */
+  readonly suggest: (path: string) => string | undefined
+  /** Returns the holder of a key, if the port accepts keys. */
+  readonly toHolder: Gate['toHolder']
+}
+
+/** Finds the page, by the path as it was sent, or the endpoint, by the canonical path, of a valid request. */
+function findEndpoint(
+  port: PortRoutes,
+  {
+    request,
+    method,
+    requestId,
+    path,
+    sentPath,
+  }: Omit<PlaneRequest, 'query' | 'base' | 'fault'> & { readonly sentPath: string },
+): Exchange['match'] {
+  const findPage = port.pages.get(sentPath)
+  if (findPage === undefined) {
+    const match = port.find(method, path)
+    return match.kind === 'unknown' ? unknownPath(path, port) : match
+  }
+  if (!isBodylessMethod(method)) return { kind: 'other_method', allow: PUBLIC_METHODS }
+  return { kind: 'page', show: () => findPage(requestId, request) }
+}
+
+/** Matches a method on the path of a gateway. */
+function matchGateway({ endpoint }: Gateway, method: string): RouteMatch {
+  if (method === 'POST') return { kind: 'endpoint', endpoint, params: {} }
+  return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
+}
+
+/** Creates the suggestions of a port from the paths of its endpoints, its pages and its planes. */
+function createPortSuggester(
+  templates: readonly string[],
+  { pages, planes }: Pick<PortRoutes, 'pages' | 'planes'>,
+): PortRoutes['suggest'] {
+  const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${ASSETS_PATH}/`))
+  return createPathSuggester([...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
+}
+
+/** Creates the match of an unknown path: the nearest path, and the page that lists all. */
+function unknownPath(path: string, { pages, suggest }: PortRoutes): RouteMatch {
+  return { kind: 'unknown', nearest: suggest(path), ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
+}
+
+/** Parameters and body of an HTTP request. A class, because a literal would allocate functions for each request. */
+class HttpInput implements RouteRequest {
+  readonly byAddress = true
+  readonly #request: Request
+  readonly #schema: Route['input']
+  readonly #sent: RawInput & { readonly clock: Clock }
+
+  constructor(request: Request, schema: Route['input'], sent: RawInput & { readonly clock: Clock }) {
+    this.#request = request
+    this.#schema = schema
+    this.#sent = sent
+  }
+
+  parameters(): Parameters {
+    return readParameters(this.#schema, this.#sent)
+  }
+
+  body(): ReturnType<RouteRequest['body']> {
+    return readJson(this.#request, this.#sent.clock)
+  }
 }

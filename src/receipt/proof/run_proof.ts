@@ -1,11 +1,18 @@
-import { createCustomCommon, Hardfork, Mainnet } from '@ethereumjs/common'
+import {
+  type AccountFields,
+  createCustomCommon,
+  Hardfork,
+  Mainnet,
+  type StateManagerInterface,
+} from '@ethereumjs/common'
 import { createEVM, type EVMOpts, type PrecompileInput } from '@ethereumjs/evm'
 import { Account, Address } from '@ethereumjs/util'
-import { bytesToHex, type Hex, hexToBytes, keccak256, numberToBytes, slice } from 'viem'
+import { bytesToHex, fromRlp, type Hex, hexToBytes, keccak256, numberToBytes, pad, slice } from 'viem'
 import { LENS_ADDRESS } from '../../chain/call/bundle/bundle.ts'
 import { type BlockHeader, decodeHeader } from '../../chain/receipt/header.ts'
-import type { ProofJob, ProofRun, ProvenCall } from './job.ts'
-import { CallState, createProvenState, type ProvenState } from './state.ts'
+import { parseLowerBytes } from '../../chain/rpc/value.ts'
+import type { MissingState, ProofJob, ProofRun, ProvenCall, StateProof } from './job.ts'
+import { createNodeSet, findTrieValue, MissingNodeError } from './lookup.ts'
 
 /** A call reads data that no proof of a block's state contains; the message is the end of a sentence. */
 export class UnprovableError extends Error {
@@ -103,4 +110,226 @@ function askArbSys({ data }: PrecompileInput, { number, parentHash }: BlockHeade
   const isParentHashCall = question.startsWith(ARB_BLOCK_HASH) && BigInt(`0x${question.slice(10)}`) === number - 1n
   if (isParentHashCall) return answer(hexToBytes(parentHash))
   throw new UnprovableError('a contract asks ArbSys for what a header does not hold')
+}
+
+const NO_CODE: Hex = keccak256('0x')
+const NOTHING = new Uint8Array(0)
+
+/** The part of a block's state that a proof contains. */
+type ProvenState = ReturnType<typeof createProvenState>
+
+/**
+ * Creates a reader of a proof against a state root. Missing state throws `MissingNodeError`; with `explores` it is
+ * listed and read as empty.
+ */
+function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean) {
+  const nodes = createNodeSet(bytes)
+  const codesByHash = new Map(codes.map((code, index) => [keccak256(code), { index, bytes: hexToBytes(code) }]))
+  const usedCodes = new Set<number>()
+  const missingSlots = new Map<Hex, Set<Hex>>()
+  const missingCodes = new Map<Hex, Hex>()
+  const accounts = new Map<Hex, Account | undefined>()
+  /** Cached slots: contracts read the same ones repeatedly. */
+  const slots = new Map<string, Uint8Array>()
+
+  function readOrNote<T>(read: () => T, noteMissing: () => void): T | undefined {
+    try {
+      return read()
+    } catch (error) {
+      if (!explores || !(error instanceof MissingNodeError)) throw error
+      noteMissing()
+      return undefined
+    }
+  }
+
+  function addMissingSlots(address: Hex, ...slots: readonly Hex[]): void {
+    missingSlots.set(address, new Set([...(missingSlots.get(address) ?? []), ...slots]))
+  }
+
+  function account(address: Hex): Account | undefined {
+    if (!accounts.has(address)) {
+      const value = readOrNote(
+        () => findTrieValue(nodes, stateRoot, keccak256(address)),
+        () => addMissingSlots(address),
+      )
+      accounts.set(address, value === undefined ? undefined : decodeAccount(value))
+    }
+    return accounts.get(address)
+  }
+
+  function readSlot(address: Hex, slot: Hex): Uint8Array {
+    const holder = account(address)
+    if (holder === undefined) {
+      if (missingSlots.has(address)) addMissingSlots(address, slot)
+      return NOTHING
+    }
+    const value = readOrNote(
+      () => findTrieValue(nodes, bytesToHex(holder.storageRoot), keccak256(slot)),
+      () => addMissingSlots(address, slot),
+    )
+    const word = value === undefined ? '0x' : fromRlp(value)
+    if (typeof word !== 'string') throw new TypeError('Expected the value of a slot')
+    return hexToBytes(word)
+  }
+
+  return {
+    getAccount: account,
+    getSlot(address: Hex, slot: Hex): Uint8Array {
+      const key = `${address} ${slot}`
+      const cached = slots.get(key)
+      if (cached !== undefined) return cached
+      const value = readSlot(address, slot)
+      slots.set(key, value)
+      return value
+    },
+    getCode(address: Hex, hash: Hex): Uint8Array {
+      if (hash === NO_CODE) return NOTHING
+      const entry = codesByHash.get(hash)
+      if (entry !== undefined) {
+        usedCodes.add(entry.index)
+        return entry.bytes
+      }
+      if (!explores) throw new MissingNodeError('The proof lacks a code')
+      missingCodes.set(address, hash)
+      return NOTHING
+    },
+    getMissing: (): MissingState => ({
+      accounts: Object.fromEntries([...missingSlots].map(([address, slots]) => [address, [...slots]])),
+      codes: Object.fromEntries(missingCodes),
+    }),
+    getUsed: () => ({ slots: slots.size, nodes: [...nodes.used], codes: [...usedCodes] }),
+  }
+}
+
+function decodeAccount(value: Hex): Account {
+  const fields = fromRlp(value)
+  if (!Array.isArray(fields) || fields.length !== 4) throw new TypeError('Expected an account')
+  const [nonce, balance, storageRoot, codeHash] = fields.map(parseLowerBytes)
+  const toNumber = (text: Hex = '0x') => (text === '0x' ? 0n : BigInt(text))
+  return new Account(toNumber(nonce), toNumber(balance), hexToBytes(storageRoot ?? '0x'), hexToBytes(codeHash ?? '0x'))
+}
+
+/** Writes of one call over a proven state, with checkpoints. Reads fall through to the proven state. */
+class CallState implements StateManagerInterface {
+  readonly #base: ProvenState
+  readonly #accounts = new Map<Hex, Account | undefined>()
+  readonly #codes = new Map<Hex, Uint8Array>()
+  readonly #slots = new Map<string, Uint8Array>()
+  /** Functions that undo the writes since each checkpoint. */
+  readonly #undo: (() => void)[][] = [[]]
+
+  constructor(base: ProvenState) {
+    this.#base = base
+  }
+
+  readonly originalStorageCache = {
+    get: async (address: Address, key: Uint8Array) => this.#base.getSlot(toHex(address), bytesToHex(key)),
+    clear() {},
+  }
+
+  async getAccount(address: Address): Promise<Account | undefined> {
+    const name = toHex(address)
+    const account = this.#accounts.has(name) ? this.#accounts.get(name) : this.#base.getAccount(name)
+    return account && copyAccount(account)
+  }
+
+  async putAccount(address: Address, account?: Account): Promise<void> {
+    this.#write(this.#accounts, toHex(address), account && copyAccount(account))
+  }
+
+  async deleteAccount(address: Address): Promise<void> {
+    this.#write(this.#accounts, toHex(address), undefined)
+  }
+
+  async modifyAccountFields(address: Address, fields: AccountFields): Promise<void> {
+    const account = (await this.getAccount(address)) ?? new Account()
+    const { nonce, balance, storageRoot, codeHash } = fields
+    if (nonce !== undefined) account.nonce = nonce
+    if (balance !== undefined) account.balance = balance
+    if (storageRoot !== undefined) account.storageRoot = storageRoot
+    if (codeHash !== undefined) account.codeHash = codeHash
+    await this.putAccount(address, account)
+  }
+
+  async putCode(address: Address, code: Uint8Array): Promise<void> {
+    this.#write(this.#codes, toHex(address), code)
+    await this.modifyAccountFields(address, { codeHash: keccak256(code, 'bytes') })
+  }
+
+  async getCode(address: Address): Promise<Uint8Array> {
+    const name = toHex(address)
+    const written = this.#codes.get(name)
+    if (written !== undefined) return written
+    const account = await this.getAccount(address)
+    return account === undefined ? NOTHING : this.#base.getCode(name, bytesToHex(account.codeHash))
+  }
+
+  async getCodeSize(address: Address): Promise<number> {
+    return (await this.getCode(address)).length
+  }
+
+  async getStorage(address: Address, key: Uint8Array): Promise<Uint8Array> {
+    const name = toHex(address)
+    return this.#slots.get(getSlotKey(name, key)) ?? this.#base.getSlot(name, pad(bytesToHex(key)))
+  }
+
+  async putStorage(address: Address, key: Uint8Array, value: Uint8Array): Promise<void> {
+    this.#write(this.#slots, getSlotKey(toHex(address), key), value)
+  }
+
+  /** Does nothing: it is called for new contracts only, whose storage is empty. */
+  async clearStorage(): Promise<void> {}
+
+  async checkpoint(): Promise<void> {
+    this.#undo.push([])
+  }
+
+  async commit(): Promise<void> {
+    const done = this.#undo.pop() ?? []
+    this.#undo.at(-1)?.push(...done)
+  }
+
+  async revert(): Promise<void> {
+    for (const undoWrite of (this.#undo.pop() ?? []).reverse()) undoWrite()
+  }
+
+  clearCaches(): void {}
+
+  getStateRoot(): Promise<Uint8Array> {
+    throw new Error('The state after a call has no root')
+  }
+
+  setStateRoot(): Promise<void> {
+    throw new Error('The state of a proof is of one block')
+  }
+
+  hasStateRoot(): Promise<boolean> {
+    throw new Error('The state of a proof is of one block')
+  }
+
+  shallowCopy(): StateManagerInterface {
+    throw new Error('The state of a call is not copied')
+  }
+
+  #write<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
+    const wasPresent = map.has(key)
+    const previous = map.get(key)
+    this.#undo.at(-1)?.push(() => {
+      if (wasPresent) map.set(key, previous as Value)
+      else map.delete(key)
+    })
+    map.set(key, value)
+  }
+}
+
+function toHex(address: Address): Hex {
+  return bytesToHex(address.bytes)
+}
+
+function getSlotKey(address: Hex, key: Uint8Array): string {
+  return `${address} ${bytesToHex(key)}`
+}
+
+function copyAccount({ nonce, balance, storageRoot, codeHash }: Account): Account {
+  return new Account(nonce, balance, storageRoot, codeHash)
 }

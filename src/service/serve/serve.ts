@@ -1,17 +1,23 @@
+import { open } from 'node:fs/promises'
 import type { HattipHandler } from '@hattip/core'
 import type { Config } from '../../config/config.ts'
+import { openDatabase } from '../../db/connection/pool.ts'
+import { migrate } from '../../db/migrate.ts'
 import type { ListeningServer } from '../../http/server/listening.ts'
 import { whenAborted } from '../../lib/async/abort.ts'
-import { systemClock } from '../../lib/clock.ts'
-import { createLog } from '../../lib/log.ts'
+import { type Clock, repeat, systemClock } from '../../lib/clock.ts'
+import { getErrnoCode } from '../../lib/error.ts'
+import { createLog, type Log, logThrottled } from '../../lib/log.ts'
+import { createMetrics } from '../../lib/metrics.ts'
+import { createFirstOrganization, startEmbeddedDatabase } from '../embedded_database.ts'
+import { createProcessMetrics } from '../health/metrics.ts'
 import { createServices } from '../mod.ts'
 import { createLifecycle } from '../process/lifecycle.ts'
 import { findWorker, type Worker } from '../process/worker.ts'
+import { createWorkerPool } from '../process/worker_pool.ts'
 import { logListening, printFirstStart } from './announce.ts'
-import { freeFilesWhenFull } from './open_files.ts'
 import type { ServeOptions, StartOptions } from './options.ts'
-import { openPort } from './port.ts'
-import { startWorkers } from './workers.ts'
+import { claimPort, openPort } from './port.ts'
 
 /** How long the last answers may take to reach their callers, milliseconds. */
 const ANSWERS_MS = 500
@@ -110,4 +116,90 @@ async function startServing(
   if (worker === undefined) logListening(config, listens, { log, out })
   else worker.reportListening(listens)
   if (worker === undefined || worker.workerNumber === 1) void logUnresponsiveEndpoints()
+}
+
+/** How often a process looks whether it can open another file. */
+const LOOK_MS = 500
+
+/** True unless the process, or the system, has as many files open as it may. */
+async function canOpenFile(): Promise<boolean> {
+  try {
+    await (await open('/dev/null')).close()
+    return true
+  } catch (error) {
+    return !['EMFILE', 'ENFILE'].includes(getErrnoCode(error))
+  }
+}
+
+/**
+ * Closes callers' idle connections while the process can open no more files: those of strangers must leave room for the
+ * database and for endpoints. A server itself has no limit of connections. Returns a function that ends the looks.
+ */
+export function freeFilesWhenFull(
+  servers: readonly Pick<ListeningServer, 'closeIdle'>[],
+  {
+    clock,
+    log,
+    canOpen = canOpenFile,
+  }: { readonly clock: Clock; readonly log: Log; readonly canOpen?: typeof canOpenFile },
+): () => void {
+  async function look(): Promise<void> {
+    if (await canOpen()) return
+    for (const server of servers) server.closeIdle()
+    logThrottled(
+      log,
+      { level: 'warn', kind: 'open files', clock },
+      { msg: 'Closed idle connections: the limit of open files is reached; raise it (ulimit -n)' },
+    )
+  }
+  return repeat(clock, LOOK_MS, () => void look(), { keepsAlive: false })
+}
+
+/** Maximum stop time of a worker after its drain; with the embedded database it stays below ten seconds. */
+const STOP_MS = 6_750
+
+/** Starts the embedded database, if configured, and the workers. */
+async function startWorkers(
+  config: Config,
+  { listen, fork, environment, out, stop, clock, log, lifecycle }: StartOptions,
+): Promise<void> {
+  const { host, port, operatorPort, workers, databaseUrl, drainMs } = config
+  await lifecycle.start({
+    name: 'claims of ports',
+    start: () => claimPorts({ listen, host, port, operatorPort, clock }),
+    stop(releases) {
+      for (const release of releases) release()
+    },
+  })
+  const metrics = createMetrics()
+  createProcessMetrics(metrics, clock)
+  const embedded =
+    databaseUrl === undefined ? await startEmbeddedDatabase(config, { clock, log, lifecycle, out }) : undefined
+  const db = embedded === undefined ? undefined : openDatabase({ url: embedded.url, clock, log })
+  if (db !== undefined) await migrate(db)
+  const stopMs = drainMs + STOP_MS
+  const pool = await lifecycle.start({
+    name: 'workers',
+    start: () =>
+      createWorkerPool({ fork, environment, workers, databaseUrl: embedded?.url, metrics, stopMs, clock, log }),
+    stop: (made) => made.stop(String(stop.reason)),
+    limitMs: stopMs + STOP_SPARE_MS,
+  })
+  const listens = await Promise.race([pool.start(), whenAborted(stop)])
+  if (listens === undefined) return
+  // Last, because a later failure would lose the key before it is shown.
+  const first = db === undefined ? undefined : await createFirstOrganization(db)
+  if (first !== undefined) printFirstStart(config, first, listens, out)
+  await db?.close()
+  logListening(config, listens, { log, out })
+}
+
+async function claimPorts({
+  port,
+  operatorPort,
+  ...address
+}: Pick<StartOptions, 'listen' | 'clock'> & Pick<Config, 'host' | 'port' | 'operatorPort'>): Promise<(() => void)[]> {
+  const release = await claimPort({ ...address, name: 'PORT', port })
+  if (operatorPort === undefined) return [release]
+  return [release, await claimPort({ ...address, name: 'OPERATOR_PORT', port: operatorPort })]
 }

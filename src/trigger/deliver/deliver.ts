@@ -7,8 +7,6 @@ import type { Job } from '../../lib/job.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Post } from './post.ts'
 import { claimMessages, type DeliveryAttempt, type DueMessage, recordAttempts, releaseMessages } from './queue.ts'
-import { createReach } from './reach.ts'
-import { computeRetryDelay } from './schedule.ts'
 import { createSignatureHeaders, type SigningKeys } from './sign.ts'
 
 /**
@@ -157,4 +155,84 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       if (remaining.length > 0) await releaseMessages(db, remaining)
     },
   }
+}
+
+const PAUSE_MS = { least: 5_000, most: 60_000 }
+/** After a pause so few messages are taken at once until a receiver answers. */
+const TRIAL_MESSAGES = 8
+/** How old another process' answer may be to count against this process. */
+const EVIDENCE_MS = 300_000
+/** Messages that were returned are remembered, so that the second failure of each counts. */
+const RETURNED_MAX = 10_000
+
+/**
+ * Judges whether a post without an answer failed for a reason of this process, such as its network or its settings: if
+ * the receiver answered another process after any receiver last answered this one. Such a message is returned without a
+ * counted attempt, once, and this process pauses, so that others take the messages. All times are of the database's
+ * clock.
+ */
+function createReach({ clock, log }: { readonly clock: Clock; readonly log: Log }) {
+  const returned = new Set<string>()
+  let answeredAtMs: number | undefined
+  let pauseMs = 0
+  let pausedUntilMs = 0
+
+  return {
+    /** How many of `free` messages may be taken now. */
+    limit(free: number): number {
+      if (pauseMs === 0) return free
+      return clock.monotonicMs() < pausedUntilMs ? 0 : Math.min(free, TRIAL_MESSAGES)
+    },
+    /** Called with the time of each claim: what others achieved before this process began says nothing about it. */
+    recordClaim(nowMs: number): void {
+      answeredAtMs ??= nowMs
+    },
+    /** Called after an answer was recorded. */
+    recordAnswer(nowMs: number): void {
+      answeredAtMs = Math.max(answeredAtMs ?? 0, nowMs)
+      pauseMs = 0
+    },
+    /** True if the failure of this message is the process's own; it then pauses. */
+    isOwnFailure({ id, answeredAtMs: otherMs }: DueMessage, nowMs: number): boolean {
+      if (otherMs <= (answeredAtMs ?? nowMs) || otherMs < nowMs - EVIDENCE_MS || returned.has(id)) return false
+      if (returned.size >= RETURNED_MAX) returned.clear()
+      returned.add(id)
+      // Messages that were taken together fail together.
+      if (clock.monotonicMs() >= pausedUntilMs) {
+        pauseMs = Math.min(PAUSE_MS.most, Math.max(PAUSE_MS.least, 2 * pauseMs))
+        pausedUntilMs = clock.monotonicMs() + pauseMs
+        log.warn({ msg: 'Paused deliveries: receivers that answer other processes do not answer this one', pauseMs })
+      }
+      return true
+    },
+  }
+}
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Pauses after the first failed attempt, the second and so on; after the last attempt there is none. */
+const PAUSES_MS = [
+  ...[5 * SECOND_MS, 30 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
+  ...[2 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS, 24 * HOUR_MS],
+]
+/** Jitter of a pause, so that messages that failed together are not retried together. */
+const JITTER = 0.2
+
+/** Maximum attempts per message. */
+export const ATTEMPTS_MAX = PAUSES_MS.length + 1
+
+/**
+ * The pause before the next attempt, milliseconds, after this many failed attempts; undefined if none follows. At least
+ * the receiver's `Retry-After`. `random` is from 0 to below 1.
+ */
+export function computeRetryDelay(
+  attempts: number,
+  { retryAfterSec, random }: { readonly retryAfterSec: number | null; readonly random: number },
+): number | undefined {
+  const usualMs = PAUSES_MS[attempts - 1]
+  if (usualMs === undefined) return undefined
+  const chosenMs = usualMs * (1 + JITTER * (2 * random - 1))
+  return Math.round(Math.max(chosenMs, (retryAfterSec ?? 0) * SECOND_MS))
 }

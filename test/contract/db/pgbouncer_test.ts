@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { examineDatabase } from '../../../src/command/doctor/database.ts'
+import { examineDatabase } from '../../../src/command/doctor/doctor.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { openSession } from '../../../src/db/connection/session.ts'
 import { type Database, SchemaError } from '../../../src/db/database.ts'

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Server } from 'bun'
 import type { Page } from 'playwright-core'
 import { readConfig } from '../../../src/config/config.ts'
-import { createServicePages } from '../../../src/service/pages.ts'
+import { createServicePages } from '../../../src/service/mod.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 import { testDatabase } from '../../support/database.ts'
 import { createFixedClock } from '../../support/test_clock.ts'

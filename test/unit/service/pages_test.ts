@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createServicePages } from '../../../src/service/pages.ts'
+import { createServicePages } from '../../../src/service/mod.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 
 test('callers cannot open the operator page, and the operator port has no caller pages', () => {

@@ -1,8 +1,7 @@
 import { type Hex, zeroAddress, zeroHash } from 'viem'
 import { keepFirstEntries, type WalletEntry } from '../../../finance/wallet_entry.ts'
-import { createLogFieldReader, toAddressTopic } from '../../../history/logs/event_table.ts'
+import { createEventTable, createLogFieldReader, toAddressTopic } from '../../../history/logs/event_table.ts'
 import type { HistoryLog, LogFilter, StreamTarget } from '../../../history/stream.ts'
-import { MORPHO_EVENTS } from './abi.ts'
 
 /** Represents the fee recipient: its entries are the markets that ever paid fees. */
 export const FEE_SUBJECT: Hex = zeroAddress
@@ -41,3 +40,19 @@ function toEntry(log: HistoryLog): WalletEntry | undefined {
   if (name === 'setFeeRecipient') return { wallet: address(1), entry: FEE_MARKETS, block }
   return { wallet: address(name === 'borrow' ? 2 : 3), entry: market, block }
 }
+
+/**
+ * Events that name the wallets and markets of possible positions: supplies, collateral and borrows. Accruing gives the
+ * fee recipient shares without an event that names it, so recipients and markets with a fee are included. Source:
+ * `EventsLib` of `@morpho-org/morpho-blue` 1.0.0.
+ */
+const SIGNATURES = {
+  supply: 'Supply(bytes32 indexed, address indexed, address indexed, uint256, uint256)',
+  supplyCollateral: 'SupplyCollateral(bytes32 indexed, address indexed, address indexed, uint256)',
+  borrow: 'Borrow(bytes32 indexed, address, address indexed, address indexed, uint256, uint256)',
+  setFee: 'SetFee(bytes32 indexed, uint256)',
+  setFeeRecipient: 'SetFeeRecipient(address indexed)',
+} as const
+
+/** Decoding table of these events. */
+export const MORPHO_EVENTS = createEventTable(SIGNATURES)

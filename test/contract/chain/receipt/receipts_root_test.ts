@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Hex, keccak256, numberToHex, toHex, toRlp } from 'viem'
 import { parseBlockClaim } from '../../../../src/chain/receipt/block_claim.ts'
-import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../../src/chain/receipt/receipts_root.ts'
-import { computeOrderedTrieRoot } from '../../../../src/chain/receipt/trie.ts'
+import {
+  computeOrderedTrieRoot,
+  computeReceiptsRoot,
+  parseRawTransactionReceipt,
+} from '../../../../src/chain/receipt/receipts_root.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { deployEmitter, EMITTER, POOL_TOPIC, toTopic, toWallet } from '../../../support/history/scene.ts'

@@ -7,7 +7,7 @@ import { createRecorder } from '../../../../src/chain/receipt/recorder.ts'
 import type { ChainClient } from '../../../../src/chain/rpc/client.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { createReplayer } from '../../../../src/receipt/replayer.ts'
+import { createReplayer } from '../../../../src/receipt/replay.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
 

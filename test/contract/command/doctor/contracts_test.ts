@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { examineContracts } from '../../../../src/command/doctor/contracts.ts'
+import { examineContracts } from '../../../../src/command/doctor/doctor.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'

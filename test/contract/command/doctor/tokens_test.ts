@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { examineTokens } from '../../../../src/command/doctor/tokens.ts'
+import { examineTokens } from '../../../../src/command/doctor/doctor.ts'
 import { createTokenList } from '../../../../src/finance/token/list/list.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { okFinding, warningFinding } from '../../../../src/lib/finding.ts'

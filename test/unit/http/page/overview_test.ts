@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
 import { readConfig } from '../../../../src/config/config.ts'
-import { createServicePages } from '../../../../src/service/pages.ts'
+import { createServicePages } from '../../../../src/service/mod.ts'
 import { describeServices } from '../../../../src/service/routes.ts'
 import { askPage } from '../../../support/page.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createLog } from '../../../../src/lib/log.ts'
-import { freeFilesWhenFull } from '../../../../src/service/serve/open_files.ts'
+import { freeFilesWhenFull } from '../../../../src/service/serve/serve.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
 test('idle connections of every port are closed while no file can be opened, with one line of the log', async () => {

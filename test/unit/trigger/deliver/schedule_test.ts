@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { ATTEMPTS_MAX, computeRetryDelay } from '../../../../src/trigger/deliver/schedule.ts'
+import { ATTEMPTS_MAX, computeRetryDelay } from '../../../../src/trigger/deliver/deliver.ts'
 
 const MINUTE = 60_000
 const usual = (tries: number, random = 0.5) => computeRetryDelay(tries, { retryAfterSec: null, random })

@@ -1,17 +1,27 @@
-import type { Address } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { encodeCall, tryDecodeUint } from '../../../../chain/call/words.ts'
 import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
+import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
-import { WATCHED_UNKNOWN } from '../../../lending/watched.ts'
-import type { ConfirmedFigures, SubjectEvent, Watcher, WatchTarget } from '../../../watch.ts'
-import { createChangeFilter, listEvents } from '../../event/watch.ts'
+import { getLendingValue, WATCHED_UNKNOWN } from '../../../lending/watched.ts'
+import type {
+  ConfirmedFigures,
+  FigureForecast,
+  FigureForecaster,
+  SubjectEvent,
+  Watcher,
+  WatchTarget,
+} from '../../../watch.ts'
+import { createChangeFilter, listEvents, listWallets } from '../../event/watch.ts'
+import { type AccountMemo, forecast } from '../../math/forecast.ts'
 import { EMPTY_CONFIRMED, toConfirmedFigures } from '../../present/watched.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
 import { createLendingReader } from '../read.ts'
-import { createForecaster } from './forecaster.ts'
-import { createMarketContracts } from './market_contracts.ts'
+import { createMarketContracts, type MarketContracts } from './market_contracts.ts'
 
 /** Wallets of one reading, as many as a batch of the routes may have, and concurrent readings. */
 const PIECES = { size: 500, runningMax: 3 } as const
@@ -102,4 +112,82 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
 
 function getKey(market: string, wallet: string): string {
   return `${market}:${wallet.toLowerCase()}`
+}
+
+const GET_ASSET_PRICE = toFunctionSelector('getAssetPrice(address asset)')
+
+/** Prices of the reserves of each market, market units for a whole token. */
+type Prices = ReadonlyMap<string, ReadonlyMap<Address, bigint>>
+
+const UNPRICED: ReadonlyMap<Address, bigint> = new Map()
+
+/** Creates a forecaster of accounts' figures from the prices of their reserves. */
+function createForecaster(options: {
+  readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
+  readonly markets: MarketContracts
+  readonly clock: Clock
+}): FigureForecaster {
+  const { deployments, markets, clock } = options
+
+  async function readPrices(
+    assets: ReadonlyMap<string, ReadonlySet<Address>>,
+    { client, block }: WatchTarget,
+    signal: AbortSignal,
+  ): Promise<Prices> {
+    const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], signal)
+    const requests = [...assets].flatMap(([market, marketAssets]) => {
+      const source = facts.get(market)?.source
+      return source?.kind === 'aave_market'
+        ? [...marketAssets].map((asset) => ({ market, asset, to: source.oracle }))
+        : []
+    })
+    const prices = new Map<string, Map<Address, bigint>>()
+    if (requests.length === 0) return prices
+    const calls = requests.map(({ to, asset }) => ({ to, data: encodeCall(GET_ASSET_PRICE, asset) }))
+    const { results } = await client.read(
+      (endpoint, within) => readMulticall(endpoint, { calls, block, isLight: true, clock }, within),
+      { signal, past: block, priority: 'background', isBundled: true },
+    )
+    for (const [index, { market, asset }] of requests.entries()) {
+      const price = tryDecodeUint(results[index]) ?? 0n
+      if (price === 0n) continue
+      const marketPrices = prices.get(market) ?? new Map<Address, bigint>()
+      prices.set(market, marketPrices.set(asset, price))
+    }
+    return prices
+  }
+
+  return {
+    async readShared(memos, target, signal) {
+      return createForecast(await readPrices(listAssets(memos as Iterable<AccountMemo | undefined>), target, signal))
+    },
+    filters: (chainId) => [createChangeFilter(markets.getLastTargets(chainId))],
+    toTouchedCheck(logs, chainId) {
+      const wallets = listWallets(logs, markets.getLastTargets(chainId))
+      return ({ wallet = '' }) => wallets.size > 0 && wallets.has(wallet.toLowerCase() as Hex)
+    },
+  }
+}
+
+/** Reserves of these accounts, by market. */
+function listAssets(memos: Iterable<AccountMemo | undefined>): ReadonlyMap<string, ReadonlySet<Address>> {
+  const assets = new Map<string, Set<Address>>()
+  for (const memo of memos) {
+    if (memo === undefined) continue
+    const marketAssets = assets.get(memo.market) ?? new Set<Address>()
+    if (marketAssets.size === 0) assets.set(memo.market, marketAssets)
+    for (const { asset } of memo.legs) marketAssets.add(asset)
+  }
+  return assets
+}
+
+function createForecast(prices: Prices): FigureForecast {
+  return {
+    estimate(memo, figure) {
+      const account = memo as AccountMemo | undefined
+      if (account === undefined) return undefined
+      const totals = forecast(account, prices.get(account.market) ?? UNPRICED)
+      return totals === undefined ? undefined : getLendingValue(totals, figure)
+    },
+  }
 }
