@@ -19,7 +19,8 @@ const SOURCES = join(import.meta.dir, '../..')
 /** Folders that compute figures; Explore derives a few from the figures of answers. */
 const ROOMS = ['finance', 'family', 'portfolio', 'chain', 'dashboard/explore']
 /** Docstring and the declaration that it describes: a function, a result with figures, or a field of a result. */
-const DESCRIBED = /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*(export (?:async )?function|export interface|readonly) (\w+)/g
+const DESCRIBED =
+  /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*((?:export )?(?:async )?function|(?:export )?interface|readonly) (\w+)/g
 
 /**
  * Collects all formulas, by file. For a macro: it runs when the module that calls it is compiled, so it matches the compiled

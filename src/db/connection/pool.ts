@@ -18,6 +18,8 @@ interface DatabaseOptions {
   readonly log: Log
   /** Maximum connections of each lane. @default 8 for `gate`, 4 for `read`, 3 for `background` */
   readonly max?: number
+  /** How long after our deadline the server ends a statement, milliseconds. @default 500 */
+  readonly graceMs?: number
 }
 
 /** A lane without a connection, and why it gets none. */
@@ -47,8 +49,7 @@ const LANES: Readonly<Record<OwnLane, { readonly connections: number; readonly d
 /** Maximum connections that one process opens. */
 export const CONNECTIONS_MAX = Object.values(LANES).reduce((sum, { connections }) => sum + connections, 0)
 
-/** The server ends a statement this long after our deadline. */
-const GRACE_MS = 500
+const GRACE_MS_DEFAULT = 500
 const CLOSE_MS = 1_500
 
 /**
@@ -58,7 +59,7 @@ const CLOSE_MS = 1_500
  */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const address = parseDatabaseUrl(options.url, options.tls)
-  const { clock, log } = options
+  const { clock, log, graceMs = GRACE_MS_DEFAULT } = options
   const ca = address.caFile === undefined ? undefined : readCaCertificates(address.caFile)
   const server = {
     pooled: false,
@@ -74,7 +75,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       clock,
       log,
       connectionsMax: Math.min(LANES[name].connections, options.max ?? Number.POSITIVE_INFINITY),
-      statementTimeoutMs: LANES[name].deadlineMaxMs + GRACE_MS,
+      statementTimeoutMs: LANES[name].deadlineMaxMs + graceMs,
       server,
     })
   const lanes = { gate: openLane('gate'), read: openLane('read'), background: openLane('background') }

@@ -55,7 +55,7 @@ export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOp
  * Computes what a withdrawal of a row alone pays: all of it, or what its family says. Prices do not limit it, so that it may
  * be more than what counts.
  *
- * @figure withdrawable
+ * @figure usd
  * @source the families' `Withdrawable`
  * @proof test/contract/portfolio/withdrawable_test.ts
  */

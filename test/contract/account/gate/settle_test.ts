@@ -147,7 +147,7 @@ test('batches that bring the same new names at once agree on their numbers', asy
   const { caller, organizationId } = await createAccount(db)
   const path = `/v1/new/${organizationId}`
   // Each over a connection of its own. The first one waits for the balance when it has its numbers.
-  const many = openDatabase({ url, clock: createPatientClock(), log: silentLog })
+  const many = openDatabase({ url, clock: createPatientClock(), log: silentLog, graceMs: 30_000 })
   const lock = await holdLock(url)
   const held = many.run(
     `with balance as (select from spending_limit where organization_id = $1 for update)

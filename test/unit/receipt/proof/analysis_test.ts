@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createEVM } from '@ethereumjs/evm'
-import { cacheCodeAnalysis, findInterpreter } from '../../../../src/receipt/proof/worker.ts'
+import { cacheCodeAnalysis, findInterpreter } from '../../../../src/receipt/proof/run_proof.ts'
 
 /** Jumps over an operation that is none. */
 const CODE = [0x60, 0x04, 0x56, 0xfe, 0x5b]
