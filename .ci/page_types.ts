@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
-import { typeText } from '../src/http/openapi/client/client.ts'
+import { typeText } from '../src/http/openapi/client.ts'
 import type { JsonSchema } from '../src/http/route/json_schema.ts'
 import { describePlanes } from '../src/service/planes.ts'
 import { describeServices } from '../src/service/routes.ts'

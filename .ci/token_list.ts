@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import optimism from '@eth-optimism/tokenlist'
 import * as v from 'valibot'
 import { getAddress } from 'viem'
-import { CHAINS } from '../src/chain/table/chains.ts'
+import { CHAINS } from '../src/chain/chains.ts'
 import { isNativeToken } from '../src/finance/token/list/native.ts'
 
 const ROOT = join(import.meta.dir, '..')

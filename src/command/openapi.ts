@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { clientText } from '../http/openapi/client/client.ts'
+import { clientText } from '../http/openapi/client.ts'
 import { withServerUrl } from '../http/openapi/document.ts'
 import { formatServerUrl } from '../http/server/listening.ts'
 import { describePlanes } from '../service/planes.ts'

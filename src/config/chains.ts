@@ -1,5 +1,5 @@
+import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../chain/chains.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../chain/table/chains.ts'
 import { type ConfiguredFamily, type Family, sortDebtsFirst } from '../family/contract.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../finance/chain.ts'
 import { createPriceMarket, type PriceMarket } from '../finance/price/table/kamino.ts'

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Chain } from '../chain/chain.ts'
+import { CHAINS } from '../chain/chains.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
-import { CHAINS } from '../chain/table/chains.ts'
 import { AAVE_ORACLE_ROWS } from './price/table/aave_oracles.ts'
 import { BRIDGED_ROWS } from './price/table/bridged.ts'
 import { FAILED_BRIDGE_ROWS } from './price/table/failed_bridges.ts'

@@ -5,6 +5,7 @@ import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
 import { createBorrowedPriceReader } from './read/borrowed_price.ts'
+import { createAccountAssetReader } from './read/read_accounts.ts'
 import { createAssetReader } from './read/read_chain.ts'
 import { createWalletReader } from './read/read_wallet.ts'
 import { assetsRoute } from './routes/assets.ts'
@@ -12,8 +13,7 @@ import { balanceRoute } from './routes/balance.ts'
 import type { NativeDoublesByChain } from './routes/input.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
-import { createSnapshotReader, type SnapshotReader } from './snapshot/snapshots.ts'
-import { createAccountAssetReader } from './solana/read_accounts.ts'
+import { createSnapshotReader, type SnapshotReader } from './snapshots.ts'
 
 /** Dependencies of portfolios; describing the routes needs no connection. */
 export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {

@@ -16,10 +16,10 @@ import {
   organizationAccess,
   sessionCookies,
 } from '../operator/access.ts'
-import type { ChainReport } from '../operator/admin/report_routes.ts'
-import { adminPlane } from '../operator/admin/routes.ts'
-import { dashboardPlane } from '../operator/organization/routes.ts'
+import { adminPlane } from '../operator/admin_routes.ts'
+import { dashboardPlane } from '../operator/organization_routes.ts'
 import { createHistoryReports } from '../operator/report/histories.ts'
+import type { ChainReport } from '../operator/report_routes.ts'
 import { readTriggerReport } from '../trigger/report.ts'
 import { getLoggedPath } from '../trigger/routes/logged_path.ts'
 import { signedInTriggerRoutes } from '../trigger/routes/signed_in.ts'

@@ -31,7 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Modules of `src/chain`, in whichever folder, that hold data or calculate. All others ask endpoints. */
 const CHAIN_WITHOUT_ENDPOINTS = [
-  ...['by_chain', 'chain', 'checksum', 'cursor', 'words'],
+  ...['by_chain', 'chain', 'chains', 'checksum', 'cursor', 'words'],
   ...['bytes', 'curve', 'program_address', 'metadata', 'mint', 'program', 'token_account'],
 ]
 
@@ -79,9 +79,9 @@ function room(file: string): string {
   return top === 'src' ? next.replace(/\.ts$/, '') : top
 }
 
-/** The folder of a file; `mod.ts` is above its own. */
+/** The folder of a file; `mod.ts` is above its own, and a part of a protocol may be a file. */
 function getFolder(file: string): string {
-  return basename(file) === 'mod.ts' ? file : dirname(file)
+  return basename(file) === 'mod.ts' || familyFile(file)?.name.includes('/') === false ? file : dirname(file)
 }
 
 /** Name of the family's folder and of the file in it, if the file belongs to one family. */
@@ -101,7 +101,7 @@ const SHARED = /^src\/(finance\/|family\/(lending|liquidity\/(list|position_hist
 function asksChain({ to, names }: Import): boolean {
   if (!names.some((name) => !/^[A-Z][A-Z0-9_]*$/.test(name))) return false
   if (SHARED.test(to)) return IMPORTS.some((each) => each.from === to && asksChain(each))
-  return room(to) === 'chain' && !to.includes('/table/') && !CHAIN_WITHOUT_ENDPOINTS.includes(basename(to, '.ts'))
+  return room(to) === 'chain' && !CHAIN_WITHOUT_ENDPOINTS.includes(basename(to, '.ts'))
 }
 
 /** Files that `file` imports at runtime, and those that they import, and so on. */
@@ -190,7 +190,7 @@ test('rooms above the families name none of them', () => {
 })
 
 test('a family has one shape: tables, reading, mathematics, presentation, routes, holdings, and events if it has a past', () => {
-  const shape = /^((table|read|math|present|routes|event)\/.*|holdings|mod)$/
+  const shape = /^((table|read|math|present|routes|event)(\/.*)?|holdings|watch|snapshot|mod)$/
   const files = ['src/family/*/', MADE_UP[0]]
     .flatMap((folder) => [...new Glob(`${folder}**/*.ts`).scanSync(ROOT)])
     .flatMap((path) => familyFile(path.replace(...MADE_UP))?.name ?? [])
@@ -209,7 +209,9 @@ test('inside a family only read, holdings, mod and routes reach chain reads, eve
 
 test('routes of a family read a chain only through its readers', () => {
   expect(
-    violations((each) => asksChain(each) && !/^(read|holdings$|mod$)/.test(familyFile(each.from)?.name ?? 'mod')),
+    violations(
+      (each) => asksChain(each) && !/^(read|(holdings|watch|snapshot|mod)$)/.test(familyFile(each.from)?.name ?? 'mod'),
+    ),
   ).toEqual([])
 })
 

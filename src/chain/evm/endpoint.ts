@@ -15,9 +15,9 @@ import {
 import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
 import { HeadMismatchError, type HeadTracker } from '../rpc/endpoint_state/heads.ts'
 import { MissingBlockError } from '../rpc/error.ts'
-import type { Priority } from '../rpc/limiter/limiter.ts'
-import { createRetrier } from '../rpc/rotation/retrier.ts'
-import type { AttemptLimits } from '../rpc/rotation/rotation.ts'
+import type { Priority } from '../rpc/limiter.ts'
+import { createRetrier } from '../rpc/retrier.ts'
+import type { AttemptLimits } from '../rpc/rotation.ts'
 import { parseBytes, parseQuantity } from '../rpc/value.ts'
 
 /** Pauses before a missing block is requested again, milliseconds. */

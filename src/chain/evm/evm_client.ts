@@ -23,13 +23,8 @@ import {
   RateLimitedError,
   WrongStateError,
 } from '../rpc/error.ts'
-import { QueueFullError } from '../rpc/limiter/limiter.ts'
-import {
-  createRotation,
-  type MonitoredEndpoints,
-  type RotationFailure,
-  type RotationPolicy,
-} from '../rpc/rotation/rotation.ts'
+import { QueueFullError } from '../rpc/limiter.ts'
+import { createRotation, type MonitoredEndpoints, type RotationFailure, type RotationPolicy } from '../rpc/rotation.ts'
 import { ResponseTimeoutError } from '../rpc/transport.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { readLatestBlock } from './read_block.ts'

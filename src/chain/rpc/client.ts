@@ -4,7 +4,7 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
-import type { Priority } from './limiter/limiter.ts'
+import type { Priority } from './limiter.ts'
 import type { Refusal } from './refusal.ts'
 
 /** One RPC endpoint of a chain. Every answer is checked. */

@@ -5,13 +5,7 @@ import { RevertError, type RpcRequest } from './client.ts'
 import { createHealth } from './endpoint_state/health.ts'
 import { RateLimitedError } from './error.ts'
 import type { Fetch } from './http_client.ts'
-import {
-  createRequestLimiter,
-  divideLimits,
-  ENDPOINT_LIMITS,
-  type Priority,
-  type RequestLimiter,
-} from './limiter/limiter.ts'
+import { createRequestLimiter, divideLimits, ENDPOINT_LIMITS, type Priority, type RequestLimiter } from './limiter.ts'
 import { classifyRpcOutcome, type RpcRecorder } from './metrics.ts'
 import { createTransport, ResponseTimeoutError, type TransportOptions } from './transport.ts'
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { limitInterimAnswers } from '../../lib/interim_answers.ts'
-import { createRequestLimiter } from './limiter/limiter.ts'
+import { createRequestLimiter } from './limiter.ts'
 import { ACCEPTED_CODINGS, BODY_BYTES_MAX, ResponseTooLargeError, responseTooLargeError, unpack } from './unpack.ts'
 
 /** The part of an HTTP answer that is read. */

@@ -5,12 +5,7 @@ import { RpcRefusedError } from '../rpc/client.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
 import { createJitterSequence } from '../rpc/endpoint_state/health.ts'
 import { RateLimitedError, UnsupportedRequestError } from '../rpc/error.ts'
-import {
-  createRotation,
-  type MonitoredEndpoints,
-  type RotationFailure,
-  type RotationPolicy,
-} from '../rpc/rotation/rotation.ts'
+import { createRotation, type MonitoredEndpoints, type RotationFailure, type RotationPolicy } from '../rpc/rotation.ts'
 import { ResponseTimeoutError } from '../rpc/transport.ts'
 import { ResponseTooLargeError } from '../rpc/unpack.ts'
 import {

@@ -1,4 +1,6 @@
+import { type Address, encodeFunctionData, erc20Abi } from 'viem'
 import { databaseExamine } from '../../../sql/queries.ts'
+import { type ReturnData, readMulticall } from '../../chain/call/many/multicall.ts'
 import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
@@ -24,8 +26,6 @@ import { type Command, CommandError, type CommandIo } from '../command.ts'
 import { print } from '../print.ts'
 import { type Examination, examineEvm, formatReason } from './evm.ts'
 import { examineSolana } from './solana.ts'
-import { type Address, encodeFunctionData, erc20Abi } from 'viem'
-import { type ReturnData, readMulticall } from '../../chain/call/many/multicall.ts'
 
 /** Findings of one examined part. Endpoints are numbered, because their addresses may hold secrets. */
 interface Report {

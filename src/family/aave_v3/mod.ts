@@ -13,14 +13,14 @@ import { lendingSnapshots } from '../lending/series/table.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createLendingReader } from './read/read.ts'
 import { createMarketReader } from './read/read_market.ts'
-import { snapshotMarket } from './read/snapshot/market.ts'
 import { createLendingStream } from './read/stream.ts'
-import { createWatcher } from './read/watch/watcher.ts'
 import { eventsRoute } from './routes/events.ts'
 import { createRoutes } from './routes/list.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
 import { createWatchable } from './routes/watch.ts'
-import { AAVE_V3_DEPLOYMENTS } from './table/markets.ts'
+import { snapshotMarket } from './snapshot.ts'
+import { AAVE_V3_DEPLOYMENTS } from './table.ts'
+import { createWatcher } from './watch.ts'
 
 /** Lending positions in the markets of Aave V3 and of forks that kept its contracts. */
 export const AAVE_V3 = defineFamily({

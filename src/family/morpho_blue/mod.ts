@@ -6,11 +6,11 @@ import { createHoldingsReader } from './holdings.ts'
 import { createEnteredMarketsReader, toStreamTarget } from './read/entered_markets.ts'
 import { createPositionReader } from './read/read.ts'
 import { MARKET_STREAM } from './read/stream.ts'
-import { createWatcher } from './read/watch/watcher.ts'
 import { listRoute } from './routes/list.ts'
 import { WATCHABLE } from './routes/watch.ts'
 import { yieldRoute } from './routes/yield.ts'
-import { MORPHO_BLUE_DEPLOYMENTS } from './table/morphos.ts'
+import { MORPHO_BLUE_DEPLOYMENTS } from './table.ts'
+import { createWatcher } from './watch.ts'
 
 /** Morpho Blue: wallets' positions in its isolated markets. */
 export const MORPHO_BLUE = defineFamily({

@@ -3,7 +3,7 @@ import { decodeMetadata } from '../../chain/solana/token/metadata.ts'
 import { decodeMint, type RawTokenName, type SolanaMint } from '../../chain/solana/token/mint.ts'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { memoize } from '../../lib/memoize.ts'
-import { type KnownTokens, type RawTokenText, spamReason } from './spam/spam.ts'
+import { type KnownTokens, type RawTokenText, spamReason } from './spam.ts'
 import { toTokenDisplayText } from './text.ts'
 import { DECIMALS_MAX } from './token.ts'
 

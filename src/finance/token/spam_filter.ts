@@ -2,7 +2,7 @@ import { createLru } from '../../lib/lru.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { FinanceChain } from '../chain.ts'
 import { toTokenSet } from './list/list.ts'
-import { type KnownTokens, spamReason } from './spam/spam.ts'
+import { type KnownTokens, spamReason } from './spam.ts'
 import { type RawToken, type Token, toToken } from './token.ts'
 
 /** Most cached tokens, about a kilobyte each at most, because no more of their texts is read. */

@@ -1,4 +1,4 @@
-import { createRetrier } from '../../chain/rpc/rotation/retrier.ts'
+import { createRetrier } from '../../chain/rpc/retrier.ts'
 import { createFairTurns } from '../../lib/async/fair_turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogSource } from './source.ts'

@@ -1,11 +1,11 @@
 import type { EvmClient } from '../../chain/evm/evm_client.ts'
 import { readStateDepth } from '../../chain/past/state_depth.ts'
-import type { EndpointReport } from '../../chain/rpc/rotation/rotation.ts'
+import type { EndpointReport } from '../../chain/rpc/rotation.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../../chain/solana/client.ts'
 import { createReadiness, type Probes } from '../../http/page/probes.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
-import type { ChainReport } from '../admin/report_routes.ts'
+import type { ChainReport } from '../report_routes.ts'
 
 /** Creates a reader of whether chains answer, and of the state of each endpoint. */
 export function createChainReports(

@@ -1,7 +1,7 @@
 import { getAddress, isAddress } from 'viem/utils'
 import type { Database } from '../../db/database.ts'
 import { createCoverage } from '../../history/coverage.ts'
-import type { HistoryReport } from '../admin/report_routes.ts'
+import type { HistoryReport } from '../report_routes.ts'
 
 /** Creates a reader of how far histories are stored, by any process. */
 export function createHistoryReports(db: Database): () => Promise<readonly HistoryReport[]> {

@@ -8,8 +8,8 @@ import { toDatedClient } from '../../finance/price/past/dated_client.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError, UpstreamError } from '../../lib/error.ts'
-import type { AccountAssetReader } from '../solana/read_accounts.ts'
 import type { AssetsRead } from '../sum/row.ts'
+import type { AccountAssetReader } from './read_accounts.ts'
 import type { AssetReader } from './read_chain.ts'
 
 /** The wallet, chains and moment of a portfolio. */

@@ -4,7 +4,7 @@ import { PER_CALL } from '../../http/route/charge.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentSnapshot } from '../present.ts'
 import { snapshotsOutput } from '../schema.ts'
-import { SNAPSHOTS_DEFAULT, SNAPSHOTS_MAX, type SnapshotReader } from '../snapshot/snapshots.ts'
+import { SNAPSHOTS_DEFAULT, SNAPSHOTS_MAX, type SnapshotReader } from '../snapshots.ts'
 import { portfolioParameters, tokensRule } from './input.ts'
 import type { PortfolioOptions } from './rows.ts'
 

@@ -1,6 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { midnightNewestList, organizationCountLow } from '../../../sql/queries.ts'
-import type { EndpointReport } from '../../chain/rpc/rotation/rotation.ts'
+import type { EndpointReport } from '../../chain/rpc/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { DatabasePool } from '../../db/connection/pool.ts'
 import type { Database } from '../../db/database.ts'

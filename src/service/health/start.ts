@@ -1,4 +1,4 @@
-import type { UnresponsiveEndpoint } from '../../chain/rpc/rotation/rotation.ts'
+import type { UnresponsiveEndpoint } from '../../chain/rpc/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import type { Log } from '../../lib/log.ts'

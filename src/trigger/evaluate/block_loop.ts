@@ -3,10 +3,10 @@ import { StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Job } from '../../lib/job.ts'
+import { createBlockSchedule } from './block_schedule.ts'
 import { revertToStored } from './change_collector.ts'
 import { type Evaluation, type EvaluationContext, evaluateAdded, evaluateBlock } from './evaluate.ts'
-import { createBlockSchedule } from './head/block_schedule.ts'
-import { readNextBlocks } from './head/heads.ts'
+import { readNextBlocks } from './heads.ts'
 import {
   createLeaseHolder,
   type EvaluatedBlock,

@@ -1,4 +1,4 @@
-import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/limiter/limiter.ts'
+import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/limiter.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'

@@ -3,7 +3,7 @@
  * with 500 tokens that stand for nothing. One command a line on stdin, one line of JSON back.
  */
 import { base58 } from '@scure/base'
-import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
+import { deriveProgramAddress } from '../../../src/chain/solana/program_address.ts'
 import {
   KLEND,
   obligationBytes,

@@ -5,7 +5,7 @@ import { WHIRLPOOL_PROGRAMS } from '../../../src/family/orca_whirlpool/table/pro
 import { KAMINO_MAIN, KAMINO_MAINNET } from '../../../src/finance/price/table/kamino.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { createAccountAssetReader } from '../../../src/portfolio/solana/read_accounts.ts'
+import { createAccountAssetReader } from '../../../src/portfolio/read/read_accounts.ts'
 import { MARKET, SOL, USDC } from '../../support/kamino_scene.ts'
 
 const SLOT_MS = 400

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { addressesRegistry } from '@morpho-org/morpho-ts'
 import { getAddress } from 'viem'
-import { CHAINS } from '../../../src/chain/table/chains.ts'
+import { CHAINS } from '../../../src/chain/chains.ts'
 import { AAVE_MARKETS, OKU, UNISWAP_BLOCK_TIMES, UNISWAP_WETH, VIEM } from '../../support/registries.ts'
 
 const MORPHO = new Map(

@@ -1,7 +1,7 @@
 import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import type { SolanaAccount } from '../accounts.ts'
-import { deriveProgramAddress } from '../address/program_address.ts'
 import { createByteReader } from '../bytes.ts'
+import { deriveProgramAddress } from '../program_address.ts'
 import { decodeTokenName, type RawTokenName } from './mint.ts'
 
 /** Metaplex, the program that stores token names outside of mints. */

@@ -1,5 +1,5 @@
 import { decodeBase58Address } from '../../../lib/text/base58.ts'
-import { deriveProgramAddress } from '../address/program_address.ts'
+import { deriveProgramAddress } from '../program_address.ts'
 
 /** The two token programs: Token, and its successor with extensions. */
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'

@@ -6,7 +6,7 @@ import { getAccountPrice } from '../math/account.ts'
 import { decodeLimits } from '../math/state.ts'
 import { computeWithdrawable } from '../math/withdrawal.ts'
 import type { RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
-import type { AaveV3Deployment } from '../table/deployments.ts'
+import type { AaveV3Deployment } from '../table.ts'
 
 /** Maximum number of digits of a market's unit, which must be a power of ten. */
 const UNIT_DIGITS_MAX = 38

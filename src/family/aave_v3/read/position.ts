@@ -4,7 +4,7 @@ import { decodeTokenText, toTokenDisplayText } from '../../../finance/token/text
 import { UpstreamError } from '../../../lib/error.ts'
 import { type Account, type Asset, computeApy, getAccountPrice, type Reserve } from '../math/account.ts'
 import { decodeLimits, type RawCategory } from '../math/state.ts'
-import type { AaveV3Deployment } from '../table/deployments.ts'
+import type { AaveV3Deployment } from '../table.ts'
 import type { RawAccount, RawMarket, RawRead, RawReserve } from './abi.ts'
 
 export interface NamedReserve extends Reserve {

@@ -11,7 +11,7 @@ import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { createHistoricalTargets, createTargets, type FamilyTarget, toReadOptions } from '../../moment.ts'
-import type { AaveV3Deployment } from '../table/deployments.ts'
+import type { AaveV3Deployment } from '../table.ts'
 import {
   decodeHasMovements,
   decodeLens,

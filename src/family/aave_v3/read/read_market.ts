@@ -8,7 +8,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { EventsTarget } from '../../lending/read_events.ts'
 import type { LendingTarget, ReserveToken } from '../event/target.ts'
-import type { AaveV3Deployment } from '../table/deployments.ts'
+import type { AaveV3Deployment } from '../table.ts'
 
 const GET_POOL = toFunctionSelector('getPool()')
 const GET_PRICE_ORACLE = toFunctionSelector('getPriceOracle()')

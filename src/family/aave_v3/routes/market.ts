@@ -4,7 +4,7 @@ import { enumKeyword } from '../../../http/route/json_schema.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { notConfiguredError } from '../../moment.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
-import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table/deployments.ts'
+import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table.ts'
 
 /** Name of the family in errors. */
 export const NAME = 'Aave V3'

@@ -6,7 +6,7 @@ import { presentSnapshots } from '../../lending/present.ts'
 import { snapshotsOutput } from '../../lending/schema.ts'
 import type { LendingSeries } from '../../lending/series/market.ts'
 import type { LendingReader } from '../read/read.ts'
-import { snapshotMarket } from '../read/snapshot/market.ts'
+import { snapshotMarket } from '../snapshot.ts'
 import { CHARGES } from './credits.ts'
 import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
 

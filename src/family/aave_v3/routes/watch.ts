@@ -3,7 +3,7 @@ import { evmAddress } from '../../../http/request/input.ts'
 import { LENDING_EVENT_TYPES } from '../../lending/lending_event.ts'
 import { LENDING_FIGURES } from '../../lending/watched.ts'
 import type { Watchable } from '../../watch.ts'
-import type { AaveV3Deployment } from '../table/deployments.ts'
+import type { AaveV3Deployment } from '../table.ts'
 import { MARKET_DEFAULT, marketIdParameter } from './market.ts'
 
 /** Creates the description of the family's subject: a wallet in a market. */

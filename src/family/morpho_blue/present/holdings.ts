@@ -1,6 +1,6 @@
 import { divideSignificant } from '../../../finance/math/liquidity.ts'
 import { getConfidence, type UsdPrice } from '../../../finance/price/price.ts'
-import { type KnownTokens, spamReason } from '../../../finance/token/spam/spam.ts'
+import { type KnownTokens, spamReason } from '../../../finance/token/spam.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import type { Holding, HoldingExclusion, Payable } from '../../holding.ts'
 import { computeIdleLiquidity } from '../math/market.ts'

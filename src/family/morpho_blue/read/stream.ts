@@ -1,6 +1,6 @@
 import { WALLET_ENTRIES, type WalletEntry } from '../../../finance/wallet_entry.ts'
 import type { Stream } from '../../../history/stream.ts'
-import { createFilters, decodeEntries } from '../event/entry.ts'
+import { createFilters, decodeEntries } from '../event.ts'
 
 /**
  * The stream of the markets that wallets ever entered, which the contract cannot list. No state exists to check the

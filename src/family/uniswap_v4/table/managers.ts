@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { byChain } from '../../../chain/table/by_chain.ts'
+import { byChain } from '../../../chain/by_chain.ts'
 import type { UniswapV4Deployment } from './deployments.ts'
 
 const CONTRACTS = byChain<readonly [positionManager: Address, poolManager: Address, startBlock: number]>({

@@ -7,7 +7,7 @@ import { createWitnessedClient } from '../../../../src/chain/quorum/witnessed_cl
 import { createRecorder } from '../../../../src/chain/receipt/recorder.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts'
-import { snapshotMarket } from '../../../../src/family/aave_v3/read/snapshot/market.ts'
+import { snapshotMarket } from '../../../../src/family/aave_v3/snapshot.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS } from '../../../devnet/aave_v3/addresses.ts'

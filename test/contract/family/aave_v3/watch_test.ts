@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
-import { createWatcher } from '../../../../src/family/aave_v3/read/watch/watcher.ts'
+import { createWatcher } from '../../../../src/family/aave_v3/watch.ts'
 import type { WatchableFamily } from '../../../../src/family/contract.ts'
 import { LENDING_FIGURES } from '../../../../src/family/lending/watched.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../../src/family/watch.ts'

@@ -5,7 +5,7 @@ import { type Citation, createCitingClient } from '../../../../src/chain/receipt
 import type { WatchableFamily } from '../../../../src/family/contract.ts'
 import { LENDING_FIGURES } from '../../../../src/family/lending/watched.ts'
 import { MORPHO_BLUE } from '../../../../src/family/morpho_blue/mod.ts'
-import { createWatcher } from '../../../../src/family/morpho_blue/read/watch/watcher.ts'
+import { createWatcher } from '../../../../src/family/morpho_blue/watch.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../../src/family/watch.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { multiplyRational, rational } from '../../../../src/lib/number/rational.ts'

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../../../src/config/config.ts'
-import { clientText, typeText } from '../../../../src/http/openapi/client/client.ts'
+import { clientText, typeText } from '../../../../src/http/openapi/client.ts'
 import { describePlanes } from '../../../../src/service/planes.ts'
 import { describeServices } from '../../../../src/service/routes.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { RateLimitedError } from '../../../../src/chain/rpc/error.ts'
-import { createRetrier } from '../../../../src/chain/rpc/rotation/retrier.ts'
+import { createRetrier } from '../../../../src/chain/rpc/retrier.ts'
 import { ResponseTimeoutError } from '../../../../src/chain/rpc/transport.ts'
 import { AbortedError, UpstreamError } from '../../../../src/lib/error.ts'
 import { createTestClock } from '../../../support/test_clock.ts'

@@ -2,11 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { HeadMismatchError } from '../../../../src/chain/rpc/endpoint_state/heads.ts'
 import { createHealth } from '../../../../src/chain/rpc/endpoint_state/health.ts'
 import { RateLimitedError } from '../../../../src/chain/rpc/error.ts'
-import {
-  createRotation,
-  type RotationFailure,
-  type RotationPolicy,
-} from '../../../../src/chain/rpc/rotation/rotation.ts'
+import { createRotation, type RotationFailure, type RotationPolicy } from '../../../../src/chain/rpc/rotation.ts'
 import { startDeadline } from '../../../../src/lib/async/abort.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createRequestLimiter, type Priority, QueueFullError } from '../../../../src/chain/rpc/limiter/limiter.ts'
+import { createRequestLimiter, type Priority, QueueFullError } from '../../../../src/chain/rpc/limiter.ts'
 import { withRequesters } from '../../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../../src/lib/error.ts'
 import { settle } from '../../../support/test_clock.ts'

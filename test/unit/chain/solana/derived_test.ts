@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { base58 } from '@scure/base'
-import { deriveProgramAddress, isOnCurve } from '../../../../src/chain/solana/address/program_address.ts'
+import { deriveProgramAddress, isOnCurve } from '../../../../src/chain/solana/program_address.ts'
 import { deriveMetadataAddress } from '../../../../src/chain/solana/token/metadata.ts'
 import { deriveAssociatedTokenAddress } from '../../../../src/chain/solana/token/program.ts'
 import { TOKEN } from '../../../support/solana_token.ts'

@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import { getAddress } from 'viem'
-import { DEFAULT_CHAIN_IDS } from '../../../../src/chain/table/chains.ts'
-import { MARKET_ALIASES } from '../../../../src/family/aave_v3/table/deployments.ts'
-import { AAVE_V3_DEPLOYMENTS } from '../../../../src/family/aave_v3/table/markets.ts'
+import { DEFAULT_CHAIN_IDS } from '../../../../src/chain/chains.ts'
+import { AAVE_V3_DEPLOYMENTS, MARKET_ALIASES } from '../../../../src/family/aave_v3/table.ts'
 import { AAVE_MARKETS } from '../../../support/registries.ts'
 
 /** Markets of forks that kept Aave's contracts; no package lists them. */

@@ -3,7 +3,7 @@ import { stringToHex } from 'viem'
 import type { RawCategory, RawHolding } from '../../../../src/family/aave_v3/math/state.ts'
 import type { BrokenPart, RawAccount, RawRead, RawReserve } from '../../../../src/family/aave_v3/read/abi.ts'
 import { interpret } from '../../../../src/family/aave_v3/read/position.ts'
-import type { AaveV3Deployment } from '../../../../src/family/aave_v3/table/deployments.ts'
+import type { AaveV3Deployment } from '../../../../src/family/aave_v3/table.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 

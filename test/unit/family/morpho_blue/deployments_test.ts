@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { addressesRegistry, deployments } from '@morpho-org/morpho-ts'
 import { getAddress } from 'viem'
-import { MORPHO_BLUE_DEPLOYMENTS } from '../../../../src/family/morpho_blue/table/morphos.ts'
+import { MORPHO_BLUE_DEPLOYMENTS } from '../../../../src/family/morpho_blue/table.ts'
 
 /** Abstract runs EraVM; Camp has no public endpoint. */
 const LEFT_OUT = [2_741, 123_420_001_114]

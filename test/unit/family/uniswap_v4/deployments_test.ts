@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { getAddress } from 'viem'
-import { CHAINS } from '../../../../src/chain/table/chains.ts'
+import { CHAINS } from '../../../../src/chain/chains.ts'
 import { UNISWAP_V4_DEPLOYMENTS } from '../../../../src/family/uniswap_v4/table/managers.ts'
 import { UNISWAP_V4_SDK } from '../../../support/registries.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { addressesRegistry } from '@morpho-org/morpho-ts'
 import { type Address, getAddress } from 'viem'
-import { DEFAULT_CHAIN_IDS } from '../../../../src/chain/table/chains.ts'
+import { DEFAULT_CHAIN_IDS } from '../../../../src/chain/chains.ts'
 import { FINANCE_CHAINS } from '../../../../src/finance/chain.ts'
 import { hasPriceSource } from '../../../../src/finance/price/price_sources.ts'
 import { BRIDGED_ROWS } from '../../../../src/finance/price/table/bridged.ts'

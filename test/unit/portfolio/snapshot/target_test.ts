@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { FINANCE_CHAINS, type FinanceChain, type FinanceClient } from '../../../../src/finance/chain.ts'
 import { PRICE_RULE_REVISION } from '../../../../src/finance/price/pool/pool_price.ts'
-import { createSeriesName, type MidnightQuery } from '../../../../src/portfolio/snapshot/snapshots.ts'
+import { createSeriesName, type MidnightQuery } from '../../../../src/portfolio/snapshots.ts'
 
 const [ETHEREUM] = FINANCE_CHAINS
 const TOKEN = '0x000000000000000000000000000000000000dEaD'

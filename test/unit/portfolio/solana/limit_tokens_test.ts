@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ListedTokenAccount } from '../../../../src/chain/solana/searches.ts'
-import { ACCOUNTS_MAX, limitTokens } from '../../../../src/portfolio/solana/read_accounts.ts'
+import { ACCOUNTS_MAX, limitTokens } from '../../../../src/portfolio/read/read_accounts.ts'
 
 function list(count: number) {
   const tokens = Array.from(

@@ -1,4 +1,4 @@
-import { deriveProgramAddress } from '../../../../chain/solana/address/program_address.ts'
+import { deriveProgramAddress } from '../../../../chain/solana/program_address.ts'
 import { mapCooperatively } from '../../../../lib/async/cooperative.ts'
 import { decodeBase58Address } from '../../../../lib/text/base58.ts'
 import type { KnownMarket } from '../accounts/account_cache.ts'

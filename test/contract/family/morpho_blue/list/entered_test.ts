@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
-import { createFilters, MORPHO_EVENTS } from '../../../../../src/family/morpho_blue/event/entry.ts'
+import { createFilters, MORPHO_EVENTS } from '../../../../../src/family/morpho_blue/event.ts'
 import type { HistoryLog } from '../../../../../src/history/stream.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'

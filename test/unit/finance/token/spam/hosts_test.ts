@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findHosts } from '../../../../../src/finance/token/spam/spam.ts'
+import { findHosts } from '../../../../../src/finance/token/spam.ts'
 
 test('a host is a label of at most 63 characters, a dot and an ending of 2 to 24 letters', () => {
   for (const host of ['swap.fi', `${'a'.repeat(63)}.com`, `swap.${'a'.repeat(24)}`])

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { hasLure } from '../../../../../src/finance/token/spam/spam.ts'
+import { hasLure } from '../../../../../src/finance/token/spam.ts'
 
 test('an amount of money is its sign or its coin right beside a number', () => {
   for (const lure of ['$5 reward', '$ 5 reward', '5 usdc reward', '5usdc reward', 'won $1,000', 'bonus 20 eth']) {

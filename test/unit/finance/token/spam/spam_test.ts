@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { type KnownTokens, spamReason } from '../../../../../src/finance/token/spam/spam.ts'
+import { type KnownTokens, spamReason } from '../../../../../src/finance/token/spam.ts'
 import type { Token } from '../../../../../src/finance/token/token.ts'
 import { cpuSeconds } from '../../../../support/cpu.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ChainClient } from '../../../../../src/chain/rpc/client.ts'
-import { type HeadQuery, readNextBlocks } from '../../../../../src/trigger/evaluate/head/heads.ts'
+import { type HeadQuery, readNextBlocks } from '../../../../../src/trigger/evaluate/heads.ts'
 
 const never = new AbortController().signal
 

@@ -1,4 +1,4 @@
-import type { PinnedBlock } from '../../../chain/block.ts'
+import type { PinnedBlock } from '../../chain/block.ts'
 
 /** Predicts when a chain's next block can be read. */
 export interface BlockSchedule {

@@ -1,7 +1,7 @@
 import { type Hex, zeroAddress, zeroHash } from 'viem'
-import { keepFirstEntries, type WalletEntry } from '../../../finance/wallet_entry.ts'
-import { createEventTable, createLogFieldReader, toAddressTopic } from '../../../history/logs/event_table.ts'
-import type { HistoryLog, LogFilter, StreamTarget } from '../../../history/stream.ts'
+import { keepFirstEntries, type WalletEntry } from '../../finance/wallet_entry.ts'
+import { createEventTable, createLogFieldReader, toAddressTopic } from '../../history/logs/event_table.ts'
+import type { HistoryLog, LogFilter, StreamTarget } from '../../history/stream.ts'
 
 /** Represents the fee recipient: its entries are the markets that ever paid fees. */
 export const FEE_SUBJECT: Hex = zeroAddress
@@ -56,3 +56,41 @@ const SIGNATURES = {
 
 /** Decoding table of these events. */
 export const MORPHO_EVENTS = createEventTable(SIGNATURES)
+
+/**
+ * Events that change a position in a market; all have the market and the wallet in topics. Fees accrue to their
+ * recipient without such an event. Source: `EventsLib` of `@morpho-org/morpho-blue` 1.0.0.
+ */
+const CHANGES = createEventTable({
+  supply: 'Supply(bytes32 indexed, address indexed, address indexed, uint256, uint256)',
+  withdraw: 'Withdraw(bytes32 indexed, address, address indexed, address indexed, uint256, uint256)',
+  borrow: 'Borrow(bytes32 indexed, address, address indexed, address indexed, uint256, uint256)',
+  repay: 'Repay(bytes32 indexed, address indexed, address indexed, uint256, uint256)',
+  supplyCollateral: 'SupplyCollateral(bytes32 indexed, address indexed, address indexed, uint256)',
+  withdrawCollateral: 'WithdrawCollateral(bytes32 indexed, address, address indexed, address indexed, uint256)',
+  liquidate:
+    'Liquidate(bytes32 indexed, address indexed, address indexed, uint256, uint256, uint256, uint256, uint256)',
+})
+
+/** Filter for every log of Morpho that changes a position. Wallets are matched afterwards. */
+export function createChangeFilter(morpho: Hex): LogFilter {
+  return { addresses: [morpho.toLowerCase() as Hex], topics: [Object.values(CHANGES.topics)] }
+}
+
+/** Keys of the positions that the logs may change, as `getPositionKey` makes them. */
+export function listChangedPositions(logs: readonly HistoryLog[], morpho: Hex): ReadonlySet<string> {
+  const { addresses, topics } = createChangeFilter(morpho)
+  const [contracts, events] = [new Set(addresses), new Set(topics[0])]
+  return new Set(
+    logs.flatMap(({ address, topics: [event = '0x', market = '0x', ...wallets] }) =>
+      contracts.has(address) && events.has(event)
+        ? wallets.map((wallet) => getPositionKey(market, `0x${wallet.slice(26)}`))
+        : [],
+    ),
+  )
+}
+
+/** Key of a wallet's position in a market. */
+export function getPositionKey(marketId: string, wallet: string): string {
+  return `${marketId}:${wallet.toLowerCase()}`
+}

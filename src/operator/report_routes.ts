@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { dataOutput, isoTimestamp } from '../../http/request/schema.ts'
-import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
-import { nonNegativeInteger } from '../../lib/text/schema.ts'
-import { ADMIN_PREFIX } from '../access.ts'
+import { dataOutput, isoTimestamp } from '../http/request/schema.ts'
+import { defineRoute, type FreeRoute } from '../http/route/route.ts'
+import { nonNegativeInteger } from '../lib/text/schema.ts'
+import { ADMIN_PREFIX } from './access.ts'
 
 const chainSchema = v.strictObject({
   chain_id: nonNegativeInteger,

@@ -1,13 +1,13 @@
 import type { Address } from 'viem'
-import type { PinnedBlock } from '../../../../chain/block.ts'
-import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
-import type { Midnight } from '../../../../finance/series/target.ts'
-import { EMPTY_SNAPSHOT } from '../../../lending/present.ts'
-import type { SnapshotFigures, SnapshotMarket } from '../../../lending/series/market.ts'
-import { type Account, computeBorrows, computeSupplies } from '../../math/account.ts'
-import { toSnapshotFigures } from '../../present/present.ts'
-import type { ChainRead } from '../position.ts'
-import type { AaveV3Target, LendingReader } from '../read.ts'
+import type { PinnedBlock } from '../../chain/block.ts'
+import { DisputeError, QUORUM } from '../../chain/past/quorum.ts'
+import type { Midnight } from '../../finance/series/target.ts'
+import { EMPTY_SNAPSHOT } from '../lending/present.ts'
+import type { SnapshotFigures, SnapshotMarket } from '../lending/series/market.ts'
+import { type Account, computeBorrows, computeSupplies } from './math/account.ts'
+import { toSnapshotFigures } from './present/present.ts'
+import type { ChainRead } from './read/position.ts'
+import type { AaveV3Target, LendingReader } from './read/read.ts'
 
 /** 2022-01-01: no market of Aave V3 is older. */
 const FIRST_DAY_MIN = 18_993

@@ -1,5 +1,5 @@
-import type { JsonSchema } from '../../route/json_schema.ts'
-import { WRAPPER_TEXT } from './wrapper.ts'
+import type { JsonSchema } from '../route/json_schema.ts'
+import { WRAPPER_TEXT } from './client_wrapper.ts'
 
 interface Document {
   readonly info: { readonly version: string }

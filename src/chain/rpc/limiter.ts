@@ -1,6 +1,6 @@
-import { untilAborted } from '../../../lib/async/abort.ts'
-import { getRequesters, type Requesters } from '../../../lib/async/requesters.ts'
-import { UpstreamError } from '../../../lib/error.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
+import { getRequesters, type Requesters } from '../../lib/async/requesters.ts'
+import { UpstreamError } from '../../lib/error.ts'
 
 /** Too many of this service's calls already wait for an endpoint; does not affect its health. */
 export class QueueFullError extends UpstreamError {}

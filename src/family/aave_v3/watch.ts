@@ -1,13 +1,13 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
-import { readMulticall } from '../../../../chain/call/many/multicall.ts'
-import { encodeCall, tryDecodeUint } from '../../../../chain/call/words.ts'
-import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
-import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
-import { mapChunks } from '../../../../lib/async/chunk.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import { UnavailableError } from '../../../../lib/error.ts'
-import { groupBy } from '../../../../lib/group_by.ts'
-import { getLendingValue, WATCHED_UNKNOWN } from '../../../lending/watched.ts'
+import { readMulticall } from '../../chain/call/many/multicall.ts'
+import { encodeCall, tryDecodeUint } from '../../chain/call/words.ts'
+import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
+import { allOrAbort } from '../../lib/async/all_or_abort.ts'
+import { mapChunks } from '../../lib/async/chunk.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import { groupBy } from '../../lib/group_by.ts'
+import { getLendingValue, WATCHED_UNKNOWN } from '../lending/watched.ts'
 import type {
   ConfirmedFigures,
   FigureForecast,
@@ -15,13 +15,13 @@ import type {
   SubjectEvent,
   Watcher,
   WatchTarget,
-} from '../../../watch.ts'
-import { createChangeFilter, listEvents, listWallets } from '../../event/watch.ts'
-import { type AccountMemo, forecast } from '../../math/forecast.ts'
-import { EMPTY_CONFIRMED, toConfirmedFigures } from '../../present/watched.ts'
-import type { AaveV3Deployment } from '../../table/deployments.ts'
-import { createLendingReader } from '../read.ts'
-import { createMarketContracts, type MarketContracts } from './market_contracts.ts'
+} from '../watch.ts'
+import { createChangeFilter, listEvents, listWallets } from './event/watch.ts'
+import { type AccountMemo, forecast } from './math/forecast.ts'
+import { EMPTY_CONFIRMED, toConfirmedFigures } from './present/watched.ts'
+import { createMarketContracts, type MarketContracts } from './read/market_contracts.ts'
+import { createLendingReader } from './read/read.ts'
+import type { AaveV3Deployment } from './table.ts'
 
 /** Wallets of one reading, as many as a batch of the routes may have, and concurrent readings. */
 const PIECES = { size: 500, runningMax: 3 } as const

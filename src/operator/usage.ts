@@ -1,5 +1,5 @@
-import { requestLogLatency, requestRollupCredits, requestRollupList } from '../../../sql/queries.ts'
-import type { Database } from '../../db/database.ts'
+import { requestLogLatency, requestRollupCredits, requestRollupList } from '../../sql/queries.ts'
+import type { Database } from '../db/database.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { decodeBase58Address, encodeBase58Address } from '../../../lib/text/base58.ts'
+import { decodeBase58Address, encodeBase58Address } from '../../lib/text/base58.ts'
 
 const SUFFIX = new TextEncoder().encode('ProgramDerivedAddress')
 const BUMP_MAX = 255

@@ -1,5 +1,12 @@
-import { byChain } from '../../../chain/table/by_chain.ts'
-import type { MorphoBlueDeployment } from './deployments.ts'
+import type { Address } from 'viem'
+import { byChain } from '../../chain/by_chain.ts'
+
+/** Morpho Blue on one chain: one contract with all its markets. */
+export interface MorphoBlueDeployment {
+  readonly morpho: Address
+  /** First block with events of the contract. */
+  readonly startBlock: number
+}
 
 /**
  * Morpho's own deployments by chain id; `startBlock` is the block that created the contract. Source:

@@ -1,10 +1,10 @@
-import type { Clock } from '../../../lib/clock.ts'
-import { UpstreamError } from '../../../lib/error.ts'
-import { RevertError } from '../client.ts'
-import { MissingBlockError, MissingStateError, RateLimitedError } from '../error.ts'
-import { QueueFullError } from '../limiter/limiter.ts'
-import { ResponseTimeoutError } from '../transport.ts'
-import { ResponseTooLargeError } from '../unpack.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { RevertError } from './client.ts'
+import { MissingBlockError, MissingStateError, RateLimitedError } from './error.ts'
+import { QueueFullError } from './limiter.ts'
+import { ResponseTimeoutError } from './transport.ts'
+import { ResponseTooLargeError } from './unpack.ts'
 
 /** Pause before a retry, milliseconds; doubled each time, with a jitter of up to the same length. */
 const AGAIN_MS = 50

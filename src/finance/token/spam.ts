@@ -1,4 +1,4 @@
-import { ACCENTS_MAX } from '../../../lib/text/display_text.ts'
+import { ACCENTS_MAX } from '../../lib/text/display_text.ts'
 
 /*
  * A token is spam if its text lures the holder somewhere or hides characters. A dot alone does not make a name a link

@@ -1,9 +1,9 @@
-import type { PinnedBlock } from '../../../chain/block.ts'
-import { readBlock, readHeader, readLatestBlock } from '../../../chain/evm/read_block.ts'
-import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
-import { UpstreamError } from '../../../lib/error.ts'
-import { minBigint } from '../../../lib/number/fixed_point.ts'
-import type { BlockMark, FinalityLevel } from '../../trigger.ts'
+import type { PinnedBlock } from '../../chain/block.ts'
+import { readBlock, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
+import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { minBigint } from '../../lib/number/fixed_point.ts'
+import type { BlockMark, FinalityLevel } from '../trigger.ts'
 
 /** The blocks to evaluate now. */
 export interface NextBlocks {

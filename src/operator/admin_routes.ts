@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { listAudit } from '../../account/audit.ts'
-import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX } from '../../account/credit.ts'
+import { listAudit } from '../account/audit.ts'
+import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX } from '../account/credit.ts'
 import {
   createOrganization,
   listOrganizations,
@@ -9,10 +9,10 @@ import {
   setOrganizationState,
   TRIGGER_LIMIT_MAX,
   updateOrganization,
-} from '../../account/organization.ts'
-import type { Database } from '../../db/database.ts'
-import type { SessionCookie } from '../../http/plane/credential.ts'
-import { planeDocument } from '../../http/plane/document.ts'
+} from '../account/organization.ts'
+import type { Database } from '../db/database.ts'
+import type { SessionCookie } from '../http/plane/credential.ts'
+import { planeDocument } from '../http/plane/document.ts'
 import {
   dataOutput,
   idParameter,
@@ -21,17 +21,17 @@ import {
   label,
   listOutput,
   pageEntries,
-} from '../../http/request/schema.ts'
-import { createPagination } from '../../http/route/page.ts'
-import { defineRoute, FEATURES, type FreeRoute } from '../../http/route/route.ts'
-import { CodedError } from '../../lib/error.ts'
-import { ADMIN_PREFIX, toActor } from '../access.ts'
-import { keyRoutes } from '../key_routes.ts'
-import { operatorUsageRoute } from '../organization/usage_routes.ts'
-import { creditsSchema, fundedOrganizationSchema, grantSchema, organizationSchema, switchSchema } from '../schema.ts'
-import { loginLinkRoute, sessionRoutes, type ToOrganizationBase } from '../session_routes.ts'
-import { listSwitches, type Switchboard, setSwitch } from '../switches.ts'
+} from '../http/request/schema.ts'
+import { createPagination } from '../http/route/page.ts'
+import { defineRoute, FEATURES, type FreeRoute } from '../http/route/route.ts'
+import { CodedError } from '../lib/error.ts'
+import { ADMIN_PREFIX, toActor } from './access.ts'
+import { keyRoutes } from './key_routes.ts'
+import { operatorUsageRoute } from './usage_routes.ts'
 import { type ReportReaders, reportRoutes } from './report_routes.ts'
+import { creditsSchema, fundedOrganizationSchema, grantSchema, organizationSchema, switchSchema } from './schema.ts'
+import { loginLinkRoute, sessionRoutes, type ToOrganizationBase } from './session_routes.ts'
+import { listSwitches, type Switchboard, setSwitch } from './switches.ts'
 
 const DESCRIPTION =
   'What an operator does: organizations, their keys and credits, switches, the audit list. Each change is in that list.'

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Chain, NativeCurrency } from '../chain.ts'
+import type { Chain, NativeCurrency } from './chain.ts'
 
 /** Maximum age of the newest block if no source gives the block time: some chains make blocks only on demand. */
 const ON_DEMAND_AGE_SEC = 600

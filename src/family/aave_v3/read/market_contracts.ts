@@ -1,12 +1,12 @@
-import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
-import type { FinanceClient } from '../../../../finance/chain.ts'
-import { createCache } from '../../../../lib/async/cache.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import { UnavailableError } from '../../../../lib/error.ts'
-import type { EventsTarget } from '../../../lending/read_events.ts'
-import type { LendingTarget } from '../../event/target.ts'
-import type { AaveV3Deployment } from '../../table/deployments.ts'
-import { createMarketReader } from '../read_market.ts'
+import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
+import { createCache } from '../../../lib/async/cache.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import type { EventsTarget } from '../../lending/read_events.ts'
+import type { LendingTarget } from '../event/target.ts'
+import type { AaveV3Deployment } from '../table.ts'
+import { createMarketReader } from './read_market.ts'
 
 /** Listings of reserves and changes of a market's contracts are rare; a sweep finds subjects missed meanwhile. */
 const KNOWN_MS = 3_600_000
