@@ -118,7 +118,6 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     for (const message of claimed) underWay.add(message)
     const claimedAtMs = claimed[0]?.claimedAtMs ?? 0
     const getTimeMs = () => claimedAtMs + clock.monotonicMs() - startedMs
-    if (claimed.length > 0) reach.recordClaim(claimedAtMs)
     for (const [index, message] of claimed.entries()) {
       if (index % POSTS_IN_TURN === 0) await yieldToEventLoop()
       // `abandon()` has released the message.
@@ -173,7 +172,7 @@ const RETURNED_MAX = 10_000
  */
 function createReach({ clock, log }: { readonly clock: Clock; readonly log: Log }) {
   const returned = new Set<string>()
-  let answeredAtMs: number | undefined
+  let answeredAtMs = 0
   let pauseMs = 0
   let pausedUntilMs = 0
 
@@ -183,18 +182,14 @@ function createReach({ clock, log }: { readonly clock: Clock; readonly log: Log 
       if (pauseMs === 0) return free
       return clock.monotonicMs() < pausedUntilMs ? 0 : Math.min(free, TRIAL_MESSAGES)
     },
-    /** Called with the time of each claim: what others achieved before this process began says nothing about it. */
-    recordClaim(nowMs: number): void {
-      answeredAtMs ??= nowMs
-    },
     /** Called after an answer was recorded. */
     recordAnswer(nowMs: number): void {
-      answeredAtMs = Math.max(answeredAtMs ?? 0, nowMs)
+      answeredAtMs = Math.max(answeredAtMs, nowMs)
       pauseMs = 0
     },
     /** True if the failure of this message is the process's own; it then pauses. */
     isOwnFailure({ id, answeredAtMs: otherMs }: DueMessage, nowMs: number): boolean {
-      if (otherMs <= (answeredAtMs ?? nowMs) || otherMs < nowMs - EVIDENCE_MS || returned.has(id)) return false
+      if (otherMs <= answeredAtMs || otherMs < nowMs - EVIDENCE_MS || returned.has(id)) return false
       if (returned.size >= RETURNED_MAX) returned.clear()
       returned.add(id)
       // Messages that were taken together fail together.

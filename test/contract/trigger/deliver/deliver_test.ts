@@ -244,6 +244,25 @@ describe('a process', () => {
   })
 })
 
+test('a process that starts returns what receivers refuse it, because they answered another lately', async () => {
+  const { organizationId, webhookId, messages } = await scene('ok', 1)
+  await step({ organizationId })
+  await addMany(db, { organizationId, webhookId, count: 1 })
+  const post: Post = async () => ({ statusCode: null, failure: 'address', retryAfterSec: null, latencyMs: 1 })
+  // Each start forgets what the process returned before.
+  for (let start = 0; start < 3; start++) {
+    await step({ organizationId }, deliverer(db, { clock: createTestClock(), post }))
+    expect((await messages())[1]).toMatchObject({ outcome: null, tries: 0, noted: [] })
+  }
+  await step({ organizationId })
+  expect((await messages())[1]).toMatchObject({ outcome: 'delivered', tries: 1 })
+  // What it answered long ago tells nothing.
+  await db.run("update webhook set answered_at = now() - interval '6 minutes' where id = $1", [webhookId])
+  await addMany(db, { organizationId, webhookId, count: 1 })
+  await step({ organizationId }, deliverer(db, { clock: createTestClock(), post }))
+  expect((await messages())[2]).toMatchObject({ tries: 1, noted: [{ failure: 'address' }] })
+})
+
 describe('two processes', () => {
   // What other tests left would be posted beside what is looked at.
   beforeEach(async () => {
