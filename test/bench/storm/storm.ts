@@ -98,6 +98,7 @@ export async function benchStorm({ quick }: { readonly quick: boolean }): Promis
         ['of a message: from its change to its delivery', waits.messageSec.toFixed(1)],
       ],
     )
+    printNote(`attempts of the message that waited longest: ${waits.attempts}`)
     const list = Object.entries(faults).map(([name, times]) => `${times} × ${name}`)
     const load = loadavg().map((each) => each.toFixed(1))
     printNote(

@@ -60,12 +60,19 @@ export function watchBlocks(db: Database, devnet: Devnet) {
       isOver = true
       await looking
     },
-    async waits(): Promise<{ readonly blockMs: number; readonly messageSec: number }> {
-      const [row] = await db.run<{ sec: string }>(
-        'select max(extract(epoch from coalesce(done_at, now()) - created_at)) as sec from message where webhook_id is not null',
+    /** The longest waits, and the attempts of the message that waited longest: seconds after its change, and outcome. */
+    async waits(): Promise<{ readonly blockMs: number; readonly messageSec: number; readonly attempts: string }> {
+      const [row] = await db.run<{ sec: string; attempts: string | null }>(
+        `select extract(epoch from coalesce(m.done_at, now()) - m.created_at) as sec, (
+           select string_agg(
+             round(extract(epoch from t.at - m.created_at), 1) || ' s ' || coalesce(t.status_code::text, t.failure, '?'),
+             ', ' order by t.no)
+           from message_try t where t.organization_id = m.organization_id and t.message_no = m.no
+         ) as attempts
+         from message m where m.webhook_id is not null order by 1 desc limit 1`,
         [],
       )
-      return { blockMs, messageSec: Number(row?.sec ?? Number.NaN) }
+      return { blockMs, messageSec: Number(row?.sec ?? Number.NaN), attempts: row?.attempts ?? 'none' }
     },
   }
 }
