@@ -9,7 +9,6 @@ import { compareAnswers } from './compare/answers.ts'
 import { compareMetered } from './compare/metered.ts'
 import { benchContainer } from './container/container.ts'
 import { benchGoals } from './goals.ts'
-import { putIntoGuide } from './guide.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
 import { benchMetered } from './metered.ts'
@@ -18,6 +17,7 @@ import { benchPonder } from './ponder.ts'
 import { benchPortfolio } from './portfolio/portfolio.ts'
 import { benchPrices } from './portfolio/prices.ts'
 import { benchReceipts } from './receipts/receipts.ts'
+import { recordResult } from './record.ts'
 import { benchRpc } from './rpc.ts'
 import { benchSolana } from './solana/solana.ts'
 import { benchStorm } from './storm/storm.ts'
@@ -64,8 +64,8 @@ const PARTS: readonly Part[] = [
 ]
 
 /**
- * `bun run bench [part…] [--quick] [--guide]`: every claim of speed, each as a ratio to something measured beside it, so
- * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds
+ * `bun run bench [part…] [--quick] [--record]`: every claim of speed, each as a ratio to something measured beside it, so
+ * that it means the same on another machine. With `--record` what a part prints replaces its block in `results.md`. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, that Ponder has other rows, that a container is too small, or that
  * a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `holds`, which
@@ -90,7 +90,7 @@ async function main(): Promise<number> {
     for (const { name, run } of parts) {
       held = (await run({ quick, databaseUrl: server.url })) && held
       const printed = takePrinted()
-      if (process.argv.includes('--guide')) await putIntoGuide(name, printed)
+      if (process.argv.includes('--record')) await recordResult(name, printed)
     }
     return held ? 0 : 1
   } finally {

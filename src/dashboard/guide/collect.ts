@@ -11,18 +11,7 @@ interface Guide {
 }
 
 /** Guides in order; first the ones that newcomers need. */
-const NAMES = [
-  'chains',
-  'history',
-  'figures',
-  'pools',
-  'receipts',
-  'triggers',
-  'agents',
-  'operating',
-  'backup',
-  'measured',
-]
+const NAMES = ['chains', 'history', 'figures', 'pools', 'receipts', 'triggers', 'agents', 'operating', 'backup']
 
 /**
  * Collects all guides as HTML. For a macro: it runs when the module that calls it is compiled, so Node needs no Markdown
