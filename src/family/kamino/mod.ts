@@ -20,7 +20,7 @@ export const KAMINO = defineFamily({
   name: 'kamino',
   aliases: ['lending_c'],
   network: 'solana',
-  revision: 3,
+  revision: 4,
   entries: kaminoEntries,
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
   getSetting: toSetting,

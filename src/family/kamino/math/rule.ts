@@ -7,8 +7,8 @@ import type { AssetLeg, Debt, ObligationPosition, Snapshot, Supply } from './pos
 
 /*
  * Everything by which Kamino Lend refuses a loan or a withdrawal, or lets any wallet liquidate: one row for each rule, with
- * its place in the program's source (klend 1.16.0, the newest that is public; `permissioned` by the IDL of 1.22.0).
- * What a caller can avoid by sending the right instructions is no rule here.
+ * its place in the program's source (klend 1.16.0; permissions by 1.25.0, orders by 1.26.0). What a caller can avoid by
+ * sending the right instructions is no rule here.
  */
 
 /** Everything that a rule may look at. */
@@ -60,11 +60,18 @@ export const REFUSALS: readonly Refusal[] = [
     holds: ({ snapshot }) => snapshot.market.isEmergency,
   },
   {
-    rule: 'permissioned',
-    source: 'IDL, LendingMarket.permissioned_ops: operations that need a signature of the market’s authority',
+    rule: 'loans_permissioned',
+    source: 'check_permissions, PermissionedOp::BORROW: a signature of the market’s authority',
+    refuses: ['loan'],
+    holds: ({ snapshot }) => snapshot.market.permissions.loans,
+  },
+  {
+    rule: 'unknown_permissions',
+    source: 'PermissionedOp: withdrawals need no permission by any bit of 1.25.0; a later one may',
     refuses: ['loan', 'withdrawal'],
     limitedBy: 'gate',
-    holds: ({ snapshot }) => snapshot.market.isPermissioned,
+    holds: ({ snapshot: { market, assets } }) =>
+      [market, ...[...assets.values()].map(({ reserve }) => reserve)].some(({ permissions }) => permissions.others),
   },
   {
     rule: 'not_in_group',
@@ -169,6 +176,11 @@ export const LOAN_LIMITS: readonly Limit<Debt>[] = [
     rule: 'other_debt_in_group',
     source: 'update_elevation_group_debt_trackers_on_borrow: ElevationGroupHasAnotherDebtReserve',
     room: ({ address }, { position: { group } }) => nothingIf(group !== undefined && group.debtReserve !== address),
+  },
+  {
+    rule: 'loans_permissioned',
+    source: 'check_permissions, ReserveConfig.permissioned_ops',
+    room: ({ reserve }) => nothingIf(reserve.permissions.loans),
   },
   {
     rule: 'borrow_limit',
@@ -309,9 +321,9 @@ function nothingIf(isRefused: boolean): bigint | undefined {
   return isRefused ? 0n : undefined
 }
 
-/** Liquidity of a reserve that no ticket of its withdraw queue waits for. */
+/** Liquidity of a reserve that no ticket of its withdraw queue waits for, which the program counts in whole units. */
 function computeFreeLiquidity({ reserve, pool }: AssetLeg): bigint {
-  return reserve.availableAmount * SF - toLiquidity(reserve.queuedCollateral, pool)
+  return (reserve.availableAmount - toLiquidity(reserve.queuedCollateral, pool) / SF) * SF
 }
 
 /** Computes what a cap on outflows still lets out. Source: klend `remaining_withdrawal_caps_amount`. */
@@ -376,9 +388,9 @@ function findMarketTimes({ snapshot: { market }, position }: RuleInput): readonl
   })
 }
 
-/** True if the condition of an order holds. Source: klend `evaluate_order_condition`. */
-function isOrderHit({ condition, thresholdSf }: ObligationOrder, { snapshot, position }: RuleInput): boolean {
-  if (condition === 'never' || condition === 'unknown') return false
+/** True if the condition of an order for a sale holds. Source: klend `evaluate_order_condition`. */
+function isOrderHit({ condition, thresholdSf, action }: ObligationOrder, { snapshot, position }: RuleInput): boolean {
+  if (action !== 'sale' || condition === 'never' || condition === 'unknown') return false
   if (condition === 'always') return true
   if (snapshot.market.isPriceLiquidationDisabled) return false
   const { riskDebt, collateral, liquidationLimit } = position.totals

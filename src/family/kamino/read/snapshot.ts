@@ -62,7 +62,10 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     const { market, reserve, obligation } = decodeAccount(account)
     const version = (market ?? reserve)?.layoutVersion
     if (version !== undefined && version !== LAYOUT_VERSION) return describeLayout(address, `version ${version}`)
-    const isOrderKnown = obligation?.orders.every(({ condition }) => condition !== 'unknown') ?? true
+    const isOrderKnown =
+      obligation?.orders.every(
+        ({ condition, action }) => condition === 'never' || (condition !== 'unknown' && action !== 'unknown'),
+      ) ?? true
     return isOrderKnown ? undefined : describeLayout(address, 'an order of another kind')
   }
 

@@ -242,6 +242,7 @@ test('decodeObligation() reads what rules look at, each from its own offset', ()
       [2380, 1, 1n],
       [2472, 16, 9n << 64n],
       [2508, 1, 7n],
+      [2509, 1, 4n],
     ],
   )
   expect(decodeObligation(data)).toMatchObject({
@@ -250,8 +251,8 @@ test('decodeObligation() reads what rules look at, each from its own offset', ()
     borrowingDisabled: true,
     deleveraging: { targetLtvPct: 6n, startedAtSec: 7n },
     orders: [
-      { thresholdSf: 8n << 64n, condition: 'ltv_above' },
-      { thresholdSf: 9n << 64n, condition: 'unknown' },
+      { thresholdSf: 8n << 64n, condition: 'ltv_above', action: 'sale' },
+      { thresholdSf: 9n << 64n, condition: 'unknown', action: 'unknown' },
     ],
   })
 })
@@ -288,6 +289,7 @@ test('decodeReserve() reads what rules look at, each from its own offset', () =>
     [6704, 8, 24n],
     [6712, 8, 25n],
     [6712 + 31 * 8, 8, 26n],
+    [5800, 8, 8n],
     [6968, 8, 27n],
   ])
   const reserve = decodeReserve(data)
@@ -311,6 +313,7 @@ test('decodeReserve() reads what rules look at, each from its own offset', () =>
     debtTermSec: 23n,
     borrowedOutsideGroups: 24n,
     queuedCollateral: 27n,
+    permissions: { loans: false, others: true },
   })
   const { groupLimits, groupBorrowed } = reserve
   expect([groupLimits.length, groupLimits[0], groupLimits[31]]).toEqual([32, 20n, 21n])
@@ -330,7 +333,7 @@ test('decodeMarket() reads what rules look at, each from its own offset', () => 
     [3307, 1, 1n],
     [3308, 1, 1n],
     [3309, 1, 1n],
-    [3432, 8, 5n],
+    [3432, 8, 2n],
   ])
   const market = decodeMarket(data)
   expect(market).toMatchObject({
@@ -344,7 +347,7 @@ test('decodeMarket() reads what rules look at, each from its own offset', () => 
     isPriceLiquidationDisabled: true,
     isMaturityLiquidationEnabled: true,
     isTermLiquidationEnabled: true,
-    isPermissioned: true,
+    permissions: { loans: true, others: false },
   })
   expect(market.elevationGroups[31]).toMatchObject({ id: 32, allowsNewLoans: true, debtReserve: A })
   const unset = decodeMarket(marketBytes())

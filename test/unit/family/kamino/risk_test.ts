@@ -219,13 +219,32 @@ describe('an order', () => {
     const byNoPrice = due([...order(condition, thresholdSf), [MARKET, 3307, 1, 1n]])[0]
     expect(byNoPrice).toEqual(condition === 5n ? ['obligation_order'] : [])
   })
+
+  test.each([
+    ['a sale of an amount', 0n, 0n, true],
+    ['a sale for the whole debt, by a program before 1.26.0', 1n, 0n, true],
+    ['a loan of an amount', 1n, 900n, false],
+    ['a sale down to a loan-to-value', 2n, 0n, true],
+    ['a loan up to a loan-to-value', 3n, 0n, false],
+  ] as const)('for %s', (_, opportunity, maxRateBps, isHit) => {
+    const at = 2344 + 128
+    const what: Patch[] = [
+      [OBLIGATION, at + 37, 1, opportunity],
+      [OBLIGATION, at + 40, 4, maxRateBps],
+    ]
+    expect(due([...order(5n, 0n), ...what])[0]).toEqual(isHit ? ['obligation_order'] : [])
+  })
 })
 
 describe('the safe amounts', () => {
   test.each([
     ['loans switched off', [[MARKET, 124, 1, 1n]], '0.00', '3750.00'],
     ['an emergency', [[MARKET, 122, 1, 1n]], '0.00', '0.00'],
-    ['operations that need a signature', [[MARKET, 3432, 8, 1n]], '0.00', '0.00'],
+    ['deposits and liquidations that need a signature', [[MARKET, 3432, 8, 5n]], '2000.00', '3750.00'],
+    ['loans that need a signature', [[MARKET, 3432, 8, 2n]], '0.00', '3750.00'],
+    ['loans of the debt’s reserve that need a signature', [[USDC, 5800, 8, 2n]], '0.00', '3750.00'],
+    ['permissions of another kind', [[MARKET, 3432, 8, 8n]], '0.00', '0.00'],
+    ['permissions of another kind in a reserve', [[SOL, 5800, 8, 16n]], '0.00', '0.00'],
     ['an obligation that may not borrow', [[OBLIGATION, 2320, 1, 1n]], '0.00', '3750.00'],
     ['collateral for groups alone', [[SOL, 5500, 1, 1n]], '0.00', '3750.00'],
     ['an obsolete collateral: it alone goes', [[SOL, 4856, 1, 1n]], '0.00', '3750.00'],

@@ -65,9 +65,9 @@ describe('an account in a layout that is not known is a 502 that names it, in ev
     const data = accounts[address]?.data ?? new Uint8Array()
     return { ...accounts, [address]: toServedAccount(Uint8Array.from([...data, 0])) }
   }
-  const patched = (address: string, at: number, value: bigint): ServedAccounts => {
+  const patched = (address: string, at: number, value: bigint, length = 1): ServedAccounts => {
     const accounts = scene()
-    patchAccount(accounts, address, { at, length: 1, value })
+    patchAccount(accounts, address, { at, length, value })
     return accounts
   }
 
@@ -78,6 +78,12 @@ describe('an account in a layout that is not known is a 502 that names it, in ev
     ['a longer reserve', USDC, () => extend(USDC), '8625 bytes'],
     ['a longer obligation', OBLIGATION, () => extend(OBLIGATION), '3345 bytes'],
     ['an order of an unknown kind', OBLIGATION, () => patched(OBLIGATION, 2380, 7n), 'an order of another kind'],
+    [
+      'an order for something else',
+      OBLIGATION,
+      () => patched(OBLIGATION, 2380, 4n * 256n + 1n, 2),
+      'an order of another',
+    ],
   ] as const)('%s', async (_, address, accounts, what) => {
     double.accounts = accounts()
     const stage = kaminoStage([double])

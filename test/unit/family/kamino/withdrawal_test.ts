@@ -32,7 +32,7 @@ test('a deposit goes as far as the maximum loan-to-value lets it, and whole with
 
 test.each([
   ['an emergency', [[MARKET, 122, 1, 1n]], [0n, 'halted']],
-  ['operations that need a signature', [[MARKET, 3432, 8, 1n]], [0n, 'gate']],
+  ['operations of an unknown kind that need a signature', [[MARKET, 3432, 8, 8n]], [0n, 'gate']],
   ['tickets that wait for all that is at hand', [[SOL, 6968, 8, 10_000n * SOLS]], [0n, 'liquidity']],
   ['nothing at hand', [[SOL, 224, 8, 0n]], [0n, 'liquidity']],
   ['an obsolete debt', [[USDC, 4856, 1, 1n]], [0n, 'inactive']],
@@ -56,6 +56,24 @@ test.each([
   ],
 ] satisfies [string, Patch[], unknown][])('%s', (_, patches, expected) => {
   expect(withdraw(patches)).toEqual(expected as ReturnType<typeof withdraw>)
+})
+
+test('withdrawals need no signature, whatever else does', () => {
+  const every = [MARKET, SOL, USDC].map((address): Patch => [address, address === MARKET ? 3432 : 5800, 8, 7n])
+  expect(withdraw(every)).toEqual(withdraw())
+  expect(withdraw(every, { borrows: [] })).toBeUndefined()
+})
+
+test('what waits in the withdraw queue is held back in whole units, as the program counts it', () => {
+  // 10,000 collateral tokens are worth 10,001 SOL, so that 5,000 base units in the queue are worth 5,000 and a half.
+  const at = (queued: bigint): Patch[] => [
+    [SOL, 224, 8, 60n * SOLS],
+    [SOL, 232, 16, 9_941n * SOLS * SF],
+    [SOL, 6968, 8, queued],
+  ]
+  expect(withdraw(at(0n), { borrows: [] })).toEqual([60n * SOLS, 'liquidity'])
+  expect(withdraw(at(5_000n), { borrows: [] })).toEqual([60n * SOLS - 5_000n, 'liquidity'])
+  expect(withdraw(at(10_000n), { borrows: [] })).toEqual([60n * SOLS - 10_001n, 'liquidity'])
 })
 
 test('without prices nothing is known of an obligation that owes, and everything of one that does not', () => {

@@ -11,8 +11,8 @@ import { toTokenDisplayText } from '../../../../finance/token/text.ts'
 
 /*
  * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets follow the
- * program's published interface description (IDL) of 1.22.0 and its source of 1.9.0, 1.12.8 and 1.13.0 to 1.16.0: no
- * field moved, new ones took padding. "Sf" is an unsigned fixed-point number with 60 fractional bits.
+ * program's published interface description (IDL) of 1.22.0 and its source of 1.9.0, 1.12.8, 1.13.0 to 1.16.0, 1.25.0
+ * and 1.26.0: no field moved, new ones took padding. "Sf" is an unsigned fixed-point number with 60 fractional bits.
  */
 
 /** Version that the program stores in reserves and markets; it refuses accounts of another. Source: klend `consts.rs`. */
@@ -46,7 +46,7 @@ export type ElevationGroup = Market['elevationGroups'][number]
 /** A debt of an obligation as of its last refresh. */
 export type Borrow = Obligation['borrows'][number]
 
-/** An order of an obligation: a condition under which any wallet may sell its collateral for its debt. */
+/** An order of an obligation: a condition under which any wallet may sell its collateral, or lend to it. */
 export type ObligationOrder = Obligation['orders'][number]
 
 /** Highest amount that a reserve lets out in an interval. */
@@ -76,6 +76,11 @@ const ORDER_CONDITIONS = [
   'always',
   'liquidation_ltv_closer_than',
 ] as const
+/** What an order does, as the program numbers it since 1.26.0: before, 1 was a sale for the whole debt. */
+const ORDER_ACTIONS = ['sale', 'loan', 'sale', 'loan'] as const
+/** Operations that may need a signature of the market's authority, as bits. Source: klend `utils/permissioning.rs`. */
+const LOANS_PERMISSIONED = 1n << 1n
+const KNOWN_PERMISSIONS = 0b111n
 /** First letters of a mint's address, shown as symbol if the market gives the token no name. */
 const SYMBOL_LETTERS = 4
 const KEY_NONE = base58.encode(new Uint8Array(32))
@@ -137,8 +142,15 @@ export function decodeObligation(data: Uint8Array) {
     orders: listOffsets(ORDERS).map((at) => ({
       thresholdSf: bytes.u128(at),
       condition: ORDER_CONDITIONS[bytes.u8(at + 36)] ?? ('unknown' as const),
+      action: readOrderAction(bytes, at),
     })),
   }
+}
+
+/** Reads what an order does. Orders for a loan have a highest rate, which older versions of the program left 0. */
+function readOrderAction(bytes: ByteReader, at: number) {
+  const action = ORDER_ACTIONS[bytes.u8(at + 37)] ?? 'unknown'
+  return action === 'loan' && bytes.u8(at + 37) === 1 && bytes.u32(at + 40) === 0 ? 'sale' : action
 }
 
 /** Decodes a reserve whose bytes passed `isAccount`. */
@@ -211,6 +223,7 @@ export function decodeReserve(data: Uint8Array) {
     debtTermSec: bytes.u64(5784),
     /** Collateral tokens that wait in the withdraw queue: their liquidity is theirs. */
     queuedCollateral: bytes.u64(6968),
+    permissions: readPermissions(bytes, 5800),
   }
 }
 
@@ -222,6 +235,12 @@ function readCap(bytes: ByteReader, at: number) {
     startedAtSec: bytes.u64(at + 16),
     intervalSec: bytes.u64(at + 24),
   }
+}
+
+/** Reads which operations need a signature of the market's authority. `others`: some that this release does not know. */
+function readPermissions(bytes: ByteReader, at: number) {
+  const bits = bytes.u64(at)
+  return { loans: (bits & LOANS_PERMISSIONED) !== 0n, others: (bits & ~KNOWN_PERMISSIONS) !== 0n }
 }
 
 /** Reads the slot at which an obligation or a reserve was last refreshed; its bytes passed `isAccount`. */
@@ -252,8 +271,7 @@ export function decodeMarket(data: Uint8Array) {
     isPriceLiquidationDisabled: bytes.u8(3307) !== 0,
     isMaturityLiquidationEnabled: bytes.u8(3308) !== 0,
     isTermLiquidationEnabled: bytes.u8(3309) !== 0,
-    /** True if operations need the signature of the market's authority; the public source does not say which. */
-    isPermissioned: bytes.u64(3432) !== 0n,
+    permissions: readPermissions(bytes, 3432),
     elevationGroups: listOffsets(GROUPS).map((at) => ({
       id: bytes.u8(at + 2),
       maxLtvPct: BigInt(bytes.u8(at + 3)),
