@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { audit, openPage } from '../test/system/browser/browser.ts'
+import { audit, openLink, openPage } from '../test/system/browser/browser.ts'
 
 /** `bun run picture`: takes the pictures of README, light and dark, of the demo's Explore page in Chromium. */
 const FOLDER = join(import.meta.dir, '../src/dashboard/guide')
@@ -12,7 +12,7 @@ try {
   const { key, url, wallet } = await readShown(demo.stdout)
   page.setDefaultTimeout(PATIENCE_MS)
   await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${key}')`)
-  await page.goto(`${url}#wallet=${wallet}`)
+  await openLink(page, `${url}#wallet=${wallet}`)
   await page.getByText(/^(\d+) of \1 answered$/).waitFor()
   await page.getByText('Profit and loss').first().waitFor()
   for (const colorScheme of ['light', 'dark'] as const) {

@@ -10,9 +10,9 @@ import { resolveWallets } from './requests/name.js'
 
 /**
  * Form for one or several wallets. Resolves ENS names before `onWallets` is called.
- * @param {{ apiKey: string, wallets: readonly string[], atTime: boolean, asOf: string, large: boolean, onWallets: (wallets: readonly string[], asOf: string) => void }} props
+ * @param {{ apiKey: string, wallets: readonly string[], atTime: boolean, asOf: string, large: boolean, prices?: string, onWallets: (wallets: readonly string[], asOf: string) => void }} props `prices`: what a look costs, if no text around the form says it
  */
-export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) {
+export function WalletForm({ apiKey, wallets, atTime, asOf, large, prices, onWallets }) {
   const [text, setText] = useState(wallets.join(' '))
   const [moment, setMoment] = useState(asOf)
   const [isMomentCut, setMomentCut] = useState(false)
@@ -76,6 +76,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
         <p class="soft">Every figure is then read at the last block at or before that moment, but on Solana, which keeps no past. A name is looked up as it is now. Leave it empty for now.</p>
       </details>`
     }
+    ${prices !== undefined && html`<details class="as-of"><summary>What it costs</summary><p class="soft">${prices}</p></details>`}
     ${
       large &&
       recent.length > 0 &&

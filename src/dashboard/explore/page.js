@@ -9,6 +9,7 @@ import { html, useEffect, useRef, useState } from '../lib/view.js'
 import { EmptyState, ErrorNotice, LoadingNotice } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { KeyForm, WalletForm } from './form.js'
+import { PAGE_SIZE } from './requests/plan.js'
 import { Wallets } from './wallets.js'
 
 /**
@@ -18,11 +19,12 @@ import { Wallets } from './wallets.js'
  * @property {import('../lib/catalog.js').Catalog} catalog
  * @property {import('../lib/link.js').WalletView} view
  * @property {Map<string, import('../lib/api.js').Answer>} paid answers that no part of the page pays for again, by path
+ * @property {Set<string>} pressed readings that a button asked for, see `usePress`
  */
 
 export function ExplorePage() {
   const [key, setKey] = useState(getStoredKey())
-  const [view, setView] = useView()
+  const { view, setView, isChosen, choose } = useView()
   const { value: catalog, again } = useLoaded(readCatalog, [])
   const [charge, setCharge] = useState(
     /** @type {{ spent: number, remaining: string | undefined }} */ ({ spent: 0, remaining: undefined }),
@@ -46,6 +48,7 @@ export function ExplorePage() {
   const changeKey = (/** @type {string | undefined} */ next) => {
     storeKey(next)
     setKey(next)
+    if (next !== undefined) choose()
   }
   const aside =
     key !== undefined &&
@@ -64,40 +67,60 @@ export function ExplorePage() {
       setView({ ...view, wallets, asOf, ...(wallets.join() === view.wallets.join() ? {} : { kamino: [] }) })
     }
     const form = (/** @type {boolean} */ large) =>
-      html`<${WalletForm} apiKey=${key} wallets=${view.wallets} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallets=${openWallets} />`
+      html`<${WalletForm} apiKey=${key} wallets=${view.wallets} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} prices=${large ? undefined : formatPrices(catalog.credits)} onWallets=${openWallets} />`
     if (key === undefined)
-      return html`<${Welcome} catalog=${catalog} wallets=${view.wallets}><${KeyForm} onKey=${changeKey} /><//>`
+      return html`<${Welcome} catalog=${catalog} wallets=${view.wallets} opens="It opens with your key."><${KeyForm} onKey=${changeKey} /><//>`
     const validWallets = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
     if (validWallets.length === 0) return html`<${Welcome} catalog=${catalog} wallets=${[]}>${form(true)}<//>`
+    if (!isChosen)
+      return html`<${Welcome} catalog=${catalog} wallets=${validWallets}>
+        <p><button type="button" class="main" onClick=${choose}>${validWallets.length === 1 ? 'Read it' : 'Read them'}</button></p>${form(true)}<//>`
     const unshown = listUnshown(location.hash, validWallets)
     return html`${form(false)}${unshown.length > 0 && html`<${Unshown} wallets=${unshown} all=${unshown.length + validWallets.length} />`}<${Wallets} key=${`${key} ${view.asOf} ${round}`} wallets=${validWallets} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
   }
 }
 
-/** Returns the view of the address and a function that changes it. @returns {[import('../lib/link.js').View, (view: import('../lib/link.js').View) => void]} */
+/** True if a view has nothing that another one does not show. @param {import('../lib/link.js').View} view @param {import('../lib/link.js').View} before */
+function asksNothing(view, before) {
+  const isKept = view.target === before.target && view.kamino.every((pair) => before.kamino.includes(pair))
+  return view.wallets.length > 0 && isKept && isPartOfView(view, before)
+}
+
+/**
+ * Returns the view of the address, and functions that change and choose it. A view is chosen by a press in this page: an
+ * address alone, which any link may hold, spends nothing.
+ */
 function useView() {
-  const [view, setView] = useState(parseView(location.hash))
-  useHash(() => setView(parseView(location.hash)))
-  return [
+  const [{ view, isChosen }, setState] = useState({ view: parseView(location.hash), isChosen: false })
+  useHash(() => {
+    const view = parseView(location.hash)
+    setState((before) => ({
+      view,
+      isChosen: before.isChosen && asksNothing(view, before.view),
+    }))
+  })
+  return {
     view,
-    (next) => {
+    isChosen,
+    choose: () => setState((before) => ({ ...before, isChosen: true })),
+    setView(/** @type {import('../lib/link.js').View} */ next) {
       const fragment = formatFragment(next)
       // Adds a history entry, so that "back" returns to the previous view.
       if (fragment !== location.hash) history.pushState(null, '', fragment === '' ? location.pathname : fragment)
-      setView(next)
+      setState({ view: next, isChosen: true })
     },
-  ]
+  }
 }
 
-/** @param {{ catalog: import('../lib/catalog.js').Catalog, wallets: readonly string[], children: unknown }} props */
-function Welcome({ catalog, wallets, children }) {
+/** @param {{ catalog: import('../lib/catalog.js').Catalog, wallets: readonly string[], opens?: string, children: unknown }} props `opens`: what reads the wallets of the link, if that is no button below */
+function Welcome({ catalog, wallets, opens, children }) {
   const liquidityChains = catalog.liquidity.flatMap(({ chains }) => chains)
   const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA_CHAIN_ID] : [])])
   const names = [...chains].map((id) => catalog.names.get(id) ?? `chain ${id}`)
   return html`<div class="welcome">
     <h1>What does this wallet <em>hold</em>, <em>earn</em>, <em>owe</em> and <em>risk</em>?</h1>
     <p class="lead">Every figure is read from the chain when you ask, at one block that it names.</p>
-    ${wallets.length > 0 && html`<p class="lead">This link leads to ${wallets.map((wallet, index) => html`${index > 0 && ', '}<code>${shortenAddress(wallet)}</code>`)}. It opens with your key.</p>`}
+    ${wallets.length > 0 && html`<p class="lead">This link leads to ${wallets.map((wallet, index) => html`${index > 0 && ', '}<code>${shortenAddress(wallet)}</code>`)}. ${opens}</p>`}
     ${children}
     ${
       names.length === 0
@@ -116,9 +139,9 @@ function Unshown({ wallets, all }) {
 }
 
 /** Formats the prices of reading a wallet as sentences. @param {import('../lib/catalog.js').Catalog['credits']} credits */
-function formatPrices({ position, flows, portfolio, days, row, aave, morpho, kaminoList, name }) {
-  const worth = `${pluralize(portfolio, 'credit')} for what it is worth there and ${days} for its days`
-  return `A wallet costs ${pluralize(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing.`
+function formatPrices({ position, portfolio, aave, morpho, kaminoList, name }) {
+  const worth = `${pluralize(portfolio, 'credit')} for what it is worth there`
+  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions on a chain; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
 }
 
 /** @param {{ value: string, remaining: string | undefined, onForget: () => void }} props */

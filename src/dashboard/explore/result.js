@@ -8,6 +8,7 @@ import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { MorphoPart } from './lending/morpho.js'
 import { LiquidityBar } from './liquidity/bar.js'
+import { HistoriesOffer } from './liquidity/histories.js'
 import { AS_LISTED } from './liquidity/order.js'
 import { LiquidityParts } from './liquidity/part.js'
 import { Portfolio } from './portfolio/portfolio.js'
@@ -33,6 +34,7 @@ export function Result({ context, setView, spent, targetCredits, onTotal }) {
   const [order, setOrder] = useState(AS_LISTED)
   const { parts, again } = useAnswers(createPlan(view, catalog, pages), key)
   const [round, setRound] = useState(0)
+  const [presses, setPresses] = useState(0)
   const causes = groupCauses(parts)
   const total = computeTotal(parts)
   useEffect(() => onTotal(total), [total.net, total.state, total.missing, total.targetCredits])
@@ -73,7 +75,8 @@ export function Result({ context, setView, spent, targetCredits, onTotal }) {
     {
       title: 'Liquidity',
       parts: liquidity,
-      lead: html`<${LiquidityBar} parts=${liquidity} order=${order} onOrder=${setOrder} />`,
+      lead: html`<${LiquidityBar} parts=${liquidity} order=${order} onOrder=${setOrder} />
+        <${HistoriesOffer} parts=${liquidity} order=${order} context=${context} onPress=${() => setPresses(presses + 1)} />`,
       draw: (results) =>
         html`<${LiquidityParts} parts=${results} context=${context} order=${order} getOffers=${getOffers} />`,
     },

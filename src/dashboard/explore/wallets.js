@@ -16,6 +16,7 @@ import { sumTotals } from './total.js'
 export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
   const [totals, setTotals] = useState(/** @type {Readonly<Record<string, Total>>} */ ({}))
   const paid = useRef(new Map()).current
+  const pressed = useRef(new Set()).current
   const isOne = wallets.length === 1
   const onTotal = (/** @type {string} */ wallet) => (/** @type {Total} */ total) =>
     setTotals((before) => ({ ...before, [wallet]: total }))
@@ -26,7 +27,7 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
   })
   const targetCredits = wallets.reduce((sum, wallet) => sum + (totals[wallet]?.targetCredits ?? 0), 0)
   const sections = wallets.map((wallet) => {
-    const context = { key: apiKey, catalog, view: createView(wallet), paid }
+    const context = { key: apiKey, catalog, view: createView(wallet), paid, pressed }
     const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
     return html`<div class="wallet" key=${wallet}>
       <${Title} wallet=${wallet} view=${view} onRemove=${isOne ? undefined : remove} />

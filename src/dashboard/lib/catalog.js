@@ -110,6 +110,7 @@ function collectCredits(paths) {
     row: getCredits(paths['/v1/portfolio/assets']),
     trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,
     days: getCredits(paths['/v1/portfolio/snapshots']),
+    snapshots: getCredits(paths[`${AAVE}/position/{chain_id}/snapshots`]),
     events: getCredits(paths[`${AAVE}/position/{chain_id}/events`]),
     name: getCredits(paths['/v1/names']),
     kaminoList: getCredits(paths[KAMINO_LIST]),

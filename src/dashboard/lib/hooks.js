@@ -43,25 +43,6 @@ export function useOverflow() {
 }
 
 /**
- * Returns whether an element has been scrolled into view once.
- * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
- */
-export function useScrolledTo() {
-  const ref = useRef(/** @type {HTMLDivElement | null} */ (null))
-  const [near, setNear] = useState(false)
-  useEffect(() => {
-    const element = ref.current
-    if (element === null) return undefined
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some((entry) => entry.isIntersecting)) setNear(true)
-    })
-    observer.observe(element)
-    return () => observer.disconnect()
-  }, [])
-  return [ref, near]
-}
-
-/**
  * Runs `work` whenever `inputs` change, after aborting the previous run. Returns a function that runs it again.
  * @param {((signal: AbortSignal) => Promise<unknown>) | undefined} work
  * @param {readonly unknown[]} inputs

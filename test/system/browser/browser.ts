@@ -69,6 +69,12 @@ export async function openPage(options: BrowserContextOptions = {}): Promise<Wat
   return { page, complaints, requests, close: () => context.close() }
 }
 
+/** Opens a link to wallets in a tab that has a key, and reads them: a link alone spends nothing. */
+export async function openLink(page: Page, address: string): Promise<void> {
+  await page.goto(address)
+  await page.getByRole('button', { name: /^Read (?:it|them)$/ }).click()
+}
+
 interface Audit {
   readonly violations: readonly {
     readonly id: string

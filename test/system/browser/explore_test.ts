@@ -8,7 +8,7 @@ import { verifyReceipt } from '../../../src/receipt/verify.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../../support/kamino_scene.ts'
 import type { Json } from '../program/scenarios.ts'
-import { audit, BROWSER, focused, overflow, savedColumn, stops, tabTo } from './browser.ts'
+import { audit, BROWSER, focused, openLink, overflow, savedColumn, stops, tabTo } from './browser.ts'
 import { DEAD_CHAIN } from './scene.ts'
 import { setStage } from './stage.ts'
 
@@ -31,7 +31,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   async function look(fragment: string, key = stage.scene.accounts.keys.main): Promise<Page> {
     const page = await stage.open()
     await page.addInitScript(`sessionStorage.setItem('${KEY}', '${key}')`)
-    await page.goto(`${stage.scene.url}${fragment}`)
+    await openLink(page, `${stage.scene.url}${fragment}`)
     return page
   }
 
@@ -71,6 +71,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await card.innerText()).toContain(shown(data.by_kind.wallet_usd))
     // 12.5 SOL at 150 dollars and 800 USDC.
     expect(data.by_kind.wallet_usd).toBe('2675.000000')
+    await part.getByRole('button', { name: 'Show them up to 6 credits' }).click()
     await part.getByText('Claim at').or(part.getByText('GIFT')).first().waitFor()
     expect(await card.innerText()).toMatch(/Not counted: 3 rows/)
     await part.getByText('Coverage', { exact: true }).click()
@@ -81,7 +82,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   /** Checks the daily series of the first market as charts and as a table, and the events on them. */
   async function showsLendingByDay(page: Page, wallet: string): Promise<void> {
     const card = page.locator('.market').first()
-    await card.scrollIntoViewIfNeeded()
+    await card.getByRole('button', { name: /^Day by day, and events \d+ credits$/ }).click()
     const worth = card.locator('.chart').first()
     await worth.waitFor()
     const base = 'v1/lending/aave-v3/position/1'
@@ -109,7 +110,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   /** Checks the daily chart of each chain, and its table. */
   async function showsPortfolioByDay(page: Page, wallet: string): Promise<void> {
     const part = page.getByRole('region', { name: 'Portfolio' })
-    await part.getByRole('heading', { name: 'Day by day on Ethereum' }).scrollIntoViewIfNeeded()
+    await part.getByRole('button', { name: 'Day by day on Ethereum 5 credits' }).click()
     const chart = part.locator('.chart')
     await chart.waitFor()
     const query = `wallet=${wallet}&chain_id=1&max_snapshots=90`
@@ -243,7 +244,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       const body = (await response.text()).replaceAll(/"symbol":"[^"]+"/g, `"symbol":"${long}"`)
       await route.fulfill({ response, body })
     })
-    await page.goto(`${stage.scene.url}${wallet('provider')}`)
+    await openLink(page, `${stage.scene.url}${wallet('provider')}`)
     await page.getByText('This cannot be drawn').waitFor()
     await page.locator('.position').first().waitFor()
     expect(await page.locator('.position h4').first().innerText()).toContain(long)
@@ -259,6 +260,56 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await answered(page)
     expect(lists()).toBe(2 * before)
   }, 60_000)
+
+  test('nothing is spent without a press: neither by a link nor by scrolling nor twice', async () => {
+    const { wallets } = await stage.scene.devnet.aave()
+    const page = await stage.open()
+    await page.addInitScript(`sessionStorage.setItem('${KEY}', '${stage.scene.accounts.keys.main}')`)
+    const listAsked = () => stage.requests.filter((address) => new URL(address).pathname.startsWith('/v1/'))
+    const scroll = async () => {
+      for (const card of await page.locator('.card').all()) await card.scrollIntoViewIfNeeded()
+    }
+    await page.goto(`${stage.scene.url}#wallet=${wallets.everywhere}`)
+    const read = page.getByRole('button', { name: 'Read it', exact: true })
+    await read.waitFor()
+    await page.getByText(/^Reads .+ A wallet costs 15 credits for each of its first 10 open positions/).waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(listAsked()).toEqual([])
+
+    await read.click()
+    await answered(page)
+    const history = page
+      .locator('.market')
+      .first()
+      .getByRole('button', { name: /^Day by day, and events \d+ credits$/ })
+    await history.waitFor()
+    const days = page.getByRole('button', { name: 'Day by day on Ethereum 5 credits' })
+    await days.waitFor()
+    // An unavailable chain is asked again.
+    const isOwed = (address: string) => /snapshots|events|portfolio\/assets/.test(address)
+    await scroll()
+    expect(listAsked().filter(isOwed)).toEqual([])
+
+    const credits = Number(/(\d+) credits/.exec(await history.innerText())?.[1])
+    await history.click()
+    const card = page.locator('.market').first()
+    await card.locator('.chart').first().waitFor()
+    await card.locator('.events').waitFor()
+    const charged = await card.locator('.history .proof').allInnerTexts()
+    expect(charged.map((text) => Number(/(\d+) credits?/.exec(text)?.[1])).reduce((a, b) => a + b, 0)).toBe(credits)
+    await days.click()
+    await page.getByRole('article', { name: 'Day by day on Ethereum' }).locator('.chart').waitFor()
+    const paid = listAsked().filter(isOwed)
+    expect(paid.filter((address) => address.includes('/snapshots?')).length).toBeGreaterThanOrEqual(2)
+    await scroll()
+    expect(listAsked().filter(isOwed)).toEqual(paid)
+
+    // Another link in the same tab waits for a press as well.
+    const before = listAsked().length
+    await page.goto(`${stage.scene.url}${wallet('empty')}`)
+    await read.waitFor()
+    expect(listAsked().slice(before)).toEqual([])
+  }, 90_000)
 
   test('a chain that cannot be read is named with advice, and the others answer', async () => {
     const page = await look(wallet('empty'))
@@ -317,7 +368,6 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       await page.getByLabel('Safe amounts keep').selectOption('2')
       await read.click()
       await page.getByText('keeps 2').first().waitFor()
-      await page.locator('.market').first().scrollIntoViewIfNeeded()
       await page.locator('.market').first().locator('.chart').first().waitFor()
       expect(listPaid()).toEqual(paid)
       expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
@@ -436,6 +486,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       const { spammed } = stage.scene.devnet.wallets
       const { data } = await call(`v1/portfolio/balance?wallet=${spammed}&allow_partial=true`)
       await part.getByRole('heading', { name: /^Not counted: \d+ rows?$/ }).waitFor()
+      await part.getByRole('button', { name: /^Show them up to \d+ credits$/ }).click()
       await part.getByRole('cell', { name: 'spam Token' }).first().waitFor()
       const exact = await part.locator('.card .figure-all').allTextContents()
       expect(exact).toContain(`${data.net_worth_usd} USD`)

@@ -5,7 +5,7 @@ import { decreaseCall } from '../../devnet/uniswap_v4/calls.ts'
 import { mintEach } from '../../devnet/uniswap_v4/mint_each.ts'
 import type { V4PoolName } from '../../devnet/uniswap_v4/pools.ts'
 import type { Json } from '../program/scenarios.ts'
-import { audit, BROWSER, overflow, savedColumn } from './browser.ts'
+import { audit, BROWSER, openLink, overflow, savedColumn } from './browser.ts'
 import { setStage } from './stage.ts'
 
 describe('a list of liquidity', async () => {
@@ -22,7 +22,7 @@ describe('a list of liquidity', async () => {
     async function look(wallet: string): Promise<Page> {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+      await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
       await page.locator('.position').first().waitFor()
       return page
     }
@@ -94,8 +94,7 @@ describe('a list of liquidity', async () => {
       const [position] = await readyList(single, isLater)
       const page = await look(single)
       const card = page.locator('.position').first()
-      // The page reads it when scrolled to.
-      await card.locator('.life').scrollIntoViewIfNeeded()
+      await card.getByRole('button', { name: 'Dates and flows 1 to 4 credits' }).click()
       await card.getByText('Fee APR since opening').waitFor()
 
       const one = `${LIST}/${positions.single}`
@@ -146,7 +145,7 @@ describe('a list of liquidity', async () => {
       const { provider } = stage.scene.devnet.wallets
       const page = await look(provider)
       const part = page.getByRole('region', { name: 'Portfolio' })
-      await part.getByRole('heading', { name: 'Day by day on Ethereum' }).scrollIntoViewIfNeeded()
+      await part.getByRole('button', { name: 'Day by day on Ethereum 5 credits' }).click()
       const chart = part.locator('.chart')
       await chart.waitFor()
       const { data: days } = await call(`v1/portfolio/snapshots?wallet=${provider}&chain_id=1&max_snapshots=90`)
@@ -159,7 +158,7 @@ describe('a list of liquidity', async () => {
     test('shows why figures of past blocks are missing', async () => {
       const page = await look(stage.scene.devnet.wallets.single)
       const card = page.locator('.position').first()
-      await card.locator('.life').scrollIntoViewIfNeeded()
+      await card.getByRole('button', { name: /^Dates and flows/ }).click()
       const button = card.getByRole('button', { name: /^Fee APR over/ })
       await button.waitFor()
       const pruned = { code: -32_000, message: 'missing trie node' }
@@ -179,10 +178,10 @@ describe('a list of liquidity', async () => {
       const { wallets, positions } = stage.scene.devnet
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-      await page.goto(`${stage.scene.url}#wallet=${wallets.retired}`)
+      await openLink(page, `${stage.scene.url}#wallet=${wallets.retired}`)
       await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
       const card = page.locator('.position').first()
-      await card.getByRole('button', { name: 'Dates and flows 1 credit' }).click()
+      await card.getByRole('button', { name: 'Dates and flows 1 to 4 credits' }).click()
       await card.getByText('Was open').waitFor()
       const { data: flows } = await call(`${LIST}/${positions.retired}/events?chain_id=1`)
       expect(await card.locator('.life').innerText()).toMatch(/Opened\s+.*\s+Closed\s+/)
@@ -205,7 +204,7 @@ describe('a position', async () => {
     async function look(wallet: string): Promise<Page> {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+      await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
       await page.locator('.position').first().waitFor()
       return page
     }
@@ -352,7 +351,7 @@ describe('Uniswap V4', async () => {
     async function look(wallet = OWNER): Promise<Page> {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+      await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
       await page.locator('.position').first().waitFor()
       return page
     }
@@ -417,6 +416,29 @@ describe('Uniswap V4', async () => {
       expect(await overflow(page)).toEqual([0, 0])
     }, 90_000)
 
+    test('has its history with those of all others by one press, for the price that it says', async () => {
+      const { provider } = stage.scene.devnet.wallets
+      const page = await look(provider)
+      await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+      const single = page.getByRole('button', { name: 'Dates and flows 1 to 4 credits' })
+      const count = await single.count()
+      const all = page.getByRole('button', { name: /^Read \d+ histories/ })
+      const [, number, least, most] = /^Read (\d+) histories (\d+) to (\d+) credits$/.exec(await all.innerText()) ?? []
+      expect([Number(number) > 1, Number(number) <= count]).toEqual([true, true])
+      expect([Number(least), Number(most)]).toEqual([Number(number), 4 * Number(number)])
+      const asked = () => stage.requests.filter((each) => each.includes('/events?'))
+      expect(asked()).toEqual([])
+      await all.click()
+      await page
+        .locator('.life .facts')
+        .nth(Number(number) - 1)
+        .waitFor()
+      expect(new Set(asked()).size).toBe(asked().length)
+      expect(asked().length).toBeLessThanOrEqual(Number(most))
+      expect(await all.count()).toBe(0)
+      expect(await single.count()).toBe(count - Number(number))
+    }, 90_000)
+
     test('is sorted among those of V3, and no card repeats its requests', async () => {
       const { provider } = stage.scene.devnet.wallets
       await mintEach(await stage.scene.devnet.uniswapV4(), { names: ['plain', 'native'], owner: provider })
@@ -428,7 +450,10 @@ describe('Uniswap V4', async () => {
         page.locator('.position header span[title]').evaluateAll((all) => all.map((each) => each.getAttribute('title')))
       const getIds = (list: readonly Json[]) => list.map(({ token_id: id }) => id)
       expect(await ids()).toEqual(getIds([...v3, ...v4]))
-      await page.locator('.life').first().scrollIntoViewIfNeeded()
+      await page
+        .getByRole('button', { name: /^Dates and flows/ })
+        .first()
+        .click()
       await page.locator('.life .facts').first().waitFor()
       const asked = () => stage.requests.filter((each) => each.includes('/events?')).length
       const before = asked()

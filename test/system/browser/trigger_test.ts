@@ -4,7 +4,7 @@ import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../../support/kamin
 import { startReceiver } from '../../support/receiver.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { runJson } from '../program/accounts.ts'
-import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
+import { audit, BROWSER, focused, openLink, overflow, tabTo } from './browser.ts'
 import { setStage } from './stage.ts'
 
 describe('triggers', async () => {
@@ -52,7 +52,7 @@ describe('triggers', async () => {
       const page = await stage.open()
       await before(page)
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+      await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
       return page
     }
 
@@ -275,7 +275,7 @@ describe('causes', async () => {
 
     async function enter(wallet: string, key: string | undefined): Promise<Page> {
       const page = await stage.open()
-      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+      await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
       await page.getByLabel('API key').fill(key ?? '')
       await page.keyboard.press('Enter')
       return page

@@ -12,6 +12,11 @@ import { usePolledAnswer } from '../requests/polling.js'
 
 const PAGE_SIZE = 25
 
+/** @param {string} path @param {number} page */
+export function toEventPagePath(path, page) {
+  return `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+}
+
 /**
  * One page of events, the rows of it at or before the moment of the view, and the search for the page of that moment.
  * @typedef {object} EventPage
@@ -33,7 +38,7 @@ const PAGE_SIZE = 25
 export function useEvents(path, { key, view, catalog, paid }) {
   const until = parseMoment(view.asOf)
   const [searched, setSearched] = useState(0)
-  const toPagePath = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+  const toPagePath = (/** @type {number} */ page) => toEventPagePath(path ?? '', page)
   const { value: foundPage, again: repeatSearch } = useLoaded(
     async (signal) =>
       searched > 0 ? findPage(until, searched, (page) => requestApi(toPagePath(page), { key, signal })) : undefined,

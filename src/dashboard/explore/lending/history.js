@@ -1,5 +1,4 @@
 import { formatDollars } from '../../lib/decimal.js'
-import { useScrolledTo } from '../../lib/hooks.js'
 import { formatDay, parseMoment, pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Chart } from '../../part/chart/chart.js'
@@ -7,28 +6,34 @@ import { axisDollars, axisNumber } from '../../part/chart/scale.js'
 import { Disclosure } from '../../part/disclosure.js'
 import { EmptyState } from '../../part/notice.js'
 import { Table } from '../../part/table.js'
+import { Offer, usePress } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
 import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
-import { Events, formatEvent, useEvents } from './events.js'
+import { Events, formatEvent, toEventPagePath, useEvents } from './events.js'
 
 /**
- * Daily series and events of a wallet in one market up to the moment of the view. Both are read when scrolled to.
+ * Daily series and events of a wallet in one market up to the moment of the view. Both are read on a click, because they
+ * cost credits.
  * @param {{ chainId: number, marketId: string, context: import('../page.js').Context }} props
  */
 export function MarketHistory({ chainId, marketId, context }) {
   const { catalog, view } = context
-  const [ref, near] = useScrolledTo()
   const base = `v1/lending/aave-v3/position/${chainId}`
   const query = formatQuery({ wallet: view.wallet, market_id: marketId })
-  const snapshots = usePolledAnswer(
-    near && catalog.snapshots ? `${base}/snapshots?${query}` : undefined,
-    context.key,
-    context,
-  )
-  const events = useEvents(near && catalog.events ? `${base}/events?${query}` : undefined, context)
-  if (!catalog.snapshots && !catalog.events) return null
+  const snapshotsPath = catalog.snapshots ? `${base}/snapshots?${query}` : undefined
+  const eventsPath = catalog.events ? `${base}/events?${query}` : undefined
+  const { isPressed, press } = usePress(context, [
+    ...(snapshotsPath === undefined ? [] : [snapshotsPath]),
+    ...(eventsPath === undefined ? [] : [toEventPagePath(eventsPath, 1)]),
+  ])
+  const snapshots = usePolledAnswer(isPressed ? snapshotsPath : undefined, context.key, context)
+  const events = useEvents(isPressed ? eventsPath : undefined, context)
+  if (snapshotsPath === undefined && eventsPath === undefined) return null
+  const credits = (catalog.snapshots ? catalog.credits.snapshots : 0) + (catalog.events ? catalog.credits.events : 0)
+  if (!isPressed)
+    return html`<p class="more"><${Offer} price=${pluralize(credits, 'credit')} onPress=${press}>${snapshotsPath === undefined ? 'Events' : eventsPath === undefined ? 'Day by day' : 'Day by day, and events'}<//></p>`
   const until = parseMoment(view.asOf)
-  return html`<div class="history" ref=${ref}>
+  return html`<div class="history">
     <h5>History</h5>
     ${catalog.snapshots && html`<${PolledAnswer} request=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} context=${context} />`}
     ${catalog.events && html`<${PolledAnswer} request=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} context=${context} />`}

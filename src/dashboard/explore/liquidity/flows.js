@@ -11,23 +11,28 @@ import { pollAnswer } from '../requests/polling.js'
 
 const PAGE_SIZE = 25
 /** Pages of flows that are read at most: a hundred flows. */
-const PAGES_MAX = 4
+export const FLOW_PAGES_MAX = 4
 const SHOWN_MAX = 25
 
 /** @type {Record<Flow['type'], string>} */
 const VERBS = { increase: 'Deposited', decrease: 'Withdrew', collect: 'Collected' }
 
+/** @param {string} path @param {number} page */
+export function toFlowPagePath(path, page) {
+  return `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+}
+
 /**
  * Reads all flows of a position up to the moment of the view, oldest first, in pages of 25. `rows` is undefined if there are
- * more than `PAGES_MAX` pages.
+ * more than `FLOW_PAGES_MAX` pages. Pages in `paid` are not requested again.
  * @param {string | undefined} path undefined: no request
- * @param {string} key
+ * @param {Pick<import('../page.js').Context, 'key' | 'paid'>} context
  */
-export function useFlows(path, key) {
+export function useFlows(path, { key, paid }) {
   const [state, setState] = useState(
     /** @type {{ answer?: import('../requests/polling.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
   )
-  const read = (/** @type {AbortSignal} */ signal) => readAll(path ?? '', { key, signal, onState: setState })
+  const read = (/** @type {AbortSignal} */ signal) => readAll(path ?? '', { key, paid, signal, onState: setState })
   const readAgain = useTask(path === undefined ? undefined : read, [path, key])
   const again = () => {
     setState({})
@@ -38,30 +43,38 @@ export function useFlows(path, key) {
 
 /**
  * @param {string} path
- * @param {{ key: string, signal: AbortSignal, onState: (state: { answer: import('../requests/polling.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
+ * @param {Pick<import('../page.js').Context, 'key' | 'paid'> & { signal: AbortSignal, onState: (state: { answer: import('../requests/polling.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
  */
-async function readAll(path, { key, signal, onState }) {
-  const toPagePath = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+async function readAll(path, { key, paid, signal, onState }) {
+  const getPaid = (/** @type {number} */ page) =>
+    /** @type {import('../../lib/api.js').Answer<Events> | undefined} */ (paid.get(toFlowPagePath(path, page)))
+  const keep = (/** @type {number} */ page, /** @type {import('../requests/polling.js').Outcome<Events>} */ answer) => {
+    if (answer?.ok) paid.set(toFlowPagePath(path, page), answer)
+  }
   /** @type {import('../requests/polling.js').Outcome<Events>} */
-  let first
-  await pollAnswer(toPagePath(1), {
-    key,
-    signal,
-    onAnswer: (/** @type {import('../requests/polling.js').Outcome<Events>} */ answer) => {
-      first = answer
-      if (!answer?.ok) onState({ answer })
-    },
-  })
+  let first = getPaid(1)
+  if (first === undefined) {
+    await pollAnswer(toFlowPagePath(path, 1), {
+      key,
+      signal,
+      onAnswer: (/** @type {import('../requests/polling.js').Outcome<Events>} */ answer) => {
+        first = answer
+        keep(1, answer)
+        if (!answer?.ok) onState({ answer })
+      },
+    })
+  }
   if (!first?.ok) return
   const rows = [...first.body.data]
   const pages = Math.ceil(first.body.pagination.total / PAGE_SIZE)
-  for (let page = 2; page <= pages && pages <= PAGES_MAX; page++) {
+  for (let page = 2; page <= pages && pages <= FLOW_PAGES_MAX; page++) {
     /** @type {import('../../lib/api.js').Answer<Events> | import('../../lib/api.js').Failure} */
-    const next = await requestApi(toPagePath(page), { key, signal })
+    const next = getPaid(page) ?? (await requestApi(toFlowPagePath(path, page), { key, signal }))
+    keep(page, next)
     if (!next.ok) return onState({ answer: next })
     rows.push(...next.body.data)
   }
-  return onState({ answer: first, rows: pages <= PAGES_MAX ? rows.toReversed() : undefined })
+  return onState({ answer: first, rows: pages <= FLOW_PAGES_MAX ? rows.toReversed() : undefined })
 }
 
 /** @param {{ body: Events, symbols: readonly string[] }} props newest flows and their total */

@@ -1,7 +1,8 @@
 import { isNegative, sumDollars } from '../../lib/decimal.js'
 import { pluralize } from '../../lib/time.js'
-import { html, useEffect, useState } from '../../lib/view.js'
+import { html, useEffect } from '../../lib/view.js'
 import { Change, DefinitionList, Percent, Usd } from '../../part/figure.js'
+import { Offer, usePress } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
 import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 
@@ -38,8 +39,7 @@ export function lacksHistory({ position_state: { pool } }) {
  * @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, onFigures: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props `onFigures`: called with requested figures
  */
 export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, context, onFigures }) {
-  const [isRequested, setRequested] = useState(false)
-  const { key, view } = context
+  const { key, view, paid } = context
   const query = formatQuery({
     chain_id: position.chain_id,
     manager_address: position.manager_address,
@@ -50,15 +50,16 @@ export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, co
   const { message, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status ?? ''] ?? {}
   // Poll while the history is being read; a missing price does not appear by waiting.
   const isExpected = message === undefined || position.pnl_status === 'pending'
-  const request = usePolledAnswer(isRequested ? path : undefined, key, isExpected ? {} : { attemptsMax: 1 })
+  const { isPressed, press } = usePress(context, [path])
+  const request = usePolledAnswer(isPressed ? path : undefined, key, { paid, ...(!isExpected && { attemptsMax: 1 }) })
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
   if (!pnl) return null
   if (lacksHistory(position))
     return html`<p class="soft">No dates, flows, profit and loss: the pool's hook may change what is paid, which no log contains.</p>`
-  if (isRequested)
+  if (isPressed)
     return html`<${PolledAnswer} request=${request} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} context=${context} />`
   return html`<p class="more">${message && html`<span class="soft">${message}</span>`}
-    <button type="button" onClick=${() => setRequested(true)}>${verb} <i>${pluralize(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
+    <${Offer} price=${`${pluralize(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}`.trim()} onPress=${press}>${verb}<//></p>`
 }
 
 /** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, onFigures?: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props */

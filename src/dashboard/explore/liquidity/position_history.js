@@ -1,11 +1,11 @@
-import { useScrolledTo } from '../../lib/hooks.js'
 import { formatDay, parseMoment, pluralize } from '../../lib/time.js'
-import { html, useState } from '../../lib/view.js'
+import { html } from '../../lib/view.js'
 import { DefinitionList } from '../../part/figure.js'
-import { formatQuery } from '../requests/plan.js'
+import { Offer, usePress } from '../requests/offer.js'
 import { PolledAnswer } from '../requests/polling.js'
 import { computeLifetime, feeAprSinceOpening } from './fee_apr.js'
-import { Flows, useFlows } from './flows.js'
+import { Flows, toFlowPagePath, useFlows } from './flows.js'
+import { formatFlowsPrice, toFlowsPath } from './histories.js'
 import { LookBack } from './look_back.js'
 import { lacksHistory } from './pnl.js'
 import { FeeApr } from './rate.js'
@@ -13,25 +13,22 @@ import { FeeApr } from './rate.js'
 const DAY_SEC = 86_400
 
 /**
- * History of a position: opening and closing, fee APR, and flows. Read when scrolled to if the service has the history,
- * else on a click, because it costs credits.
+ * History of a position: opening and closing, fee APR, and flows. Read on a click, because it costs credits.
  * @param {{ position: import('../../lib/shapes.d.ts').Position, pnl: import('../../lib/shapes.d.ts').ProfitAndLoss | undefined, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, atSec: number }} props `atSec`: when the position was read; its figures are of then, however long the page stays open
  */
 export function PositionHistory({ position, pnl, served, context, atSec }) {
-  const { key, view } = context
-  const [ref, near] = useScrolledTo()
-  const [isRequested, setRequested] = useState(false)
-  const isReady = position.pnl_status === 'ready'
+  const { view } = context
   const base = `v1/positions/${served.protocol}/${position.token_id}`
   const target = { chain_id: position.chain_id, manager_address: position.manager_address }
-  const query = formatQuery({ ...target, ...(view.asOf === '' ? {} : { at_time: view.asOf }) })
-  const { request, rows } = useFlows(isRequested || (near && isReady) ? `${base}/events?${query}` : undefined, key)
+  const path = toFlowsPath(position, { protocol: served.protocol, view })
+  const { isPressed, press } = usePress(context, [toFlowPagePath(path, 1)])
+  const { request, rows } = useFlows(isPressed ? path : undefined, context)
   if (!served.events || lacksHistory(position)) return null
-  if (!isRequested && !isReady)
-    return html`<p class="more"><button type="button" onClick=${() => setRequested(true)}>Dates and flows <i>${pluralize(served.credits.events, 'credit')}</i></button></p>`
+  if (!isPressed)
+    return html`<p class="more"><${Offer} price=${formatFlowsPrice(served.credits.events)} onPress=${press}>Dates and flows<//></p>`
   const until = Math.min(parseMoment(view.asOf), atSec)
   const { token0, token1 } = position.position_state
-  return html`<div class="life" ref=${ref}>
+  return html`<div class="life">
     <${PolledAnswer} request=${request} what="The history of the position" context=${context} render=${(
       /** @type {{ body: import('../../lib/shapes.d.ts').LiquidityEvents }} */ { body },
     ) => html`

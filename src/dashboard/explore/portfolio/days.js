@@ -1,6 +1,5 @@
 import { chainName } from '../../lib/catalog.js'
 import { formatDollars, isPositive } from '../../lib/decimal.js'
-import { useScrolledTo } from '../../lib/hooks.js'
 import { formatDay, parseMoment, pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Chart } from '../../part/chart/chart.js'
@@ -8,6 +7,7 @@ import { axisDollars } from '../../part/chart/scale.js'
 import { Disclosure } from '../../part/disclosure.js'
 import { EmptyState } from '../../part/notice.js'
 import { Table } from '../../part/table.js'
+import { Offer, usePress } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
 import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 
@@ -19,19 +19,22 @@ const DAY_SEC = 86_400
 /** @typedef {import('../../lib/shapes.d.ts').PortfolioSnapshots} Snapshots */
 
 /**
- * Net worth of the wallet on one chain at each midnight up to the moment of the view. Read when scrolled to.
+ * Net worth of the wallet on one chain at each midnight up to the moment of the view. Read on a click, because it costs credits.
  * @param {{ chainId: number, atSec: number, context: import('../page.js').Context }} props
  */
 export function Days({ chainId, atSec, context }) {
   const { catalog, view, key } = context
-  const [ref, near] = useScrolledTo()
   const until = parseMoment(view.asOf)
   const daysAgo = Math.max(0, Math.ceil((atSec - until) / DAY_SEC))
   const max_snapshots = Math.min(DAYS + daysAgo, DAYS_MAX)
   const query = formatQuery({ wallet: view.wallet, chain_id: chainId, max_snapshots })
-  const request = usePolledAnswer(near ? `v1/portfolio/snapshots?${query}` : undefined, key)
+  const path = `v1/portfolio/snapshots?${query}`
+  const { isPressed, press } = usePress(context, [path])
+  const request = usePolledAnswer(isPressed ? path : undefined, key, context)
   const name = chainName(catalog, chainId)
-  return html`<article class="card history" ref=${ref} aria-label=${`Day by day on ${name}`}>
+  if (!isPressed)
+    return html`<p class="more"><${Offer} price=${pluralize(catalog.credits.days, 'credit')} onPress=${press}>Day by day on ${name}<//></p>`
+  return html`<article class="card history" aria-label=${`Day by day on ${name}`}>
     <h3>Day by day on ${name}</h3>
     <${PolledAnswer} request=${request} what="The daily series" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
   </article>`

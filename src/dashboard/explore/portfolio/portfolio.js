@@ -1,11 +1,12 @@
 import { chainName, SOLANA_CHAIN_ID } from '../../lib/catalog.js'
 import { isNegative, isPositive } from '../../lib/decimal.js'
 import { pluralize } from '../../lib/time.js'
-import { html, useEffect } from '../../lib/view.js'
+import { html, useEffect, useState } from '../../lib/view.js'
 import { Disclosure } from '../../part/disclosure.js'
 import { Amount, DefinitionList, Usd } from '../../part/figure.js'
 import { EmptyState } from '../../part/notice.js'
 import { nameColumn, Table, textColumn } from '../../part/table.js'
+import { Offer, usePress } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
 import { isPending, PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 import { Days } from './days.js'
@@ -27,14 +28,14 @@ export function Portfolio({ context, round, isReported }) {
   const query = formatQuery({ wallet: view.wallet, ...past, allow_partial: 'true' })
   const balance = usePolledAnswer(`v1/portfolio/balance?${query}`, key)
   const { answer, again } = balance
+  // What failed was not paid for; a part of the sum was, and has a button of its own.
   useEffect(() => {
-    const isWhole = answer?.ok && /** @type {Balance} */ (answer.body).data.unread.length === 0
-    if (round > 0 && answer !== undefined && !isWhole) again()
+    if (round > 0 && answer?.ok === false) again()
   }, [round])
   if (answer?.ok === false && !isPending(answer) && isReported(answer)) return null
   return html`<section class="family" aria-label=${view.label('Portfolio')}>
     <div class="family-head"><h2>Portfolio</h2></div>
-    <div class="stack"><${PolledAnswer} request=${balance} what="The portfolio" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Balance>} */ { body, atSec }) => html`<${Worth} atSec=${atSec} balance=${body.data} context=${context} query=${query} />`} /></div>
+    <div class="stack"><${PolledAnswer} request=${balance} what="The portfolio" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Balance>} */ { body, atSec }) => html`<${Worth} atSec=${atSec} balance=${body.data} context=${context} query=${query} again=${again} />`} /></div>
   </section>`
 }
 
@@ -47,8 +48,8 @@ export function isKnownSum(usd, unread) {
   return unread.length === 0 || isPositive(usd) || isNegative(usd)
 }
 
-/** @param {{ atSec: number, balance: Balance['data'], context: import('../page.js').Context, query: string }} props */
-function Worth({ atSec, balance, context, query }) {
+/** @param {{ atSec: number, balance: Balance['data'], context: import('../page.js').Context, query: string, again: () => void }} props */
+function Worth({ atSec, balance, context, query, again }) {
   const { by_kind: kinds, by_confidence: confidences, by_chain: chains, rows, unread, coverage } = balance
   const uncounted = rows.unpriced + rows.spam + rows.other_reasons
   if (rows.counted + uncounted === 0 && unread.length === 0) return html`<${EmptyState} title="Nothing found" />`
@@ -60,7 +61,7 @@ function Worth({ atSec, balance, context, query }) {
       <p class="card-value">${draw(balance.net_worth_usd)}</p>
     </header>
     ${balance.incomplete.length > 0 && html`<ul class="soft incomplete">${balance.incomplete.map(({ what, amount, why }) => html`<li>${amount === null ? '' : `${amount} `}${what}: ${why}</li>`)}</ul>`}
-    <${Unread} unread=${unread} catalog=${context.catalog} />
+    <${Unread} unread=${unread} chains=${chains.length + unread.length} catalog=${context.catalog} again=${again} />
     <div class="sides">
       <${DefinitionList} rows=${[
         ['In the wallet', draw(kinds.wallet_usd)],
@@ -84,13 +85,23 @@ function Worth({ atSec, balance, context, query }) {
   ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} atSec=${atSec} context=${context} />`)}`
 }
 
-/** Chains missing from the sum. @param {{ unread: Balance['data']['unread'], catalog: import('../../lib/catalog.js').Catalog }} props */
-function Unread({ unread, catalog }) {
+/**
+ * Chains missing from the sum, and a button that reads all of it again. `chains`: how many there are.
+ * @param {{ unread: Balance['data']['unread'], chains: number, catalog: import('../../lib/catalog.js').Catalog, again: () => void }} props
+ */
+function Unread({ unread, chains, catalog, again }) {
+  const [asked, setAsked] = useState(/** @type {Balance['data']['unread'] | undefined} */ (undefined))
   const names = unread.map(({ chain_id }) => chainName(catalog, chain_id))
   if (names.length === 0) return null
+  // Another press while the answer is on its way would pay for it twice.
+  const readAgain = () => {
+    setAsked(unread)
+    again()
+  }
   const title = `${names.length === 1 ? `${names[0]} is` : `${names.length} chains are`} not in it`
   return html`<${Disclosure} class="as-table" mood="bad" title=${title}>
     <ul>${unread.map(({ because }, index) => html`<li>${names[index]}: ${because}</li>`)}</ul>
+    ${asked !== unread && html`<p class="more"><${Offer} price=${`up to ${pluralize(chains * catalog.credits.portfolio, 'credit')}`} onPress=${readAgain}>Read it again<//></p>`}
   <//>`
 }
 
@@ -107,10 +118,15 @@ function formatCoverage({ tokens_asked, token_lists, families, nfts = 0, found_b
 /** @param {{ number: number, context: import('../page.js').Context, query: string }} props */
 function NotCounted({ number, context, query }) {
   const { key, catalog } = context
+  const shown = Math.min(number, ROWS_MAX)
   const path = `v1/portfolio/assets?${query}&${formatQuery({ counted: 'false', limit: ROWS_MAX })}`
-  const request = usePolledAnswer(path, key)
+  const { isPressed, press } = usePress(context, [path])
+  const request = usePolledAnswer(isPressed ? path : undefined, key, context)
   const more = number > ROWS_MAX ? `, the first ${ROWS_MAX} of them here` : ''
-  return html`<h4>Not counted: ${pluralize(number, 'row')}${more}</h4>
+  const title = html`<h4>Not counted: ${pluralize(number, 'row')}${isPressed ? more : ''}</h4>`
+  if (!isPressed)
+    return html`${title}<p class="more"><${Offer} price=${`up to ${pluralize(shown * catalog.credits.row, 'credit')}`} onPress=${press}>Show ${number > ROWS_MAX ? `the first ${ROWS_MAX}` : 'them'}<//></p>`
+  return html`${title}
     <${PolledAnswer} request=${request} what="What is not counted" context=${context} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
 }
 
