@@ -42,7 +42,6 @@ const NEVER_READ = {
     'debts in programs other than these families',
     'stakes',
     'what programs other than these families hold for the wallet',
-    'collateral of kamino that waits in withdraw tickets',
     'confidential amounts of tokens',
   ],
 }

@@ -181,7 +181,7 @@ const row = v.strictObject({
     v.description(
       'Where it is; null for what is in the wallet itself. `part` says what of a liquidity position: `principal`, `fees` ' +
         'or, in Uniswap V3, `withdrawn`: principal that was withdrawn and not collected; `owed` is fees and such ' +
-        'principal that its history does not tell apart yet',
+        'principal that its history does not tell apart yet; `queued` is collateral of Kamino in a withdraw ticket',
     ),
   ),
   frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),

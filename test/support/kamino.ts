@@ -226,6 +226,21 @@ export function scopeBytes(entries: readonly ScopeFixture[]): Uint8Array {
   return at.bytes
 }
 
+/** Bytes of a ticket of a reserve's withdraw queue. */
+export function ticketBytes(fixture: {
+  readonly sequence: bigint
+  readonly owner: string
+  readonly reserve: string
+  readonly collateralAmount: bigint
+}): Uint8Array {
+  const at = writer(520, 'ed17a43a35f8f05e')
+  at.uint(8, fixture.sequence, 8)
+  at.key(16, fixture.owner)
+  at.key(48, fixture.reserve)
+  at.uint(112, fixture.collateralAmount, 8)
+  return at.bytes
+}
+
 /** Bytes of the program's account of a wallet, which names its lookup table. */
 export function userBytes(table: string): Uint8Array {
   const at = writer(1032, '9dd6dceb62871eaf')

@@ -327,7 +327,7 @@ function computeFreeLiquidity({ reserve, pool }: AssetLeg): bigint {
 }
 
 /** Computes what a cap on outflows still lets out. Source: klend `remaining_withdrawal_caps_amount`. */
-function computeCapRoom(cap: OutflowCap, { timestampSec }: Snapshot): bigint | undefined {
+export function computeCapRoom(cap: OutflowCap, { timestampSec }: Pick<Snapshot, 'timestampSec'>): bigint | undefined {
   const { capacity, spent, startedAtSec, intervalSec } = cap
   if (intervalSec === 0n) return undefined
   if (capacity < 0n) return 0n

@@ -8,7 +8,7 @@ import type { ObligationTarget } from '../read/accounts/account_cache.ts'
 import type { FoundBy } from '../read/find/find_result.ts'
 import { presentCoverage } from './list.ts'
 
-/** Leg of an obligation with the token and price that its portfolio row shows. */
+/** Leg of an obligation, or what a ticket stands for, with the token and price that its portfolio row shows. */
 export interface HeldLeg extends Pick<ObligationLeg, 'kind' | 'amount'>, Pick<Asset, 'reserve'> {
   /** Undefined if its mint is missing or broken. */
   readonly token: SolanaToken | undefined
@@ -24,31 +24,51 @@ interface ReadObligation {
   readonly legs: readonly HeldLeg[]
 }
 
+/** A ticket of a withdraw queue decoded from accounts of one slot. */
+interface ReadTicket extends Omit<ReadObligation, 'target'> {
+  /** Its address. */
+  readonly ticket: string
+}
+
 /**
- * Converts obligations to rows of a portfolio. Supply in a permissionless market counts as far as the reserve's available
+ * Converts obligations and tickets to rows of a portfolio. Supply in a permissionless market counts as far as the reserve's available
  * liquidity covers it: a self-made market could claim any amount. Debts always count.
  */
 export function toHoldings(
-  obligations: readonly ReadObligation[],
-  { by, isTrusted }: { readonly by: FoundBy; readonly isTrusted: (market: string) => boolean },
+  positions: readonly (ReadObligation | ReadTicket)[],
+  {
+    by,
+    areTicketsFound,
+    isTrusted,
+  }: {
+    readonly by: FoundBy
+    readonly areTicketsFound: boolean
+    readonly isTrusted: (market: string) => boolean
+  },
 ): AccountHoldings {
   const supplied = new Map<string, bigint>()
-  const legs = obligations.flatMap((each) => each.legs.map((leg) => ({ ...each, leg })))
+  const legs = positions.flatMap((each) => each.legs.map((leg) => ({ position: each, slot: each.slot, leg })))
   const getKey = ({ reserve }: HeldLeg) => `${reserve.market}:${reserve.mint}`
   for (const { leg } of legs) {
     if (leg.kind === 'supplied') supplied.set(getKey(leg), (supplied.get(getKey(leg)) ?? 0n) + leg.amount)
   }
-  const rows = legs.map(({ target, slot, leg }): AccountHolding => {
+  const rows = legs.map(({ position, slot, leg }): AccountHolding => {
     const { kind, amount, token, reserve, withdrawable } = leg
     const exclusion = kind === 'borrowed' ? undefined : findSpam(token)
     const all = supplied.get(getKey(leg)) ?? 0n
-    const isUnbacked = kind === 'supplied' && !isTrusted(target.market) && all > reserve.availableAmount
+    const isUnbacked = kind === 'supplied' && !isTrusted(reserve.market) && all > reserve.availableAmount
     return {
       kind,
       slot,
       token: token ?? { address: reserve.mint, symbol: reserve.symbol, name: '', decimals: reserve.decimals },
       amount,
-      position: { family: 'kamino', market_id: target.market, obligation_address: target.address },
+      position: {
+        family: 'kamino',
+        market_id: reserve.market,
+        ...('ticket' in position
+          ? { ticket_address: position.ticket, part: 'queued' }
+          : { obligation_address: position.target.address }),
+      },
       price: leg.price,
       withdrawable,
       ...(exclusion === undefined ? {} : { refused: exclusion }),
@@ -56,10 +76,12 @@ export function toHoldings(
       ...(isUnbacked ? { payable: { amount: (amount * reserve.availableAmount) / all, detail: UNBACKED } } : {}),
     }
   })
-  const notRead =
-    by === 'search'
+  const notRead = [
+    ...(by === 'search'
       ? []
-      : ['debts in obligations of kamino with unusual seeds or in other markets, and what backs them']
+      : ['debts in obligations of kamino with unusual seeds or in other markets, and what backs them']),
+    ...(areTicketsFound ? [] : ['collateral of kamino that waits in withdraw tickets']),
+  ]
   return { rows, ownTokens: [], search: presentCoverage(by), notRead }
 }
 

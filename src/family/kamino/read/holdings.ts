@@ -6,13 +6,15 @@ import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import { type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
 import { computeLegs } from '../math/holding.ts'
+import { computeTicket } from '../math/ticket.ts'
 import { type HeldLeg, toHoldings } from '../present/holdings.ts'
-import { type AccountCache, listReserves, type ObligationTarget } from './accounts/account_cache.ts'
+import { type AccountCache, listReserves, type ObligationTarget, type TicketTarget } from './accounts/account_cache.ts'
 import type { AnswerCheck } from './accounts/check.ts'
 import type { Reserve } from './accounts/layout.ts'
-import type { Finder } from './find/find.ts'
+import type { Finder, FoundTickets } from './find/find.ts'
 import type { FoundObligations } from './find/find_result.ts'
 import type { Snapshots } from './snapshot.ts'
 
@@ -39,14 +41,24 @@ export function createHoldingsReader(options: {
   const { finder, cache, snapshots, check, tokens, prices, trustedMarkets } = options
 
   function listAddresses(target: ObligationTarget): readonly string[] {
-    const mints = cache.listMints(target)
-    const priceAccounts = trustedMarkets.has(target.market) ? [] : mints.flatMap(prices.listPriceAccounts)
-    return [...cache.listAddresses(target), ...mints.flatMap(tokens.listUnread), ...priceAccounts]
+    return [...cache.listAddresses(target), ...listTokenAddresses(cache.listMints(target), target.market)]
   }
 
-  async function prepare(session: SolanaSession, { targets, newest }: FoundObligations): Promise<void> {
+  function listTicketAddresses(target: TicketTarget): readonly string[] {
+    const { mint, market = '' } = cache.getReserve(target.reserve) ?? {}
+    return [...cache.listTicketAddresses(target), ...listTokenAddresses(mint === undefined ? [] : [mint], market)]
+  }
+
+  /** Lists the accounts that describe tokens of a market and price them, beside those of its reserves. */
+  function listTokenAddresses(mints: readonly string[], market: string): readonly string[] {
+    const priceAccounts = trustedMarkets.has(market) ? [] : mints.flatMap(prices.listPriceAccounts)
+    return [...mints.flatMap(tokens.listUnread), ...priceAccounts]
+  }
+
+  async function prepare(session: SolanaSession, { targets, tickets, newest }: FoundHoldings): Promise<void> {
     for (let round = 0; round < PREPARE_ROUNDS_MAX; round++) {
-      const missing = [...new Set(targets.flatMap(cache.listUnread))]
+      const reserves = tickets.map(({ reserve }) => reserve).filter((each) => cache.getReserve(each) === undefined)
+      const missing = [...new Set([...targets.flatMap(cache.listUnread), ...reserves])]
       if (missing.length === 0) return
       const items = missing.map((address) => [address])
       const groups = await session.grouped(items, { minSlot: newest, check, mayDiffer: true })
@@ -54,8 +66,8 @@ export function createHoldingsReader(options: {
     }
   }
 
-  function arePricesReady(targets: readonly ObligationTarget[]): boolean {
-    return prices.isReady() || targets.every(({ market }) => trustedMarkets.has(market))
+  function arePricesReady(markets: readonly string[]): boolean {
+    return prices.isReady() || markets.every((market) => trustedMarkets.has(market))
   }
 
   /** Reads an obligation's legs from accounts of one slot: empty if it is gone, `changed` if accounts are missing. */
@@ -77,13 +89,39 @@ export function createHoldingsReader(options: {
     const withdrawables = snapshots.readWithdrawables(group, state)
     for (const leg of computeLegs(state)) {
       const reserve = state.reserves.get(leg.reserve)
-      const token = reserve && tokens.getToken(group.accounts, reserve.mint)
-      const isUnread = reserve && token === undefined && !group.accounts.has(reserve.mint)
-      if (reserve === undefined || isUnread) return 'changed'
+      const priced = reserve && readToken(group, leg.reserve, reserve)
+      if (reserve === undefined || priced === undefined) return 'changed'
       const withdrawable = leg.kind === 'borrowed' ? undefined : withdrawables.get(leg.reserve)
-      legs.push({ ...leg, token, reserve, price: findPrice(group, leg.reserve, { reserve, token }), withdrawable })
+      legs.push({ ...leg, ...priced, reserve, withdrawable })
     }
     return legs
+  }
+
+  /** Reads a ticket's leg: empty if it is gone or paid out, `changed` if accounts are missing. */
+  function readTicket(group: AccountGroup, wallet: string, { address }: TicketTarget): readonly HeldLeg[] | 'changed' {
+    const layoutProblem = snapshots.findLayoutProblem(group, address)
+    if (layoutProblem !== undefined) throw new UpstreamError(`Cannot read Kamino ticket ${address}: ${layoutProblem}`)
+    const ticket = snapshots.findTicket(group, address)
+    if (ticket?.owner !== wallet) return []
+    const state = snapshots.toTicketState(group, ticket)
+    const priced = state !== undefined && 'reserve' in state && readToken(group, ticket.reserve, state.reserve)
+    if (state === undefined || priced === undefined) return 'changed'
+    if ('problem' in state) throw new UpstreamError(`Cannot read Kamino ticket ${address}: ${state.problem}`)
+    const { amount, withdrawable } = computeTicket(state)
+    return amount === 0n || priced === false
+      ? []
+      : [{ kind: 'supplied', amount, withdrawable, reserve: state.reserve, ...priced }]
+  }
+
+  /** Reads a reserve's token and its price; undefined if the token was not read. */
+  function readToken(
+    group: AccountGroup,
+    address: string,
+    reserve: Reserve,
+  ): Pick<HeldLeg, 'token' | 'price'> | undefined {
+    const token = tokens.getToken(group.accounts, reserve.mint)
+    if (token === undefined && !group.accounts.has(reserve.mint)) return undefined
+    return { token, price: findPrice(group, address, { reserve, token }) }
   }
 
   function findPrice(
@@ -101,11 +139,12 @@ export function createHoldingsReader(options: {
     return prices.getPrice(accounts, mint, timestampSec)
   }
 
-  function createPlan(wallet: string, { targets, by, oldest, newest }: FoundObligations): HoldingsPlan {
+  function createPlan(wallet: string, found: FoundHoldings): HoldingsPlan {
+    const { targets, tickets, by, oldest, newest, areTicketsFound } = found
     return {
       oldest,
       newest,
-      items: targets.map(listAddresses),
+      items: [...targets.map(listAddresses), ...tickets.map(listTicketAddresses)],
       check,
       async read(groups) {
         await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
@@ -117,10 +156,15 @@ export function createHoldingsReader(options: {
           const legs = group === undefined ? 'changed' : readLegs(group, target)
           return legs === 'changed' || group === undefined ? 'changed' : { target, slot: group.slot, legs }
         })
-        if (results.includes('changed')) return 'changed'
+        const queued = tickets.map(({ address }, index) => {
+          const group = groups[targets.length + index]
+          const legs = group === undefined ? 'changed' : readTicket(group, wallet, { address })
+          return legs === 'changed' || group === undefined ? 'changed' : { ticket: address, slot: group.slot, legs }
+        })
+        if (results.includes('changed') || queued.includes('changed')) return 'changed'
         cache.noteObligations(wallet, targets)
-        const obligations = results.filter((each) => each !== 'changed')
-        return toHoldings(obligations, { by, isTrusted: (market) => trustedMarkets.has(market) })
+        const positions = [...results, ...queued].filter((each) => each !== 'changed')
+        return toHoldings(positions, { by, areTicketsFound, isTrusted: (market) => trustedMarkets.has(market) })
       },
     }
   }
@@ -128,23 +172,51 @@ export function createHoldingsReader(options: {
   return {
     recall(wallet) {
       const targets = cache.getObligations(wallet)?.toSorted(compareAddresses)
-      const isComplete = targets?.every((target) => cache.listUnread(target).length === 0) && arePricesReady(targets)
+      const isComplete =
+        targets?.every((target) => cache.listUnread(target).length === 0) &&
+        arePricesReady(targets.map(({ market }) => market))
       return targets !== undefined && isComplete ? { items: targets.map(listAddresses), check } : undefined
     },
     async plan(session, { wallet, minSlot, positionsMax }) {
-      const found = await finder.find(session, { wallet, market: undefined }, minSlot)
-      const targets = found.targets.toSorted(compareAddresses).slice(0, positionsMax)
-      const obligations = { ...found, targets }
-      await Promise.all([prepare(session, obligations), arePricesReady(targets) ? undefined : prices.prepare(session)])
-      const count = found.targets.length
+      const [found, searched] = await Promise.all([
+        finder.find(session, { wallet, market: undefined }, minSlot),
+        finder.searchTickets(session, wallet, minSlot),
+      ])
+      const holdings = joinFound(found, searched, positionsMax)
+      const areObligationsReady = arePricesReady(holdings.targets.map(({ market }) => market))
+      await Promise.all([
+        prepare(session, holdings),
+        areObligationsReady && holdings.tickets.length === 0 ? undefined : prices.prepare(session),
+      ])
+      const count = found.targets.length + (searched?.tickets.length ?? 0)
       return {
-        ...createPlan(wallet, obligations),
+        ...createPlan(wallet, holdings),
         ...countOmitted({ family: 'kamino', kind: 'supplied', count }, positionsMax),
       }
     },
   }
 }
 
-function compareAddresses(a: ObligationTarget, b: ObligationTarget): number {
+/** A wallet's obligations and tickets, the first ones of each in a fixed order. */
+interface FoundHoldings extends FoundObligations, Pick<FoundTickets, 'tickets'> {
+  /** False if no endpoint searches for tickets. */
+  readonly areTicketsFound: boolean
+}
+
+function joinFound(found: FoundObligations, searched: FoundTickets | undefined, positionsMax: number): FoundHoldings {
+  const { oldest, newest } = found
+  const targets = found.targets.toSorted(compareAddresses).slice(0, positionsMax)
+  const tickets = (searched?.tickets ?? []).toSorted(compareAddresses).slice(0, positionsMax - targets.length)
+  return {
+    ...found,
+    targets,
+    tickets,
+    areTicketsFound: searched !== undefined,
+    oldest: minBigint(oldest, searched?.slot ?? oldest),
+    newest: maxBigint(newest, searched?.slot ?? newest),
+  }
+}
+
+function compareAddresses(a: Pick<TicketTarget, 'address'>, b: Pick<TicketTarget, 'address'>): number {
   return a.address < b.address ? -1 : 1
 }

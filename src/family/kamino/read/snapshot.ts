@@ -8,9 +8,10 @@ import { memoize } from '../../../lib/memoize.ts'
 import { ONE } from '../../../lib/number/rational.ts'
 import type { ObligationState } from '../math/holding.ts'
 import { type Asset, findElevationGroup, isSoundReserve, type Snapshot } from '../math/position.ts'
+import type { TicketState } from '../math/ticket.ts'
 import { computeWithdrawables } from '../math/withdrawal.ts'
 import { decodeAccount, listReserves } from './accounts/account_cache.ts'
-import { isExtended, LAYOUT_VERSION, type Obligation, type Reserve } from './accounts/layout.ts'
+import { isExtended, LAYOUT_VERSION, type Obligation, type Reserve, type Ticket } from './accounts/layout.ts'
 
 /** Why figures cannot be computed from the accounts that were read; `problem` follows "Cannot read …: ". */
 interface Problem {
@@ -27,6 +28,26 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
   /** Finds the obligation at an address; undefined if there is none. */
   function findObligation(group: AccountGroup, address: string): Obligation | undefined {
     return findProgramAccount(group, address)?.obligation
+  }
+
+  /** Finds the ticket of a withdraw queue at an address; undefined if there is none. */
+  function findTicket(group: AccountGroup, address: string): Ticket | undefined {
+    return findProgramAccount(group, address)?.ticket
+  }
+
+  /** Collects all inputs of a ticket's amount; undefined if not all of its accounts were read. */
+  function toTicketState(group: AccountGroup, ticket: Ticket): TicketState | Problem | undefined {
+    const { accounts, slot, timestampSec } = group
+    if (!accounts.has(ticket.reserve)) return undefined
+    const reserve = findProgramAccount(group, ticket.reserve)?.reserve
+    if (reserve !== undefined && !accounts.has(reserve.market)) return undefined
+    const addresses = [ticket.reserve, ...(reserve === undefined ? [] : [reserve.market])]
+    const problem = addresses.map((each) => findLayoutProblem(group, each)).find((each) => each !== undefined)
+    if (problem !== undefined) return { problem }
+    const market = reserve && findProgramAccount(group, reserve.market)?.market
+    if (reserve === undefined || market === undefined || market.referralFeeBps > 10_000n || !isSoundReserve(reserve))
+      return { problem: 'its reserve or market is missing or broken' }
+    return { slot, timestampSec, ticket, market, reserve }
   }
 
   /** Collects all inputs of an obligation's figures. */
@@ -131,7 +152,16 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     return asset
   }
 
-  return { findObligation, findLayoutProblem, toSnapshot, toState, priceAsset, readWithdrawables }
+  return {
+    findObligation,
+    findTicket,
+    findLayoutProblem,
+    toTicketState,
+    toSnapshot,
+    toState,
+    priceAsset,
+    readWithdrawables,
+  }
 }
 
 /** No rule of an unknown elevation group is known. */

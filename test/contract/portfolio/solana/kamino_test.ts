@@ -3,8 +3,10 @@ import { kaminoStage } from '../../../support/family/kamino/stage.ts'
 import {
   marketBytes,
   obligationBytes,
+  patchAccount,
   type ServedAccounts,
   SF,
+  ticketBytes,
   toFakeAddress,
   toServedAccount,
 } from '../../../support/kamino.ts'
@@ -117,6 +119,64 @@ test('collateral of an obligation is not a token of the wallet, and each obligat
     ['supplied', second],
     ['borrowed', OBLIGATION],
   ])
+})
+
+describe('collateral that waits in a withdraw ticket', () => {
+  const TICKET = toFakeAddress('ticket')
+  const WAITING = 'collateral of kamino that waits in withdraw tickets'
+  const ticket = (owner = WALLET, collateralAmount = 20n * 10n ** 9n) => ({
+    [TICKET]: toServedAccount(ticketBytes({ sequence: 3n, owner, reserve: SOL_RESERVE, collateralAmount })),
+  })
+  /** Tickets are paid, and this one is the next of 20 SOL in the queue. */
+  const openQueue = (): void => {
+    patchAccount(double.accounts, MARKET, { at: 3353, length: 1, value: 1n })
+    patchAccount(double.accounts, SOL_RESERVE, { at: 6968, length: 8, value: 20n * 10n ** 9n })
+    patchAccount(double.accounts, SOL_RESERVE, { at: 6984, length: 8, value: 3n })
+  }
+
+  test('is a row of its own, with what of it is paid now', async () => {
+    serve({}, ticket())
+    openQueue()
+    const rows = await stage.assets({ wallet: WALLET })
+    expect(rows.map(shown)).toEqual([
+      ['supplied', 'SOL', '100000000000', '150', '15000.000000', 'counted'],
+      ['supplied', 'SOL', '20000000000', '150', '3000.000000', 'counted'],
+      ['borrowed', 'USDC', '6000000000', '1', '-6000.000000', 'counted'],
+    ])
+    const queued = rows.find(({ position }) => position?.['part'] === 'queued')
+    expect(queued).toMatchObject({
+      position: { family: 'kamino', market_id: MARKET, ticket_address: TICKET, part: 'queued' },
+      withdrawable: { raw: '20000000000' },
+      limited_by: null,
+    })
+    const balance = await stage.balance({ wallet: WALLET })
+    expect(balance.net_worth_usd).toBe('12000.000000')
+    expect(balance.coverage.not_read).not.toContain(WAITING)
+  })
+
+  test('is there without any obligation, and limited where the market pays no tickets', async () => {
+    serve({ deposits: [], borrows: [] }, ticket())
+    const [row, ...others] = await stage.assets({ wallet: WALLET })
+    expect([row?.value_usd, row?.withdrawable?.raw, row?.limited_by, others.length]).toEqual([
+      '3000.000000',
+      '0',
+      'paused',
+      0,
+    ])
+  })
+
+  test('has no row once it is cancelled, or of another wallet', async () => {
+    for (const others of [ticket(WALLET, 0n), ticket(toFakeAddress('other'))]) {
+      serve({ deposits: [], borrows: [] }, others)
+      expect(await stage.assets({ wallet: WALLET })).toEqual([])
+    }
+  })
+
+  test('is named as not read where no endpoint searches', async () => {
+    double.ofMethod.set('getProgramAccounts', { kind: 'rpc', code: -32010 })
+    serve({}, ticket())
+    expect((await stage.balance({ wallet: WALLET })).coverage.not_read).toContain(WAITING)
+  })
 })
 
 test('an empty obligation, and one of another wallet, have no row', async () => {

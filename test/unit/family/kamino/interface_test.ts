@@ -5,6 +5,7 @@ import {
   decodeMarket,
   decodeObligation,
   decodeReserve,
+  decodeTicket,
 } from '../../../../src/family/kamino/read/accounts/layout.ts'
 import { type Field, KLEND_LAYOUT } from './klend_layout.ts'
 
@@ -108,6 +109,7 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
       borrowedAmountOutsideElevationGroup: 'borrowedOutsideGroups',
       'borrowedAmountsAgainstThisReserveInElevationGroups[]': 'groupBorrowed[]',
       'withdrawQueue.queuedCollateralAmount': 'queuedCollateral',
+      'withdrawQueue.nextWithdrawableTicketSequenceNumber': 'nextTicket',
       'config.interestRateBasis': 'accrualUnit',
       'config.permissionedOps': 'permissions.others',
     },
@@ -134,8 +136,20 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
       priceTriggeredLiquidationDisabled: 'isPriceLiquidationDisabled',
       matureReserveDebtLiquidationEnabled: 'isMaturityLiquidationEnabled',
       obligationBorrowDebtTermLiquidationEnabled: 'isTermLiquidationEnabled',
+      withdrawTicketRedemptionEnabled: 'paysTickets',
       reserveRewardsMaxAprBps: 'rewardsMaxAprBps',
       permissionedOps: 'permissions.others',
+    },
+  },
+  WithdrawTicket: {
+    size: ACCOUNT_KINDS.ticket.size,
+    decode: decodeTicket,
+    properties: {
+      sequenceNumber: 'sequence',
+      owner: 'owner',
+      reserve: 'reserve',
+      queuedCollateralAmount: 'collateralAmount',
+      invalid: 'isInvalid',
     },
   },
 }

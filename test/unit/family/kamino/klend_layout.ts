@@ -102,6 +102,7 @@ export const KLEND_LAYOUT: Readonly<Record<string, { readonly size: number; read
       ['borrowedAmountOutsideElevationGroup', 6704, 8],
       ['borrowedAmountsAgainstThisReserveInElevationGroups[]', 6712, 8, [32, 8]],
       ['withdrawQueue.queuedCollateralAmount', 6968, 8],
+      ['withdrawQueue.nextWithdrawableTicketSequenceNumber', 6984, 8],
       ['lastUpdate.timestamp', 28, 4, undefined, '1.25.0'],
       ['config.interestRateBasis', 4865, 1, undefined, '1.25.0'],
       ['config.permissionedOps', 5800, 8, undefined, '1.25.0'],

@@ -3,7 +3,15 @@ import { findScopeFeed } from '../../../../finance/price/scope/layout.ts'
 import type { KaminoProgram } from '../../../../finance/price/table/kamino.ts'
 import { createLru } from '../../../../lib/lru.ts'
 import { memoize } from '../../../../lib/memoize.ts'
-import { decodeMarket, decodeObligation, decodeReserve, isAccount, type Obligation, type Reserve } from './layout.ts'
+import {
+  decodeMarket,
+  decodeObligation,
+  decodeReserve,
+  decodeTicket,
+  isAccount,
+  type Obligation,
+  type Reserve,
+} from './layout.ts'
 
 /** Cached obligations and reserves; beyond the limit the oldest are evicted. */
 const REMEMBERED_MAX = 50_000
@@ -27,8 +35,15 @@ export interface MarketObligation {
   readonly market: string
 }
 
-/** Token of a reserve and the address of its price feed; undefined without a feed. */
+/** A ticket of a wallet to read. */
+export interface TicketTarget {
+  readonly address: string
+  readonly reserve: string
+}
+
+/** Market and token of a reserve, and the address of its price feed; undefined without a feed. */
 interface ReservePricing {
+  readonly market: string
   readonly mint: string
   readonly feed: string | undefined
 }
@@ -82,6 +97,13 @@ export function createAccountCache({ programId }: Pick<KaminoProgram, 'programId
         reservesByObligation.get(address)?.filter((reserve) => pricingByReserve.get(reserve) === undefined) ?? [address]
       )
     },
+    /** Lists the accounts that the figures of a ticket need, as far as its reserve was read. */
+    listTicketAddresses({ address, reserve }: TicketTarget): readonly string[] {
+      const { market, feed } = pricingByReserve.get(reserve) ?? {}
+      return [address, reserve, market, feed].filter((each) => each !== undefined)
+    },
+    /** Gets what is known of a reserve; undefined if it was never read. */
+    getReserve: pricingByReserve.get,
     /** Lists the mints of an obligation's reserves, as far as it and its reserves were read. */
     listMints({ address }: Pick<ObligationTarget, 'address'>): readonly string[] {
       const mints = (reservesByObligation.get(address) ?? []).map((reserve) => pricingByReserve.get(reserve)?.mint)
@@ -106,7 +128,10 @@ export function createAccountCache({ programId }: Pick<KaminoProgram, 'programId
     learn(accounts: Accounts): void {
       for (const { address, obligation, reserve } of decodeAccounts(accounts)) {
         if (obligation !== undefined) reservesByObligation.set(address, listReserves(obligation))
-        if (reserve !== undefined) pricingByReserve.set(address, { mint: reserve.mint, feed: findScopeFeed(reserve) })
+        if (reserve !== undefined) {
+          const { market, mint } = reserve
+          pricingByReserve.set(address, { market, mint, feed: findScopeFeed(reserve) })
+        }
       }
     },
     /**
@@ -135,10 +160,12 @@ export const decodeAccount = memoize(({ data }: SolanaAccount) => {
   const isObligation = isAccount('obligation', data)
   const isReserve = isAccount('reserve', data)
   const isMarket = isAccount('market', data)
+  const isTicket = isAccount('ticket', data)
   return {
-    kind: isObligation ? 'obligation' : isReserve ? 'reserve' : isMarket ? 'market' : 'other',
+    kind: isObligation ? 'obligation' : isReserve ? 'reserve' : isMarket ? 'market' : isTicket ? 'ticket' : 'other',
     obligation: isObligation ? decodeObligation(data) : undefined,
     reserve: isReserve ? decodeReserve(data) : undefined,
     market: isMarket ? decodeMarket(data) : undefined,
+    ticket: isTicket ? decodeTicket(data) : undefined,
   } as const
 })

@@ -23,10 +23,13 @@ export const ACCOUNT_KINDS = {
   obligation: { size: 3344, discriminator: 'a8ce8d6a584caca7' },
   reserve: RESERVE_KIND,
   market: { size: 4664, discriminator: 'f6723262489d1c78' },
+  ticket: { size: 520, discriminator: 'ed17a43a35f8f05e' },
 } as const satisfies Record<string, AccountKind>
 
 /** Byte offset of the owner in an obligation. */
 export const OBLIGATION_OWNER_OFFSET = 64
+/** Byte offset of the owner in a ticket. */
+export const TICKET_OWNER_OFFSET = 16
 
 /** A wallet's position in one market. */
 export type Obligation = ReturnType<typeof decodeObligation>
@@ -48,6 +51,9 @@ export type Borrow = Obligation['borrows'][number]
 
 /** An order of an obligation: a condition under which any wallet may sell its collateral, or lend to it. */
 export type ObligationOrder = Obligation['orders'][number]
+
+/** A wallet's place in the withdraw queue of a reserve, which holds its collateral. */
+export type Ticket = ReturnType<typeof decodeTicket>
 
 /** Highest amount that a reserve lets out in an interval. */
 export type OutflowCap = Reserve['withdrawalCap']
@@ -223,6 +229,8 @@ export function decodeReserve(data: Uint8Array) {
     debtTermSec: bytes.u64(5784),
     /** Collateral tokens that wait in the withdraw queue: their liquidity is theirs. */
     queuedCollateral: bytes.u64(6968),
+    /** Sequence number of the ticket that is paid next. */
+    nextTicket: bytes.u64(6984),
     permissions: readPermissions(bytes, 5800),
   }
 }
@@ -271,6 +279,7 @@ export function decodeMarket(data: Uint8Array) {
     isPriceLiquidationDisabled: bytes.u8(3307) !== 0,
     isMaturityLiquidationEnabled: bytes.u8(3308) !== 0,
     isTermLiquidationEnabled: bytes.u8(3309) !== 0,
+    paysTickets: bytes.u8(3353) !== 0,
     permissions: readPermissions(bytes, 3432),
     elevationGroups: listOffsets(GROUPS).map((at) => ({
       id: bytes.u8(at + 2),
@@ -280,6 +289,20 @@ export function decodeMarket(data: Uint8Array) {
       /** The only reserve that the group lends from. */
       debtReserve: bytes.key(at + 8),
     })),
+  }
+}
+
+/** Decodes a ticket whose bytes passed `isAccount`. */
+export function decodeTicket(data: Uint8Array) {
+  const bytes = createByteReader(data)
+  return {
+    sequence: bytes.u64(8),
+    owner: bytes.key(TICKET_OWNER_OFFSET),
+    reserve: bytes.key(48),
+    /** Collateral tokens that wait; 0 if it was cancelled. */
+    collateralAmount: bytes.u64(112),
+    /** True if the account that it pays to does not take payments: the queue passed it over. */
+    isInvalid: bytes.u8(128) !== 0,
   }
 }
 

@@ -1,13 +1,13 @@
+import type { AccountKind } from '../../../../chain/solana/bytes.ts'
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import { MethodRefusedError } from '../../../../chain/solana/error.ts'
 import { CodedError } from '../../../../lib/error.ts'
 import { decodeBase58Address } from '../../../../lib/text/base58.ts'
-import { decodeAccount } from '../accounts/account_cache.ts'
-import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET } from '../accounts/layout.ts'
+import { decodeAccount, type TicketTarget } from '../accounts/account_cache.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET, TICKET_OWNER_OFFSET } from '../accounts/layout.ts'
 import { createDeriver } from './derive.ts'
 import type { FoundObligations } from './find_result.ts'
 
-const { size, discriminator } = ACCOUNT_KINDS.obligation
 /** Highest number of obligations of a wallet. Only the owner opens them, so spam cannot reach it. */
 const OBLIGATIONS_MAX = 500
 
@@ -16,32 +16,59 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
   const { program, cache } = options
   const derive = createDeriver(options)
 
-  /** Finds all obligations of a wallet by a search of the program's accounts; undefined if no endpoint offers it. */
-  async function search(
+  /** Finds all accounts of a kind that a wallet owns; undefined if no endpoint searches the program's accounts. */
+  async function searchOwned(
     session: SolanaSession,
     wallet: string,
-    minSlot: bigint,
-  ): Promise<FoundObligations | undefined> {
+    { kind, ownerAt, minSlot }: { readonly kind: AccountKind; readonly ownerAt: number; readonly minSlot: bigint },
+  ) {
+    const { size, discriminator } = kind
     const holds = [
       { at: 0, bytes: new Uint8Array(Buffer.from(discriminator, 'hex')) },
-      { at: OBLIGATION_OWNER_OFFSET, bytes: decodeBase58Address(wallet) },
+      { at: ownerAt, bytes: decodeBase58Address(wallet) },
     ]
     try {
-      const { slot, accounts } = await session.programAccounts({ program, size, holds }, { minSlot })
-      cache.learn(new Map(accounts.map((account) => [account.address, account])))
-      const targets = accounts.flatMap((account) => {
-        const { obligation } = decodeAccount(account)
-        return obligation === undefined ? [] : [{ address: account.address, market: obligation.market, wallet }]
-      })
-      return checkCount(wallet, { targets, oldest: slot, newest: slot, by: 'search' })
+      return await session.programAccounts({ program, size, holds }, { minSlot })
     } catch (error) {
       if (error instanceof MethodRefusedError) return undefined
       throw error
     }
   }
 
+  /** Finds all obligations of a wallet by a search of the program's accounts; undefined if no endpoint offers it. */
+  async function search(
+    session: SolanaSession,
+    wallet: string,
+    minSlot: bigint,
+  ): Promise<FoundObligations | undefined> {
+    const kind = ACCOUNT_KINDS.obligation
+    const found = await searchOwned(session, wallet, { kind, ownerAt: OBLIGATION_OWNER_OFFSET, minSlot })
+    if (found === undefined) return undefined
+    const { slot, accounts } = found
+    cache.learn(new Map(accounts.map((account) => [account.address, account])))
+    const targets = accounts.flatMap((account) => {
+      const { obligation } = decodeAccount(account)
+      return obligation === undefined ? [] : [{ address: account.address, market: obligation.market, wallet }]
+    })
+    return checkCount(wallet, { targets, oldest: slot, newest: slot, by: 'search' })
+  }
+
   return {
     search,
+    /** Finds all tickets of a wallet with collateral; undefined if no endpoint searches the program's accounts. */
+    async searchTickets(session: SolanaSession, wallet: string, minSlot: bigint): Promise<FoundTickets | undefined> {
+      const found = await searchOwned(session, wallet, {
+        kind: ACCOUNT_KINDS.ticket,
+        ownerAt: TICKET_OWNER_OFFSET,
+        minSlot,
+      })
+      const tickets = found?.accounts.flatMap((account) => {
+        const { ticket } = decodeAccount(account)
+        const isEmpty = ticket === undefined || ticket.collateralAmount === 0n
+        return isEmpty ? [] : [{ address: account.address, reserve: ticket.reserve }]
+      })
+      return found && tickets && { tickets, slot: found.slot }
+    },
     /** Finds obligations of many wallets, in their order, at addresses of the most usual seeds only. */
     derive: (
       session: SolanaSession,
@@ -60,6 +87,12 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
       return checkCount(wallet, derived as FoundObligations)
     },
   }
+}
+
+/** A wallet's tickets as they stood at a slot. */
+export interface FoundTickets {
+  readonly tickets: readonly TicketTarget[]
+  readonly slot: bigint
 }
 
 /** Restricts derived addresses to one market; undefined: all known markets. A search always covers all markets. */
