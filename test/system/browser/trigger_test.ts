@@ -275,7 +275,7 @@ describe('causes', async () => {
 
     async function enter(wallet: string, key: string | undefined): Promise<Page> {
       const page = await stage.open()
-      await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
+      await page.goto(`${stage.scene.url}#wallet=${wallet}`)
       await page.getByLabel('API key').fill(key ?? '')
       await page.keyboard.press('Enter')
       return page

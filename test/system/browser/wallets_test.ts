@@ -74,6 +74,7 @@ describe('several wallets', async () => {
       expect(page.url()).toBe(`${url}#wallet=${provider}`)
       expect(await page.locator('.ens-name').allTextContents()).toEqual(['provider.eth'])
       await page.reload()
+      await page.getByRole('button', { name: 'Read it', exact: true }).click()
       await page.getByText('provider.eth').waitFor()
       expect(await overflow(page)).toEqual([0, 0])
 

@@ -98,7 +98,11 @@ export function createHoldingsReader(options: {
   }
 
   /** Reads a ticket's leg: empty if it is gone or paid out, `changed` if accounts are missing. */
-  function readTicket(group: AccountGroup, wallet: string, { address }: TicketTarget): readonly HeldLeg[] | 'changed' {
+  function readTicket(
+    group: AccountGroup,
+    wallet: string,
+    { address }: Pick<TicketTarget, 'address'>,
+  ): readonly HeldLeg[] | 'changed' {
     const layoutProblem = snapshots.findLayoutProblem(group, address)
     if (layoutProblem !== undefined) throw new UpstreamError(`Cannot read Kamino ticket ${address}: ${layoutProblem}`)
     const ticket = snapshots.findTicket(group, address)

@@ -129,9 +129,10 @@ describe('collateral that waits in a withdraw ticket', () => {
   })
   /** Tickets are paid, and this one is the next of 20 SOL in the queue. */
   const openQueue = (): void => {
-    patchAccount(double.accounts, MARKET, { at: 3353, length: 1, value: 1n })
-    patchAccount(double.accounts, SOL_RESERVE, { at: 6968, length: 8, value: 20n * 10n ** 9n })
-    patchAccount(double.accounts, SOL_RESERVE, { at: 6984, length: 8, value: 3n })
+    const accounts = double.accounts as ServedAccounts
+    patchAccount(accounts, MARKET, { at: 3353, length: 1, value: 1n })
+    patchAccount(accounts, SOL_RESERVE, { at: 6968, length: 8, value: 20n * 10n ** 9n })
+    patchAccount(accounts, SOL_RESERVE, { at: 6984, length: 8, value: 3n })
   }
 
   test('is a row of its own, with what of it is paid now', async () => {

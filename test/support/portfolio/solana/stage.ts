@@ -42,6 +42,8 @@ export interface SolanaRow {
   readonly position: Readonly<Record<string, string>> | null
   readonly frozen?: true
   readonly not_counted: { readonly raw: string; readonly reason: string } | null
+  readonly withdrawable: { readonly raw: string } | null
+  readonly limited_by: string | null
   readonly frozen_amount?: { readonly raw: string; readonly amount: string | null }
   readonly slot?: string
 }

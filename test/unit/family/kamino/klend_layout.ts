@@ -7,7 +7,7 @@ export type Field = readonly [
   name: string,
   at: number,
   size: number,
-  repeated?: readonly [count: number, distance: number],
+  repeated?: readonly [count: number, distance: number] | undefined,
   version?: string,
 ]
 
