@@ -122,7 +122,7 @@ async function raiseRateLimit(
   if (status !== 0) throw new Error(`Cannot raise the rate limit of the demo: status ${status}`)
 }
 
-/** Adds Uniswap V4 and the lending protocols, some of them compiled from source once on a machine, while V3 answers. */
+/** Adds Uniswap V4 and the lending protocols, some of them compiled from source once in a checkout, while V3 answers. */
 async function addRest(demo: {
   readonly devnet: Devnet
   readonly service: Service

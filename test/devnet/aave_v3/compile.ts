@@ -29,7 +29,7 @@ const PROCESSES_MAX = 4
 const CACHE = join(import.meta.dir, '../../../.cache/aave_v3')
 const CHILD = join(import.meta.dir, 'compile_child.ts')
 
-/** Aave V3.6 as compiled once on this machine; `onProgress` hears of it when that has to be done now. */
+/** Aave V3.6 as compiled once in this checkout; `onProgress` hears of it when that has to be done now. */
 export function loadArtifacts(onProgress: (message: string) => void = () => undefined): Promise<Artifacts> {
   return load(Object.keys(UNITS) as UnitName[], onProgress)
 }
