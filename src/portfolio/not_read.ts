@@ -30,10 +30,12 @@ export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
   { name: 'farms of PancakeSwap', holds: 'assets', chainIds: [1, 56, 143, 204, 8453, 42161, 59144] },
 ]
 
-/** Holdings that are never read, on any chain of a kind. */
-const NEVER_READ = {
+/** Holdings that are never read, on any chain of a kind. The guide of chains names each of them. */
+export const NEVER_READ = {
   evm: [
     'debts in protocols and markets of no table',
+    'debts in Aave V2 and its forks',
+    'positions in exchanges on Algebra, Ramses and its forks',
     'tokens in no list',
     'position NFTs held by other contracts',
     'ERC-6909 claims on the pool manager of Uniswap V4',

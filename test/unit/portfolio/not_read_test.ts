@@ -1,17 +1,41 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listNotRead, UNREAD_PROTOCOLS } from '../../../src/portfolio/not_read.ts'
+import * as viemChains from 'viem/chains'
+import { CHAINS } from '../../../src/chain/table/chains.ts'
+import { FAMILIES } from '../../../src/family/mod.ts'
+import { listNotRead, NEVER_READ, UNREAD_PROTOCOLS } from '../../../src/portfolio/not_read.ts'
 
 const GUIDE = readFileSync(join(import.meta.dir, '../../../src/dashboard/guide/chains.md'), 'utf8')
 
-test('the guide of chains lists the same protocols, on as many chains', () => {
+/** Names of a chain as the guide may have it: whole, or without the word that only tells it from its test networks. */
+function listNames(id: number): readonly string[] {
+  const row = CHAINS.find((chain) => chain.id === id) ?? Object.values(viemChains).find((chain) => chain.id === id)
+  const name = row?.name ?? `chain ${id}`
+  return [name, name.replace(/ (?:Mainnet|One)$/, '')]
+}
+
+test('the guide of chains lists the same protocols, on the same chains', () => {
   const rows = [...GUIDE.matchAll(/^\| (debts|positions) in ([^|]+?) \| ([^|]+?) \|$/gm)]
-  const told = rows.map(([, what, name, chains = '']) => [what, name, chains.split(', ').length])
-  const known = UNREAD_PROTOCOLS.map(({ name, holds, chainIds }) => {
-    return [holds === 'debts' ? 'debts' : 'positions', name, chainIds.length]
-  })
-  expect(told).toEqual(known)
+  const known = UNREAD_PROTOCOLS.map(({ name, holds }) => [holds === 'debts' ? 'debts' : 'positions', name])
+  expect(known.length).toBeGreaterThan(5)
+  expect(rows.map(([, what, name]) => [what, name])).toEqual(known)
+  for (const [index, [, , name, chains = '']] of rows.entries()) {
+    const { chainIds = [] } = UNREAD_PROTOCOLS[index] ?? {}
+    const names = chains.split(', ')
+    expect([name, names.length]).toEqual([name, chainIds.length])
+    for (const [place, id] of chainIds.entries()) expect(listNames(id)).toContain(names[place] ?? '')
+  }
+})
+
+test('the guide of chains lists what is never read', () => {
+  const told = [...GUIDE.matchAll(/^- ([^*(\n]+?)(?: \([^)]+\))?$/gm)].map(([, text = '']) => text)
+  for (const what of [...NEVER_READ.evm, ...NEVER_READ.solana]) expect(told).toContain(what)
+})
+
+test('no protocol is named as not read that a family reads', () => {
+  const families = FAMILIES.map(({ name }) => name)
+  for (const { name } of UNREAD_PROTOCOLS) expect(families).not.toContain(name.toLowerCase().replaceAll(' ', '-'))
 })
 
 test('names what is on the chains that were read, debts first', () => {
