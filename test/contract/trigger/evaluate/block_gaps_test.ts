@@ -6,21 +6,10 @@ import { createAccount, readBooks } from '../../../support/account/scene.ts'
 import { meterWatcher } from '../../../support/trigger/meter.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const {
-  db,
-  meter,
-  rpc,
-  world,
-  start,
-  stopAll,
-  cutEndpoint,
-  restoreEndpoint,
-  runRounds,
-  watch,
-  evaluated,
-  listMessages,
-  told,
-} = await startLoopStage()
+const stage = await startLoopStage()
+const { db, meter, rpc, world } = stage
+const { start, stopAll, cutEndpoint, restoreEndpoint, runRounds } = stage
+const { watch, evaluated, listMessages, told } = stage
 
 for (const gives of [true, false]) {
   test(`an event in a gap has the time of its own block, which logs ${gives ? '' : 'do not '}tell`, async () => {

@@ -9,20 +9,10 @@ import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
 import { updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const {
-  db,
-  meter,
-  world,
-  start,
-  stopAll,
-  cutEndpoint,
-  restoreEndpoint,
-  runRounds,
-  watch,
-  evaluated,
-  listMessages,
-  told,
-} = await startLoopStage()
+const stage = await startLoopStage()
+const { db, meter, world } = stage
+const { start, stopAll, cutEndpoint, restoreEndpoint, runRounds } = stage
+const { watch, evaluated, listMessages, told } = stage
 
 test('endpoints away: one blind, one sighted, and the change in between', async () => {
   const account = await createAccount(db)

@@ -7,20 +7,10 @@ import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
 import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
-const {
-  db,
-  meter,
-  world,
-  start,
-  stopAll,
-  cutEndpoint,
-  restoreEndpoint,
-  runRounds,
-  watch,
-  evaluated,
-  listMessages,
-  told,
-} = await startLoopStage()
+const stage = await startLoopStage()
+const { db, meter, world } = stage
+const { start, stopAll, cutEndpoint, restoreEndpoint, runRounds } = stage
+const { watch, evaluated, listMessages, told } = stage
 
 test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
   const account = await createAccount(db)
