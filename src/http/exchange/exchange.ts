@@ -25,7 +25,7 @@ import { supersededError, toIdempotencyClaim, toReplayedAnswer, toStoredAnswer }
 import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } from './refusal.ts'
 import { formatReply, withRequestId } from './reply_text.ts'
 import type { CachedResponse, ResponseCache } from './response_cache.ts'
-import { checkCredits, insufficientCreditsError } from './spending.ts'
+import { checkCredits, checkPrice, insufficientCreditsError } from './spending.ts'
 
 /** An endpoint and its request, sent over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {
@@ -38,6 +38,8 @@ export interface Invocation {
   /** Path for the log, if it is not the endpoint's template. */
   readonly loggedPath?: string
   readonly session?: SessionRequest
+  /** Most credits that its answer may cost. @default no bound */
+  readonly creditsMax?: bigint
   /** Its admission, if it was admitted before. */
   readonly admission?: Promise<Admission>
   /** Throws if the session is invalid; called once the input is valid. */
@@ -250,6 +252,7 @@ async function work(
   const call = responseCache.find(cacheable) ?? identified.call()
   const { creditsMin } = call
   checkCredits(caller, creditsMin)
+  checkPrice(exchange, { creditsMin })
   exchange.checkSession?.(caller)
 
   let response: CachedResponse
@@ -261,6 +264,7 @@ async function work(
         const prepared = await deadlines.read({ budgetMs: call.budgetMs, read: call.prepare.bind(call) }, reader)
         // The last check, as below. From here on the change is made and kept, whether or not its caller stays.
         if (signal.aborted) return CALLER_LEFT
+        checkPrice(exchange, prepared)
         state.prepared = prepared
         return { status: 200, body: null, credits: prepared.credits, headers: {} }
       }
@@ -271,6 +275,7 @@ async function work(
     }
   } else response = call
   const { text, headers, credits } = response
+  checkPrice(exchange, { credits })
   const body = withRequestId(text, requestId)
   // The last check: an answer to a closed connection is not charged.
   if (signal.aborted) return CALLER_LEFT

@@ -12,6 +12,26 @@ export function checkCredits(caller: Caller, creditsMin: number): void {
 }
 
 /**
+ * Throws 402 if a call costs more than its own budget. As for the limits below, only the least price is told: the price
+ * of an answer would reveal what a wallet holds.
+ */
+export function checkPrice(
+  { creditsMax }: { readonly creditsMax?: bigint },
+  price: { readonly creditsMin: number } | { readonly credits: number },
+): void {
+  if (creditsMax === undefined) return
+  if ('credits' in price) {
+    if (BigInt(price.credits) > creditsMax) throw budgetError('it does not suffice')
+  } else if (BigInt(price.creditsMin) > creditsMax) {
+    throw budgetError(`it costs at least ${price.creditsMin} credits, ${creditsMax} are allowed`)
+  }
+}
+
+function budgetError(reason: string): CodedError {
+  return new CodedError('INSUFFICIENT_CREDITS', `Cannot pay for this call from its budget: ${reason}`)
+}
+
+/**
  * Creates the 402 of a limit. `price` is absent if the charge failed: the message must then hide the price, which would
  * reveal what a wallet holds.
  */
