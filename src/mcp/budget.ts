@@ -5,9 +5,10 @@ import { createLru } from '../lib/lru.ts'
 /** Limits of the messages of a request by a session's budget. */
 export interface Session {
   /**
-   * Session and its check, added to each invocation. Empty if the request neither names a session nor sets a budget.
+   * Session and its check, or the budget of a single call, added to each invocation. Empty if the request neither names
+   * a session nor sets a budget.
    */
-  readonly bound: Pick<Invocation, 'session' | 'checkSession'>
+  readonly bound: Pick<Invocation, 'session' | 'checkSession' | 'creditsMax'>
   /** Id of the session that the request starts; the session exists once its `initialize` message was answered. */
   readonly newSessionId?: string
   /** True once a message was refused because of the session; the whole request is then refused. */
@@ -28,7 +29,8 @@ const LOWERED_MAX = 10_000
 /**
  * Creates the budgets of sessions. Only sessions with a budget exist: `initialize` starts one. Every later request that
  * names it keeps to the least budget that was ever named, whether it repeats the header or not: the first one is part of
- * the id, so that all processes know it; a lower one later binds its request, and the session in this process.
+ * the id, so that all processes know it; a lower one later binds its request, and the session in this process. Since
+ * version 2026-07-28 the protocol has no sessions: a budget binds the one call of its request.
  */
 export function createSessionBudgets() {
   const lowered = createLru<bigint>({ entriesMax: LOWERED_MAX })
@@ -61,11 +63,17 @@ export function createSessionBudgets() {
 
   return {
     /**
-     * Resolves the session of a request. `newId` is given if the request contains `initialize`. Throws `HttpError`
-     * INVALID_PARAMETER for a malformed budget.
+     * Resolves the session of a request. `newId` is given if the request contains `initialize`, `isSessionless` if its
+     * version of the protocol has no sessions. Throws `HttpError` INVALID_PARAMETER for a malformed budget.
      */
-    resolve(request: Request, newId: (() => string) | undefined): Session {
+    resolve(
+      request: Request,
+      { newId, isSessionless }: { readonly newId: (() => string) | undefined; readonly isSessionless: boolean },
+    ): Session {
       const { budget, sessionId } = readSessionHeaders(request)
+      // A session that is named all the same binds, too: no budget is ever ignored.
+      if (isSessionless && sessionId === undefined)
+        return budget === undefined ? NO_SESSION : { ...NO_SESSION, bound: { creditsMax: budget } }
       if (newId === undefined)
         return budget === undefined && sessionId === undefined ? NO_SESSION : bindRequest(sessionId, budget)
       // An `initialize` that names a session starts another one; the named session is ignored.

@@ -10,7 +10,15 @@ import { defineRoute, type Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createSessionBudgets, SESSION_HEADER } from './budget.ts'
-import { getArguments, getToolName, isInitialize, isToolCall, parseMessages, type RawMessage } from './messages.ts'
+import {
+  getArguments,
+  getEnvelope,
+  getToolName,
+  isInitialize,
+  isToolCall,
+  parseMessages,
+  type RawMessage,
+} from './messages.ts'
 import { getErrorCode, toToolResult } from './result.ts'
 import { createTools, type Tool } from './tools.ts'
 
@@ -21,7 +29,7 @@ const KEY_UNREAD_MAX = 64
  * Creates the gateway for the Model Context Protocol over streamable HTTP: one tool for each route with a tool name.
  * Each tool call is its own request to the gate; all other messages of a body are one free request together. The first is
  * admitted before anything else is done: a body whose sender is refused costs no more than one request. Sessions exist
- * only with a budget, which limits what their requests are charged. Pages of other origins than `origins` are refused:
+ * only with a budget, which limits what their requests are charged; where the protocol has none, what a call is. Pages of other origins than `origins` are refused:
  * the protocol requires it against DNS rebinding.
  */
 export function createMcp(options: {
@@ -55,8 +63,9 @@ export function createMcp(options: {
     { admit, invoke }: Invoker,
   ): Promise<SettledAnswer> {
     const messages = await readMessages(request, holder)
-    const newId = messages.some(isInitialize) ? options.sessionId : undefined
-    const session = sessions.resolve(request, newId)
+    const isSessionless = messages.length === 1 && messages.every((message) => getEnvelope(message) !== undefined)
+    const newId = !isSessionless && messages.some(isInitialize) ? options.sessionId : undefined
+    const session = sessions.resolve(request, { newId, isSessionless })
     // The session starts with the protocol message; tool calls in the same body are outside the budget.
     const bindSession = (invocation: Invocation): Invocation =>
       session.newSessionId === undefined || invocation === PROTOCOL ? { ...invocation, ...session.bound } : invocation

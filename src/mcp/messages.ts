@@ -44,6 +44,17 @@ export function getArguments({ params }: RawMessage): Readonly<Record<string, un
   return isObject(args) ? { ...args } : {}
 }
 
+/**
+ * Returns the `_meta` of a message that names its own version of the protocol, as every message does since 2026-07-28,
+ * whose requests belong to no session; undefined for other messages. The SDK serves those by no older version.
+ */
+export function getEnvelope({ params }: RawMessage): object | undefined {
+  const meta = isObject(params) && '_meta' in params ? params._meta : undefined
+  return isObject(meta) && VERSION_KEY in meta ? meta : undefined
+}
+
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+
 /** True for the message that starts a session. */
 export function isInitialize({ method }: RawMessage): boolean {
   return method === 'initialize'

@@ -1,4 +1,4 @@
-import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js'
+import type { Tool as ListedTool } from '@modelcontextprotocol/server'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Invocation } from '../http/exchange/exchange.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
@@ -85,7 +85,7 @@ function createInputSchema(route: Route): ListedTool['inputSchema'] {
   }
   return {
     type: 'object',
-    properties,
+    properties: properties as Required<ListedTool['inputSchema']>['properties'],
     required: fields.filter(({ required }) => required).map(({ name }) => name),
     additionalProperties: false,
   }

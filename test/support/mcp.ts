@@ -1,24 +1,39 @@
+import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 
-/** The SDK's own client, connected. */
-export async function connectMcp(options: {
+export interface McpAddress {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
-}): Promise<Client> {
+}
+
+/** The client of the SDK's first generation, connected: it knows the versions with a handshake alone. */
+export async function connectMcp(address: McpAddress): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' })
-  const transport = new StreamableHTTPClientTransport(new URL(options.url), {
-    requestInit: { headers: options.headers },
-    ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
-  })
+  const transport = new StreamableHTTPClientTransport(...toTransportOptions(address))
   await client.connect(transport as Parameters<Client['connect']>[0])
   return client
 }
 
+/** How a client of the second generation chooses its version. `default`: as it does if it is told nothing. */
+export type Negotiation = 'default' | 'legacy' | 'auto' | { readonly pin: string }
+
+/** The client of the SDK's second generation, connected: it knows the versions of both eras. */
+export async function connectNewMcp(address: McpAddress, mode: Negotiation): Promise<NewClient> {
+  const options = mode === 'default' ? {} : { versionNegotiation: { mode } }
+  const client = new NewClient({ name: 'test', version: '1.0.0' }, options)
+  await client.connect(new NewTransport(...toTransportOptions(address)))
+  return client
+}
+
+function toTransportOptions({ url, headers, fetch }: McpAddress) {
+  return [new URL(url), { requestInit: { headers }, ...(fetch === undefined ? {} : { fetch }) }] as const
+}
+
 /** Calls a tool; returns its text, its other content, and its data if it succeeded. */
-export async function callTool(client: Client, name: string, given: Record<string, unknown> = {}) {
+export async function callTool(client: Client | NewClient, name: string, given: Record<string, unknown> = {}) {
   const result = (await client.callTool({ name, arguments: given })) as CallToolResult
   const [content, circumstances] = result.content
   if (content?.type !== 'text') throw new Error('Expected text')

@@ -25,6 +25,8 @@ const ALLOWED = [
   'idempotency-key',
   'mcp-protocol-version',
   'mcp-session-id',
+  'mcp-method',
+  'mcp-name',
   'x-budget-credits',
 ].join(', ')
 
