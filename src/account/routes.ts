@@ -155,7 +155,8 @@ export function usageRoutes(options: {
   const logs = defineRoute({
     method: 'GET',
     path: '/v1/usage/logs',
-    tool: 'usage_logs',
+    operation: 'usage_logs',
+    tool: { name: 'list_requests', title: 'Requests of the own organization' },
     summary: "Request history of the caller's organization, newest first.",
     input: logPage.input,
     output: logPage.output,

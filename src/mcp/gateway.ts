@@ -90,7 +90,7 @@ export function createMcp(options: {
     const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
     const { status, body } = await answerMessages(request, messages, {
       tools,
-      call: async (tool, args) => toToolResult(await runOne(tool.invocation(args))),
+      call: async (tool, args) => toToolResult(await runOne(toInvocation(tool, args))),
       onUnknownTool: async () => void (await runOne(toFailingInvocation(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
     })
     const hasCalls = settled.length > 0
@@ -148,7 +148,7 @@ const REFUSES_ALL: ReadonlySet<RefusalCode> = new Set([
 function findFirst(messages: readonly RawMessage[], tools: ReadonlyMap<string, Tool>): Invocation {
   for (const message of messages) {
     const tool = isToolCall(message) ? tools.get(getToolName(message) ?? '') : undefined
-    if (tool !== undefined) return tool.invocation(getArguments(message))
+    if (tool !== undefined) return toInvocation(tool, getArguments(message))
   }
   return PROTOCOL
 }
@@ -167,6 +167,15 @@ function refuseAll(messages: readonly RawMessage[], refusal: SettledAnswer): Set
   const replies = messages.map(({ id }) => ({ jsonrpc: '2.0', id, result }))
   const body = JSON.stringify(replies.length === 1 ? replies[0] : replies)
   return { ...refusal, answer: { status: 200, body, credits: 0, headers: {} } }
+}
+
+/** Returns the invocation of a call; one of the protocol itself that fails if the arguments lead to no route. */
+function toInvocation(tool: Tool, args: Readonly<Record<string, unknown>>): Invocation {
+  try {
+    return tool.invocation(args)
+  } catch (error) {
+    return toFailingInvocation(error)
+  }
 }
 
 function toFailingInvocation(error: unknown): Invocation {

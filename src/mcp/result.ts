@@ -2,9 +2,9 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { SettledAnswer } from '../http/exchange/exchange.ts'
 
 /**
- * Converts the answer of an endpoint to a tool result: the body, then a sentence with blocks and price, because many
- * clients show only text to their model; or the error as text, with the time to wait before a retry. `_meta` repeats
- * the data of the HTTP headers.
+ * Converts the answer of an endpoint to a tool result: the body, as text too, then a sentence with blocks and price,
+ * because many clients show only text to their model; or the error as text, with the time to wait before a retry.
+ * `_meta` repeats the data of the HTTP headers.
  */
 export function toToolResult(settled: SettledAnswer): CallToolResult {
   const { status, headers } = settled.answer
@@ -17,6 +17,7 @@ export function toToolResult(settled: SettledAnswer): CallToolResult {
         { type: 'text', text: body },
         { type: 'text', text: formatCircumstances(settled) },
       ],
+      structuredContent: JSON.parse(body),
       _meta,
     }
   }

@@ -1,12 +1,15 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/server'
 import packageJson from '../../package.json' with { type: 'json' }
+import { HttpError } from '../http/error.ts'
 import type { Invocation } from '../http/exchange/exchange.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { toParameters } from '../http/request/parameters.ts'
-import { priceSentence } from '../http/route/charge.ts'
-import { enumKeyword, getFieldSchemas, type JsonSchema } from '../http/route/json_schema.ts'
+import { PER_CALL, priceSentence } from '../http/route/charge.ts'
+import { createJsonSchema, getFieldSchemas } from '../http/route/json_schema.ts'
 import type { Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
+import { groupBy } from '../lib/group_by.ts'
+import { createInputSchema, PROTOCOL_FIELD, shortenSchema } from './input_schema.ts'
 
 /** Name and version that `initialize` returns. */
 export const SERVER_INFO = { name: 'walletscope', version: packageJson.version }
@@ -16,6 +19,7 @@ export const INSTRUCTIONS = [
   'Positions of wallets on chain: what they hold, earn, owe and risk.',
   'Tools only read, but for those that make and delete triggers, which go on costing credits by the hour.',
   'Amounts are text with all their digits: do not round them, and give large whole numbers as text.',
+  'Begin with the first tool. A tool that asks one protocol of several takes it as "protocol".',
   'A call costs credits as its description says; only a success is charged.',
   'An error begins with its code and says how to mend the call.',
   'A citation is hashes of what an answer was read from; the parameter receipt adds a proof that others can verify.',
@@ -25,83 +29,123 @@ export const INSTRUCTIONS = [
 export interface Tool {
   /** Entry of the tool in `tools/list`. */
   readonly listing: ListedTool
-  /** Creates the invocation for these arguments. Its `getRequest` throws for mistakes in them. */
+  /**
+   * Creates the invocation for these arguments. Its `getRequest` throws for mistakes in them. Throws `HttpError`
+   * MISSING_PARAMETER or INVALID_PARAMETER if they name no protocol of the tool.
+   */
   invocation(args: Readonly<Record<string, unknown>>): Invocation
 }
 
 /**
- * Creates the tools of routes with a tool name, by name. Throws if two routes, or two fields of a route, share a name.
+ * Creates the tools of routes with one, by name, the first one first. Throws if routes that share a tool do not describe
+ * it alike or read the same protocol, or two tools are the first.
  */
 export function createTools(routes: readonly Route[]): ReadonlyMap<string, Tool> {
-  const namedRoutes = routes.flatMap((route) => (route.tool === undefined ? [] : [{ name: route.tool, route }]))
-  const tools = new Map(namedRoutes.map(({ name, route }) => [name, createTool(name, route)]))
-  if (tools.size !== namedRoutes.length) throw new Error('Cannot make the tools: two routes have one name')
-  return tools
+  const groups = groupBy(routes, ({ tool }) => tool?.name)
+  const named = [...groups].flatMap(([name, group]) => (name === undefined ? [] : [{ name, group }]))
+  const first = named.filter(({ group }) => group.some(({ tool }) => tool?.isFirst))
+  if (first.length > 1) throw new Error('Cannot make the tools: two of them are the first')
+  const ordered = [...first, ...named.filter((each) => !first.includes(each))]
+  return new Map(ordered.map(({ name, group }) => [name, createTool(name, group)]))
 }
 
-function createTool(name: string, route: Route): Tool {
-  const routeEndpoint = toRouteEndpoint(route)
-  const endpoint = { ...routeEndpoint, features: [...routeEndpoint.features, 'mcp' as const] }
-  const inputNames = new Set(getFieldSchemas(route.input).map((field) => field.name))
+function createTool(name: string, routes: readonly Route[]): Tool {
+  const facts = routes.flatMap(({ tool }) => tool ?? [])
+  const [{ title, description } = { title: name, description: undefined }] = facts
+  if (facts.some((each) => each.title !== title || each.description !== description)) {
+    throw new Error(`Cannot make the tool "${name}": its routes describe it in different ways`)
+  }
+  const callers = new Map(routes.map((route) => [route.tool?.protocol?.code, createCaller(route)]))
+  if (callers.size !== routes.length) throw new Error(`Cannot make the tool "${name}": two routes have one name`)
   return {
     listing: {
       name,
-      title: route.summary,
-      description: `${route.summary} Credits: ${priceSentence(route.charge)}`,
-      inputSchema: createInputSchema(route),
-      annotations: toAnnotations(route),
+      title,
+      description: describeTool(routes),
+      inputSchema: createInputSchema(routes) as ListedTool['inputSchema'],
+      ...createOutputSchema(routes),
+      ...toAnnotations(routes),
     },
-    invocation(args) {
-      const fields = Object.entries(args)
-      // Unknown fields go to the body, if the route has one: its schema refuses a misspelled field and suggests the
-      // nearest.
-      const isParameter = ([field]: readonly [string, unknown]) => route.body === undefined || inputNames.has(field)
-      const inputFields = Object.fromEntries(fields.filter(isParameter))
-      const body = Object.fromEntries(fields.filter((each) => !isParameter(each)))
-      return {
-        endpoint,
-        loggedPath: `${GATEWAY_PATH}${endpoint.template}`,
-        isCited: true,
-        getRequest: () => ({
-          parameters: () => toParameters(route.input, inputFields),
-          body: async () => ({ value: () => body }),
-        }),
-        ...toHttpAddress(route, inputFields),
-      }
+    invocation({ [PROTOCOL_FIELD]: code, ...args }) {
+      return findCaller(callers, code)(args)
     },
   }
 }
 
-function toAnnotations({ method, changes }: Route): ListedTool['annotations'] {
-  if (changes !== true) return { readOnlyHint: true, openWorldHint: true }
-  return { readOnlyHint: false, destructiveHint: method === 'DELETE', openWorldHint: true }
+type Caller = Tool['invocation']
+
+/** Finds what calls the route of a protocol. A tool of one needs no name of it; one without protocols takes none. */
+function findCaller(callers: ReadonlyMap<string | undefined, Caller>, code: unknown): Caller {
+  const [only] = callers.values()
+  const isNamed = code !== undefined && code !== null && code !== ''
+  if (callers.size === 1 && only !== undefined && !isNamed) return only
+  const caller = typeof code === 'string' ? callers.get(code) : undefined
+  if (caller !== undefined) return caller
+  const codes = [...callers.keys()].filter((each) => each !== undefined)
+  const subject = `Cannot read parameter "${PROTOCOL_FIELD}": expected`
+  if (codes.length === 0) throw new HttpError('INVALID_PARAMETER', `${subject} no such field`)
+  const expected = `${subject} one of ${codes.map((each) => `"${each}"`).join(', ')}`
+  throw new HttpError(isNamed ? 'INVALID_PARAMETER' : 'MISSING_PARAMETER', expected)
 }
 
-function createInputSchema(route: Route): ListedTool['inputSchema'] {
-  const fields = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
-  const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, shortenSchema(name, schema)]))
-  if (Object.keys(properties).length !== fields.length) {
-    throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)
-  }
-  return {
-    type: 'object',
-    properties: properties as Required<ListedTool['inputSchema']>['properties'],
-    required: fields.filter(({ required }) => required).map(({ name }) => name),
-    additionalProperties: false,
+/** Unit that the instructions imply. */
+const CALL_UNIT = ` per ${PER_CALL}`
+
+/** What the tool reads, of which protocols, and its price, of each protocol if they differ. */
+function describeTool(routes: readonly Route[]): string {
+  const [first] = routes
+  const covered = routes.flatMap(({ tool }) => tool?.protocol?.name ?? [])
+  const routesByPrice = groupBy(routes, ({ charge }) => priceSentence(charge).replace(CALL_UNIT, ''))
+  const isOnePrice = routesByPrice.size === 1
+  const prices = [...routesByPrice].map(([price, priced]) =>
+    isOnePrice ? price : `${priced.map(({ tool }) => tool?.protocol?.code).join(', ')}: ${price}`,
+  )
+  return [
+    first?.tool?.description ?? first?.summary,
+    ...(covered.length === 0 ? [] : [`Covers ${covered.join('; ')}.`]),
+    `Credits: ${prices.join(' ')}`,
+  ].join(' ')
+}
+
+function createCaller(route: Route): Caller {
+  const routeEndpoint = toRouteEndpoint(route)
+  const endpoint = { ...routeEndpoint, features: [...routeEndpoint.features, 'mcp' as const] }
+  const inputNames = new Set(getFieldSchemas(route.input).map((field) => field.name))
+  return (args) => {
+    const fields = Object.entries(args)
+    // Unknown fields go to the body, if the route has one: its schema refuses a misspelled field and suggests the
+    // nearest.
+    const isParameter = ([field]: readonly [string, unknown]) => route.body === undefined || inputNames.has(field)
+    const inputFields = Object.fromEntries(fields.filter(isParameter))
+    const body = Object.fromEntries(fields.filter((each) => !isParameter(each)))
+    return {
+      endpoint,
+      loggedPath: `${GATEWAY_PATH}${endpoint.template}`,
+      isCited: true,
+      getRequest: () => ({
+        parameters: () => toParameters(route.input, inputFields),
+        body: async () => ({ value: () => body }),
+      }),
+      ...toHttpAddress(route, inputFields),
+    }
   }
 }
 
-/** Parameters of many tools that need no description beside name, type and default. */
-const PLAIN = new Set([
-  ...['page', 'limit', 'status', 'full', 'type', 'kind', 'target_health_factor', 'id', 'manager_address'],
-  ...['max_snapshots', 'range', 'errors', 'status_code', 'api_key_id'],
-])
+/** Most characters of an answer's schema that is listed. That of a list of positions would be longer than all the rest. */
+const OUTPUT_SCHEMA_LENGTH_MAX = 240
 
-/** Shortens a schema, because `tools/list` takes up context in every session: chain ids become a plain enum. */
-function shortenSchema(name: string, schema: JsonSchema): JsonSchema {
-  const { examples, 'x-chain-ids': chainIds, description, ...rest } = schema
-  if (Array.isArray(chainIds)) return { type: rest['type'], ...enumKeyword(chainIds) }
-  return PLAIN.has(name) ? rest : { ...rest, description }
+/** Describes answers of few fields, of a tool with one route. */
+function createOutputSchema([route, ...others]: readonly Route[]): Pick<ListedTool, 'outputSchema'> {
+  if (route === undefined || others.length > 0) return {}
+  const schema = shortenSchema(createJsonSchema(route.output))
+  const isShort = JSON.stringify(schema).length <= OUTPUT_SCHEMA_LENGTH_MAX
+  return isShort ? { outputSchema: schema as ListedTool['outputSchema'] & {} } : {}
+}
+
+/** Hints for clients; those that they assume anyway are left out. */
+function toAnnotations(routes: readonly Route[]): Pick<ListedTool, 'annotations'> {
+  if (routes.every(({ changes }) => changes !== true)) return { annotations: { readOnlyHint: true } }
+  return routes.some(({ method }) => method === 'DELETE') ? {} : { annotations: { destructiveHint: false } }
 }
 
 /** Returns path and query of the same request over HTTP. Values that HTTP cannot carry are refused before their use. */

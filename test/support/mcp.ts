@@ -43,6 +43,7 @@ export async function callTool(client: Client | NewClient, name: string, given: 
     circumstances: circumstances?.type === 'text' ? circumstances.text : '',
     isError,
     data: isError ? undefined : JSON.parse(content.text),
+    structured: result.structuredContent,
     meta: result._meta ?? {},
   }
 }

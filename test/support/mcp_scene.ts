@@ -8,9 +8,9 @@ import { createTestClock } from './test_clock.ts'
 
 export const ACCEPT = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 /** Tools of the fixture's routes. */
-export const ITEM = 'uniswap_position'
-export const LIST = 'uniswap_positions'
-export const BATCH = 'aave_batch'
+export const ITEM = 'read_liquidity_position'
+export const LIST = 'list_liquidity_positions'
+export const BATCH = 'list_lending_health'
 
 /** The gateway over the fixture's routes, and who asks it: without a socket. */
 export function createMcpScene(options: Parameters<typeof createFixture>[0] = {}) {

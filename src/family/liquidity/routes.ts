@@ -13,8 +13,10 @@ import {
 import type { Charge } from '../../http/route/charge.ts'
 import { createPagination, slicePage } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
+import type { ToolFacts } from '../../http/route/tool.ts'
 import { CodedError } from '../../lib/error.ts'
 import { toAsOf } from '../moment.ts'
+import { LIQUIDITY_TOOLS } from '../tools.ts'
 import { checkHistoryComplete, computePnlOrThrow, type HistoryAtBlock } from './position_history/pnl_outcome.ts'
 import { presentFlow, presentPnl } from './present.ts'
 import { eventsOutput, pnlOutput } from './schema.ts'
@@ -72,8 +74,9 @@ export function refuseFullOfInactive<
 interface PnlRoutesOptions {
   /** Path segment of the family. */
   readonly family: string
-  /** Prefix of their tools: `uniswap`. */
-  readonly tool: string
+  /** Prefix of their operations: `uniswap`. */
+  readonly operation: string
+  readonly protocol: NonNullable<ToolFacts['protocol']>
   /** Noun for a position in summaries: `liquidity position`. */
   readonly what: string
   /** All configured chains, with this family or without. */
@@ -91,7 +94,8 @@ interface PositionQuery extends TargetSelection {
 /** Routes for the profit and loss of one position, and for the flows it is computed from. */
 export function pnlRoutes({
   family,
-  tool,
+  operation,
+  protocol,
   what,
   chainIds,
   charges,
@@ -108,7 +112,8 @@ export function pnlRoutes({
     defineRoute({
       ...common,
       path: `/v1/positions/${family}/:id/pnl`,
-      tool: `${tool}_pnl`,
+      operation: `${operation}_pnl`,
+      tool: { ...LIQUIDITY_TOOLS.pnl, protocol },
       summary: `Counts the profit and loss of one ${what} over the life of its token, also after it was burned.`,
       input: v.pipe(v.object({ ...position, status: inactiveStatus }), momentRule()),
       output: pnlOutput,
@@ -127,7 +132,8 @@ export function pnlRoutes({
     defineRoute({
       ...common,
       path: `/v1/positions/${family}/:id/events`,
-      tool: `${tool}_events`,
+      operation: `${operation}_events`,
+      tool: { ...LIQUIDITY_TOOLS.events, protocol },
       summary: `Lists what went into one ${what} and out of it, priced at its time, newest first.`,
       input: v.pipe(v.object({ ...position, page, limit }), momentRule()),
       output: eventsOutput,

@@ -10,6 +10,7 @@ import {
   receiptBudgetMs,
   receiptCredits,
 } from './receipt.ts'
+import type { ToolFacts } from './tool.ts'
 
 /** Context of a read besides its typed input. */
 export interface ReadContext {
@@ -99,8 +100,10 @@ interface ChargedFacts extends RouteFacts {
    * optional parameter may prove to be required. API_ENDPOINT_NOT_CONFIGURED: possible although no chain is read.
    */
   readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER' | 'API_ENDPOINT_NOT_CONFIGURED')[]
-  /** Unique name of its tool for agents: `aave_events`; absent: it is not a tool. */
-  readonly tool?: string
+  /** What its operation is named after in OpenAPI: `aave_events`; absent: its method and path. */
+  readonly operation?: string
+  /** Its tool for agents; absent: it is not one. */
+  readonly tool?: ToolFacts
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
   /** Further description, for OpenAPI. */

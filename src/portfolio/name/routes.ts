@@ -41,7 +41,8 @@ export function nameRoute(options: {
   return defineRoute({
     method: 'GET',
     path: '/v1/names',
-    tool: 'ens_wallet',
+    operation: 'ens_wallet',
+    tool: { name: 'resolve_ens_name', title: 'Wallet of an ENS name' },
     summary: 'Resolves an ENS name.',
     description:
       "Asks ENS' Universal Resolver on Ethereum, or the first registry and the resolver that it names where there is " +

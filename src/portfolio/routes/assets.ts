@@ -27,7 +27,8 @@ export function assetsRoute(options: PortfolioOptions): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/portfolio/assets',
-    tool: 'portfolio_assets',
+    operation: 'portfolio_assets',
+    tool: { name: 'list_assets_and_debts', title: 'Assets and debts of a wallet' },
     summary: 'Lists all that a wallet has and owes, with prices and their sources, and why a row is not counted.',
     description:
       'By `value_usd`, largest first; rows that are not counted have none and come last, spam at the very end. Pages ' +

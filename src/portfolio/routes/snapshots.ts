@@ -25,7 +25,8 @@ export function snapshotsRoute({
   return defineRoute({
     method: 'GET',
     path: '/v1/portfolio/snapshots',
-    tool: 'portfolio_snapshots',
+    operation: 'portfolio_snapshots',
+    tool: { name: 'list_net_worth_snapshots', title: 'Daily net worth of a wallet' },
     summary: 'Daily snapshots of a wallet on one chain: what it was worth at each UTC midnight.',
     description: DESCRIPTION,
     input: v.pipe(

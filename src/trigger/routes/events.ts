@@ -48,7 +48,8 @@ export function eventsRoute(services: () => TriggerServices): Route {
     ...LIST_READ,
     method: 'GET',
     path: '/v1/events',
-    tool: 'trigger_events',
+    operation: 'trigger_events',
+    tool: { name: 'list_trigger_messages', title: 'Messages of triggers' },
     summary: 'Reads the messages of all triggers in order, from the oldest on or after one; waits for one if asked to.',
     description:
       'Messages are kept 30 days. A client that passes the id of its last message misses none; an older id is refused, ' +

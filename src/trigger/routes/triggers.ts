@@ -50,19 +50,26 @@ const FOR_BLOCKS_MAX = 100
 const triggerId = v.pipe(idParameter, v.description('Id of the trigger.'))
 const oneInput = v.object({ id: triggerId })
 const settings = {
-  when: clauseSchema,
-  clear: threshold,
-  for_blocks: integerBetween(1, FOR_BLOCKS_MAX),
-  finality: choice(FINALITY_LEVELS),
-  webhook_id: v.nullable(idParameter),
-  name: v.nullable(label(NAME_LENGTH_MAX)),
+  when: v.pipe(clauseSchema, v.description('Threshold of a figure such as health_factor, or events, that fire it.')),
+  clear: v.pipe(threshold, v.description('Level of the figure at which it arms again; absent: 2 % beyond.')),
+  for_blocks: v.pipe(
+    integerBetween(1, FOR_BLOCKS_MAX),
+    v.description('Blocks in a row for which the condition must hold.'),
+  ),
+  finality: v.pipe(choice(FINALITY_LEVELS), v.description('Which blocks count.')),
+  webhook_id: v.pipe(
+    v.nullable(idParameter),
+    v.description('Webhook that gets the messages; they are in the feed anyway.'),
+  ),
+  name: v.pipe(v.nullable(label(NAME_LENGTH_MAX)), v.description('Label of the trigger, which its messages repeat.')),
   expires_at: v.nullable(instantTo),
 }
+const SUBJECT = 'Position to watch, by the fields of its family: wallet, market_id, token_id, obligation_address.'
 /** The family checks the members. A record would drop names such as `__proto__`, which must be refused. */
 const subject = v.pipe(
   v.unknown(),
   v.guard(isJsonObject, 'expected an object'),
-  documented({ type: 'object', additionalProperties: {} }),
+  documented({ type: 'object', additionalProperties: {}, description: SUBJECT }),
 )
 const EXPECTED_CHANGE =
   'Cannot change the trigger: expected when, clear, for_blocks, finality, webhook_id, name, paused or expires_at'
@@ -126,11 +133,14 @@ export function triggerRoutes(
   const base = '/v1/triggers'
   const names = families.map(({ family }) => family)
   const createBody = v.strictObject({
-    chain_id: integerBetween(1, Number.MAX_SAFE_INTEGER),
-    family: v.picklist(names, `expected one of ${names.join(', ')}`),
+    chain_id: v.pipe(integerBetween(1, Number.MAX_SAFE_INTEGER), v.description('Id of the chain of the position.')),
+    family: v.pipe(
+      v.picklist(names, `expected one of ${names.join(', ')}`),
+      v.description('Protocol of the position.'),
+    ),
     subject,
     ...settings,
-    clear: v.optional(threshold),
+    clear: v.optional(settings.clear),
     for_blocks: v.optional(settings.for_blocks, 1),
     finality: v.optional(settings.finality, 'latest'),
     webhook_id: v.optional(settings.webhook_id, null),
@@ -145,7 +155,8 @@ export function triggerRoutes(
       presenter,
       method: 'POST',
       path: base,
-      tool: 'trigger_create',
+      operation: 'trigger_create',
+      tool: { name: 'create_trigger', title: 'Make a trigger' },
       summary: 'Makes a trigger: a message at the block where a figure of a position crosses a threshold.',
       description:
         'A trigger that holds when it is made fires at once. Further hours cost 1 each, fired and cleared messages 2 each.',
@@ -171,7 +182,8 @@ export function triggerRoutes(
       ...LIST_READ,
       method: 'GET',
       path: base,
-      tool: 'triggers',
+      operation: 'triggers',
+      tool: { name: 'list_triggers', title: 'Triggers and their states' },
       summary: 'Lists the triggers with their states, newest first.',
       input: listInput,
       output: triggersOutput,
@@ -227,7 +239,8 @@ export function triggerRoutes(
       ...MUTATION,
       method: 'DELETE',
       path: `${base}/:id`,
-      tool: 'trigger_delete',
+      operation: 'trigger_delete',
+      tool: { name: 'delete_trigger', title: 'Delete a trigger' },
       summary: 'Deletes a trigger. Past messages stay in the feed.',
       output: idOutput,
       prepare: async (request) => prepareTriggerDeletion(request.id),

@@ -99,7 +99,7 @@ function createOtherAsks({ holder, mailed, lenders }: LargeScene): Readonly<Reco
     jsonrpc: '2.0',
     id,
     method: 'tools/call',
-    params: { name: 'uniswap_positions', arguments: { wallet: holder, limit: 25 } },
+    params: { name: 'list_liquidity_positions', arguments: { protocol: 'uniswap-v3', wallet: holder, limit: 25 } },
   })
   return {
     'list, many positions': () => ({ path: `${positions(holder)}&limit=25` }),

@@ -136,7 +136,7 @@ function listKinds({ script, keys }: Pick<ServedReady, 'script' | 'keys'>): read
     jsonrpc: '2.0',
     id,
     method: 'tools/call',
-    params: { name: 'uniswap_positions', arguments: { wallet: `0x${'11'.repeat(20)}` } },
+    params: { name: 'list_liquidity_positions', arguments: { protocol: 'uniswap-v3', wallet: `0x${'11'.repeat(20)}` } },
   })
   const mcp = {
     path: '/mcp',

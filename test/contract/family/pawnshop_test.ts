@@ -244,7 +244,11 @@ test(
     expect(Object.keys(document.paths).filter((path) => path.includes('pawnshop'))).toHaveLength(2)
     expect(untimed(await get(EVENTS.replace('pawnshop', 'lending_p')))).toEqual(await readEvents(ALICE))
     const client = await connectMcp({ url: `${url}/mcp`, headers: { authorization: `Bearer ${account.key}` } })
-    const { data } = await callTool(client, 'pawnshop_events', { chain_id: 1, wallet: ALICE, counter: COUNTERS[1] })
+    const { data } = await callTool(client, 'list_pawnshop_events', {
+      chain_id: 1,
+      wallet: ALICE,
+      counter: COUNTERS[1],
+    })
     expect(data.data).toHaveLength(2)
     await client.close()
   },

@@ -253,8 +253,8 @@ describe('a receipt of an answer in full', () => {
 
 test('a tool returns the receipt of an answer in full', async () => {
   await ready(v3(told))
-  const asked = { id: String(told), chain_id: 1, full: true, receipt: 'true' }
-  const { data, receipt } = await stage.tool('uniswap_position', asked)
+  const asked = { protocol: 'uniswap-v3', id: String(told), chain_id: 1, full: true, receipt: 'true' }
+  const { data, receipt } = await stage.tool('read_liquidity_position', asked)
   expect(decodePayload(receipt)).toMatchObject({ answer: { data }, uncovered: formatPaths('data', PNL) })
   expect((await said(receipt)).is).toBe('true')
 }, 60_000)

@@ -9,6 +9,8 @@ import { caseCount } from '../../support/cases.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { checked, decodePayload, encodeReceipt, isExistenceCall, rowOver, type Stage, stageOver } from './stage.ts'
 
+const V3 = { protocol: 'uniswap-v3' }
+
 let devnet: Devnet
 let aave: AaveDevnet
 let morpho: MorphoDevnet
@@ -210,13 +212,21 @@ describe('a result of a tool', () => {
     const { good } = devnet.positions
     const height = Number(await devnet.client.getBlockNumber())
     const given: readonly (readonly [tool: string, given: object, path: string])[] = [
-      ['uniswap_position', { id: String(good), chain_id: 1 }, `/v1/positions/uniswap-v3/${good}?chain_id=1`],
       [
-        'uniswap_positions',
-        { wallet: devnet.wallets.provider },
+        'read_liquidity_position',
+        { ...V3, id: String(good), chain_id: 1 },
+        `/v1/positions/uniswap-v3/${good}?chain_id=1`,
+      ],
+      [
+        'list_liquidity_positions',
+        { ...V3, wallet: devnet.wallets.provider },
         `/v1/positions/uniswap-v3?wallet=${devnet.wallets.provider}`,
       ],
-      ['aave_positions', { wallet: aave.wallets.borrower }, `/v1/lending/aave-v3?wallet=${aave.wallets.borrower}`],
+      [
+        'list_lending_positions',
+        { protocol: 'aave-v3', wallet: aave.wallets.borrower },
+        `/v1/lending/aave-v3?wallet=${aave.wallets.borrower}`,
+      ],
     ]
     for (const [tool, asked, path] of given) {
       const { data, citation } = await stage.tool(tool, asked)
@@ -246,16 +256,20 @@ describe('a result of a tool', () => {
         .filter(({ path }) => path === '/mcp/v1/positions/uniswap-v3/{id}')
         .map((row) => row.creditsCharged),
     ).toEqual([2])
-    const batch = await stage.tool('aave_batch', { wallets: [aave.wallets.emode], chain_id: 1 })
+    const batch = await stage.tool('list_lending_health', {
+      protocol: 'aave-v3',
+      wallets: [aave.wallets.emode],
+      chain_id: 1,
+    })
     expect(batch.citation).toHaveLength(1)
   })
 
   test('is kept until the next block, and HTTP cites nothing', async () => {
     const kept = stageOver([rowOver([devnet.rpcUrl], { reuseMs: 600_000, blockTimeMs: 600_000 })])
     await devnet.rpc.call('evm_mine')
-    const asked = { id: String(devnet.positions.good), chain_id: 1 }
-    const first = await kept.tool('uniswap_position', asked)
-    expect(await kept.tool('uniswap_position', asked)).toMatchObject({ citation: first.citation })
+    const asked = { ...V3, id: String(devnet.positions.good), chain_id: 1 }
+    const first = await kept.tool('read_liquidity_position', asked)
+    expect(await kept.tool('read_liquidity_position', asked)).toMatchObject({ citation: first.citation })
     expect(kept.requests).toEqual(['eth_call'])
     const path = `/v1/positions/uniswap-v3/${devnet.positions.good}?chain_id=1`
     expect(Object.keys((await kept.get(path)).body)).toEqual(['data', 'request_id'])

@@ -66,7 +66,8 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
   const list = defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3',
-    tool: 'uniswap_positions',
+    operation: 'uniswap_positions',
+    tool: { name: 'list_liquidity_positions', title: 'Liquidity positions' },
     summary: 'Lists the positions of a wallet.',
     input: v.pipe(
       v.object({
@@ -111,7 +112,8 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
   const one = defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id',
-    tool: 'uniswap_position',
+    operation: 'uniswap_position',
+    tool: { name: 'read_liquidity_position', title: 'One liquidity position' },
     summary: 'Reads one position.',
     input: v.object({ id: tokenId, chain_id: v.optional(configuredChainId([1, 10])) }),
     output: v.object({ data: itemSchema }),
@@ -129,7 +131,8 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
   const batch = defineRoute({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
-    tool: 'aave_batch',
+    operation: 'aave_batch',
+    tool: { name: 'list_lending_health', title: 'Lending health' },
     summary: 'Reads many wallets.',
     input: v.object({ page, limit }),
     body: v.strictObject({
@@ -150,7 +153,8 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
   const obligation = defineRoute({
     method: 'GET',
     path: '/v1/lending/kamino/position/:obligation_address/yield',
-    tool: 'kamino_yield',
+    operation: 'kamino_yield',
+    tool: { name: 'read_lending_yield', title: 'Yield of a lending position' },
     summary: 'Reads an obligation.',
     feature: 'snapshots',
     input: v.object({

@@ -6,7 +6,7 @@ import { createChainsFile } from '../../devnet/chain.ts'
 import { sharedDevnet } from '../../devnet/mod.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { emptyDatabase, type TestDatabase, testDatabase } from '../../support/database.ts'
-import { callTool, connectMcp } from '../../support/mcp.ts'
+import { callTool, connectMcp, connectNewMcp } from '../../support/mcp.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, nodeProgram, type Program, runCommand, type Service, startService } from './program.ts'
@@ -14,7 +14,9 @@ import { executableProgram, nodeProgram, type Program, runCommand, type Service,
 describe('agents', async () => {
   await buildWhatIsStale()
   const devnet = await sharedDevnet()
-  const LIST = 'uniswap_positions'
+  const LIST = 'list_liquidity_positions'
+  const ITEM = 'read_liquidity_position'
+  const V3 = { protocol: 'uniswap-v3' }
 
   /** What people settle: where messages are posted, and a trigger once it is there. Agents make, list and delete. */
   function isForPeople({ path, method }: { readonly path: string; readonly method: string }): boolean {
@@ -71,14 +73,16 @@ describe('agents', async () => {
           .flatMap(([path, methods]) => Object.entries(methods).map(([method, each]) => ({ path, method, ...each })))
           .filter((each) => each.security === undefined && !isForPeople(each))
         const { tools } = await client.listTools()
-        expect(tools.map(({ title }) => title).sort()).toEqual(operations.map(({ summary }) => summary).sort())
+        const protocols = tools.map(({ inputSchema }) => inputSchema.properties?.['protocol'] as { enum?: string[] })
+        const routes = protocols.flatMap((protocol) => protocol?.enum ?? ['the only one'])
+        expect(routes).toHaveLength(operations.length)
         expect(tools.length).toBeGreaterThan(5)
       })
 
       test('returns the same pages as HTTP, with block and price', async () => {
         const wallet = devnet.wallets.provider
         for (const full of [false, true]) {
-          const { data, circumstances } = await callTool(client, LIST, { wallet, full, limit: 2, page: 2 })
+          const { data, circumstances } = await callTool(client, LIST, { ...V3, wallet, full, limit: 2, page: 2 })
           expect(circumstances).toMatch(/^As of 1:\d+ \(chain id:block\)\. Charged \d+ credits, \d+ are left\.$/)
           const answer = await http(`/v1/positions/uniswap-v3?wallet=${wallet}&full=${full}&limit=2&page=2`)
           expect(omitCitation(data)).toEqual(omitCitation(answer))
@@ -103,7 +107,7 @@ describe('agents', async () => {
       }
 
       test('is charged and logged under its endpoint', async () => {
-        const { data } = await callTool(client, 'usage_logs', { path: '/mcp/v1/positions/amm_a', limit: 25 })
+        const { data } = await callTool(client, 'list_requests', { path: '/mcp/v1/positions/amm_a', limit: 25 })
         const rows = data.data.map(({ method, path, status_code, credits_charged }: Record<string, unknown>) => [
           ...[method, path, status_code, credits_charged],
         ])
@@ -111,7 +115,7 @@ describe('agents', async () => {
           ['GET', '/mcp/v1/positions/uniswap-v3', 200, 30],
           ['GET', '/mcp/v1/positions/uniswap-v3', 200, 4],
         ])
-        const protocol = await callTool(client, 'usage_logs', { path: '/mcp' })
+        const protocol = await callTool(client, 'list_requests', { path: '/mcp' })
         expect(protocol.data.pagination.total).toBeGreaterThan(2)
         expect(protocol.data.data).toContainEqual(expect.objectContaining({ method: 'POST', status_code: 200 }))
         // The client requests a stream at any time, and gets the response that there is none.
@@ -123,8 +127,8 @@ describe('agents', async () => {
           url: `http://127.0.0.1:${service.port}/mcp`,
           headers: { authorization: `Bearer ${key}`, 'x-budget-credits': '5' },
         })
-        const ids = Array.from({ length: 4 }, () => ({ id: String(devnet.positions.inRange) }))
-        const results = await Promise.all(ids.map((given) => callTool(limited, 'uniswap_position', given)))
+        const ids = Array.from({ length: 4 }, () => ({ ...V3, id: String(devnet.positions.inRange) }))
+        const results = await Promise.all(ids.map((given) => callTool(limited, ITEM, given)))
         expect(results.filter(({ isError }) => !isError)).toHaveLength(2)
         for (const { text } of results.filter(({ isError }) => isError))
           expect(text).toContain('the budget of the session')
@@ -138,7 +142,7 @@ describe('agents', async () => {
         const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'once', version: '1' } }
         const begun = await post({ method: 'initialize', params }, { 'x-budget-credits': '5' })
         const session = { 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' }
-        const read = { name: 'uniswap_position', arguments: { id: String(devnet.positions.inRange) } }
+        const read = { name: ITEM, arguments: { ...V3, id: String(devnet.positions.inRange) } }
         const quiet = await Promise.all(ids.map(() => post({ method: 'tools/call', params: read }, session)))
         const charged = quiet.map(({ headers }) => Number(headers.get('x-credits-charged')))
         expect(charged.toSorted()).toEqual([0, 0, 2, 2])
@@ -156,11 +160,34 @@ describe('agents', async () => {
         expect(await stranger.text()).toContain('"code":"NOT_FOUND"')
       })
 
+      test('serves a client that is pinned to 2026-07-28, and keeps its budget for each call', async () => {
+        const connect = (headers: Record<string, string>) =>
+          connectNewMcp(
+            {
+              url: `http://127.0.0.1:${service.port}/mcp`,
+              headers: { authorization: `Bearer ${key}`, ...headers },
+            },
+            { pin: '2026-07-28' },
+          )
+        const given = { ...V3, id: String(devnet.positions.inRange) }
+        const pinned = await connect({})
+        expect((await pinned.listTools()).tools.map(({ name }) => name)).toContain(ITEM)
+        expect(await callTool(pinned, ITEM, given)).toMatchObject({
+          isError: false,
+          meta: { 'walletscope/credits_charged': 2 },
+        })
+        const limited = await connect({ 'x-budget-credits': '1' })
+        const { text } = await callTool(limited, ITEM, given)
+        expect(text).toStartWith('INSUFFICIENT_CREDITS: Cannot pay for this call from its budget')
+        await pinned.close()
+        await limited.close()
+      })
+
       test('explains how to correct a call, and stops at an empty balance', async () => {
-        const wrong = await callTool(client, LIST, { wallet: '0x1' })
+        const wrong = await callTool(client, LIST, { ...V3, wallet: '0x1' })
         expect(wrong.text).toStartWith('INVALID_PARAMETER: Cannot read parameter "wallet": expected an EVM address')
-        await callTool(client, LIST, { wallet: devnet.wallets.provider, full: true, limit: 1 })
-        const poor = await callTool(client, LIST, { wallet: devnet.wallets.provider, full: true, limit: 2 })
+        await callTool(client, LIST, { ...V3, wallet: devnet.wallets.provider, full: true, limit: 1 })
+        const poor = await callTool(client, LIST, { ...V3, wallet: devnet.wallets.provider, full: true, limit: 2 })
         expect([poor.isError, poor.text.split(':')[0]]).toEqual([true, 'INSUFFICIENT_CREDITS'])
         await expect(client.callTool({ name: 'get_nothing' })).rejects.toThrow('Cannot find this tool')
       })

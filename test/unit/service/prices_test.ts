@@ -47,7 +47,7 @@ test('README lists the price of each route', async () => {
 
 test('one number defines the charge, the document, the tool, README and the pages', async () => {
   POSITION_CHARGES.pnl.credits = 77
-  const pnl = routes.find(({ tool }) => tool === 'uniswap_pnl')
+  const pnl = routes.find(({ operation }) => operation === 'uniswap_pnl')
   if (pnl === undefined) throw new Error('Cannot find the route')
   const accepted = await pnl.accept({
     parameters: () => toParameters(pnl.input, { id: '1' }),
@@ -61,7 +61,7 @@ test('one number defines the charge, the document, the tool, README and the page
   expect(operation['x-credits']).toBe(sentence)
   expect(operation['x-charge'].credits).toBe(77)
   expect(operation.responses[200].description).toContain(sentence)
-  expect(createTools(routes).get('uniswap_pnl')?.listing.description).toContain(sentence)
+  expect(createTools(routes).get('read_liquidity_pnl')?.listing.description).toContain(sentence)
   expect(priceTable()).toContain('/pnl` | 77 credits; 4 with')
   expect(await pricesOnPages(document)).toEqual({
     liquidity: [

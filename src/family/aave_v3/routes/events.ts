@@ -6,11 +6,13 @@ import { LENDING_EVENT_TYPES } from '../../lending/lending_event.ts'
 import { presentEvent } from '../../lending/present.ts'
 import type { EventReader } from '../../lending/read_events.ts'
 import { eventsOutput } from '../../lending/schema.ts'
+import { LENDING_TOOLS } from '../../tools.ts'
 import type { LendingTarget } from '../event/target.ts'
 import type { LendingReader } from '../read/read.ts'
 import type { MarketReader } from '../read/read_market.ts'
 import { CHARGES } from './credits.ts'
 import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
+import { PROTOCOL } from './protocol.ts'
 
 /** Creates the route for a wallet's events in one market. */
 export function eventsRoute(options: {
@@ -34,7 +36,8 @@ export function eventsRoute(options: {
   return defineRoute({
     method: 'GET',
     path: '/v1/lending/aave-v3/position/:chain_id/events',
-    tool: 'aave_events',
+    operation: 'aave_events',
+    tool: { ...LENDING_TOOLS.events, protocol: PROTOCOL },
     summary:
       'Lists every supply, borrow, withdrawal, repayment and liquidation of a wallet in one market, newest first, ' +
       'with the value at its block. The first call for a wallet may answer 503 while its history is read.',

@@ -18,12 +18,14 @@ import { defineRoute, type Reply, type Route } from '../../../http/route/route.t
 import { UnavailableError } from '../../../lib/error.ts'
 import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
 import { filterTargets, getEarliestExpiryMs, isNow, type Moment, readAt, toAsOf } from '../../moment.ts'
+import { LENDING_TOOLS } from '../../tools.ts'
 import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
 import type { UnvaluedMarket, WalletPositions } from '../read/position.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketIdParameter, NAME } from './market.ts'
+import { PROTOCOL } from './protocol.ts'
 
 const withParts = v.optional(
   v.pipe(
@@ -58,7 +60,8 @@ export function createRoutes({
       ...common,
       method: 'GET',
       path: '/v1/lending/aave-v3',
-      tool: 'aave_positions',
+      operation: 'aave_positions',
+      tool: { ...LENDING_TOOLS.list, protocol: PROTOCOL },
       summary: 'Lists the lending positions of a wallet, one entry per chain, with its risk and yield in each market.',
       input: v.pipe(
         v.object({
@@ -84,7 +87,8 @@ export function createRoutes({
       ...common,
       method: 'POST',
       path: '/v1/lending/aave-v3/batch',
-      tool: 'aave_batch',
+      operation: 'aave_batch',
+      tool: { ...LENDING_TOOLS.batch, protocol: PROTOCOL },
       summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
       input: v.object({ page, limit, ...receipt }),
       body: v.pipe(

@@ -5,10 +5,12 @@ import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { presentSnapshots } from '../../lending/present.ts'
 import { snapshotsOutput } from '../../lending/schema.ts'
 import type { LendingSeries } from '../../lending/series/market.ts'
+import { LENDING_TOOLS } from '../../tools.ts'
 import type { LendingReader } from '../read/read.ts'
 import { snapshotMarket } from '../snapshot.ts'
 import { CHARGES } from './credits.ts'
 import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
+import { PROTOCOL } from './protocol.ts'
 
 const FROM = 'X-Snapshots-From'
 
@@ -36,7 +38,8 @@ export function snapshotsRoute(options: {
   return defineRoute({
     method: 'GET',
     path: '/v1/lending/aave-v3/position/:chain_id/snapshots',
-    tool: 'aave_snapshots',
+    operation: 'aave_snapshots',
+    tool: { ...LENDING_TOOLS.snapshots, protocol: PROTOCOL },
     summary: 'Daily snapshots of a wallet in one market: what it had at each UTC midnight.',
     description: DESCRIPTION,
     input,

@@ -13,9 +13,11 @@ import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { SOLANA_ADDRESS } from '../../../lib/text/text_format.ts'
 import { SPARE_MS, toAsOfSlot } from '../../moment.ts'
+import { LENDING_TOOLS } from '../../tools.ts'
 import { batchOutput, listOutput, presentCoverage, presentReduced, presentWallet } from '../present/list.ts'
 import { BATCH_BUDGET_MS, type KaminoReader, LIST_BUDGET_MS } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
+import { PROTOCOL } from './protocol.ts'
 
 const market_address = v.optional(solanaAddress)
 
@@ -25,7 +27,8 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
     defineRoute({
       method: 'GET',
       path: '/v1/lending/kamino',
-      tool: 'kamino_positions',
+      operation: 'kamino_positions',
+      tool: { ...LENDING_TOOLS.list, protocol: PROTOCOL },
       summary: 'Lists the Kamino obligations of a wallet with the risk and yield of each.',
       description:
         "Obligations are found by a search of the program's accounts if an endpoint offers it, which finds all; else " +
@@ -61,7 +64,8 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
     defineRoute({
       method: 'POST',
       path: '/v1/lending/kamino/batch',
-      tool: 'kamino_batch',
+      operation: 'kamino_batch',
+      tool: { ...LENDING_TOOLS.batch, protocol: PROTOCOL },
       summary: 'Lists health factor, net worth and net APY of the Kamino obligations of many wallets.',
       description:
         'Answers within 15 seconds or with 504; what was found until then is remembered for a minute, so that a retry ' +

@@ -5,11 +5,13 @@ import { signedReceipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { toAsOfSlot } from '../../moment.ts'
+import { LENDING_TOOLS } from '../../tools.ts'
 import { type NamedObligation, presentRisk, riskOutput } from '../present/obligation.ts'
 import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { AbsentReason } from '../read/obligations.ts'
 import type { KaminoReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
+import { PROTOCOL } from './protocol.ts'
 
 const input = v.object({
   ...noMoment,
@@ -47,7 +49,8 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
     defineRoute({
       ...common,
       path: '/v1/lending/kamino/position/:obligation_address/yield',
-      tool: 'kamino_yield',
+      operation: 'kamino_yield',
+      tool: { ...LENDING_TOOLS.yield, protocol: PROTOCOL },
       summary: 'Interest earned and paid, net APY, leverage and weighted APYs of one Kamino obligation.',
       output: yieldOutput,
       present: ({ slot, position }, query) => ({
@@ -61,7 +64,8 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
     defineRoute({
       ...common,
       path: '/v1/lending/kamino/position/:obligation_address/risk',
-      tool: 'kamino_risk',
+      operation: 'kamino_risk',
+      tool: { ...LENDING_TOOLS.risk, protocol: PROTOCOL },
       summary: 'Health factor, loan-to-value and safe borrow and withdraw amounts of one Kamino obligation.',
       output: riskOutput,
       present: ({ slot, position }, query) => ({

@@ -13,6 +13,7 @@ import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../moment.ts'
+import { LENDING_TOOLS } from '../../tools.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
 import { listOutput } from '../present/schema.ts'
 import type { EnteredMarketsReader } from '../read/entered_markets.ts'
@@ -20,6 +21,7 @@ import type { HeldRead } from '../read/position.ts'
 import type { MorphoBlueTarget, PositionReader, WalletRead } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketId, NAME } from './market.ts'
+import { PROTOCOL } from './protocol.ts'
 
 /** Markets of a wallet on a chain that a list has, those that it entered first. */
 const MARKETS_MAX = 2_000
@@ -45,7 +47,8 @@ export function listRoute(options: {
   return defineRoute({
     method: 'GET',
     path: '/v1/lending/morpho-blue',
-    tool: 'morpho_positions',
+    operation: 'morpho_positions',
+    tool: { ...LENDING_TOOLS.list, protocol: PROTOCOL },
     summary:
       'Lists the positions of a wallet in all Morpho Blue markets, one entry per chain, with risk and yield in each. ' +
       'The first call for a wallet may answer 503 while its history is read.',

@@ -5,11 +5,13 @@ import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { isNow, notConfiguredError } from '../../moment.ts'
+import { LENDING_TOOLS } from '../../tools.ts'
 import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { MarketRead } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketId, NAME } from './market.ts'
+import { PROTOCOL } from './protocol.ts'
 
 /** A missing price or rate rarely returns within a second. */
 const UNANSWERABLE_RETRY_SEC = 60
@@ -34,7 +36,8 @@ export function yieldRoute(options: {
   return defineRoute({
     method: 'GET',
     path: '/v1/lending/morpho-blue/position/:chain_id/yield',
-    tool: 'morpho_yield',
+    operation: 'morpho_yield',
+    tool: { ...LENDING_TOOLS.yield, protocol: PROTOCOL },
     summary: 'Interest earned and paid, net APY, leverage and weighted APYs of a wallet in one Morpho Blue market.',
     input,
     output: yieldOutput,

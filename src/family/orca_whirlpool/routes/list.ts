@@ -5,8 +5,10 @@ import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../liquidity/routes.ts'
 import { SPARE_MS, toAsOfSlot } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
+import { PROTOCOL } from './protocol.ts'
 
 /** Creates the route that lists a wallet's positions. */
 export function listRoute(reader: () => OrcaReader): Route {
@@ -25,7 +27,8 @@ export function listRoute(reader: () => OrcaReader): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/positions/orca-whirlpool',
-    tool: 'orca_positions',
+    operation: 'orca_positions',
+    tool: { ...LIQUIDITY_TOOLS.list, protocol: PROTOCOL },
     summary: 'Lists the Orca liquidity positions of a wallet on Solana, active ones unless told otherwise.',
     input,
     output: listOutput,

@@ -5,8 +5,10 @@ import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { fullParameter, POSITION_CHARGES } from '../../liquidity/routes.ts'
 import { SPARE_MS, toAsOfSlot } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { positionOutput, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
+import { PROTOCOL } from './protocol.ts'
 
 /** Creates the route for the state of one position. */
 export function positionRoute(reader: () => OrcaReader): Route {
@@ -20,7 +22,8 @@ export function positionRoute(reader: () => OrcaReader): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/positions/orca-whirlpool/:id',
-    tool: 'orca_position',
+    operation: 'orca_position',
+    tool: { ...LIQUIDITY_TOOLS.position, protocol: PROTOCOL },
     summary: 'Reads the on-chain state of one Orca liquidity position on Solana.',
     description:
       "The id is the mint of the position's token, or its address. The wallet that holds the token must be named, " +

@@ -8,9 +8,11 @@ import { flattenPositions } from '../../liquidity/list/selection.ts'
 import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../liquidity/routes.ts'
 import { toListError } from '../../liquidity/targets.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { listAllUncoveredPaths } from '../present/uncovered.ts'
+import { PROTOCOL } from './protocol.ts'
 import { PENDING_PNL, type RoutesOptions, selectTargets } from './targets.ts'
 
 /** Creates the route that lists a wallet's positions. */
@@ -32,7 +34,8 @@ export function listRoute({ reader: connected, histories, chainIds }: RoutesOpti
   return defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3',
-    tool: 'uniswap_positions',
+    operation: 'uniswap_positions',
+    tool: { ...LIQUIDITY_TOOLS.list, protocol: PROTOCOL },
     summary: 'Lists the liquidity positions of a wallet, active ones unless told otherwise.',
     input,
     output: listOutput,

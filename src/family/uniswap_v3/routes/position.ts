@@ -7,9 +7,11 @@ import { selectOnlyPosition } from '../../liquidity/list/selection.ts'
 import { computePnlOutcome } from '../../liquidity/position_history/pnl_outcome.ts'
 import { fullParameter, managerAddress, POSITION_CHARGES } from '../../liquidity/routes.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { listUncoveredPaths } from '../present/uncovered.ts'
+import { PROTOCOL } from './protocol.ts'
 import { getManager, PENDING_PNL, type RoutesOptions, selectTargets } from './targets.ts'
 
 /** Creates the route for the state of one position. */
@@ -28,7 +30,8 @@ export function positionRoute({ reader: connected, histories, chainIds }: Routes
   return defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id',
-    tool: 'uniswap_position',
+    operation: 'uniswap_position',
+    tool: { ...LIQUIDITY_TOOLS.position, protocol: PROTOCOL },
     summary: 'Reads the on-chain state of one liquidity position.',
     input,
     output: positionOutput,

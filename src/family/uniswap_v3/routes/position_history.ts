@@ -7,6 +7,7 @@ import type { Position } from '../read/position.ts'
 import { createUniswapV3HistoryReader } from '../read/position_history/reader.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
+import { PROTOCOL } from './protocol.ts'
 import { getManager, type RoutesOptions, selectTargets } from './targets.ts'
 
 export type UniswapV3Histories = PositionHistories<UniswapV3Deployment, Position>
@@ -27,7 +28,8 @@ export function createUniswapV3Histories(
 export function positionHistoryRoutes({ chainIds, reader, histories }: RoutesOptions): readonly Route[] {
   return pnlRoutes({
     family: 'uniswap-v3',
-    tool: 'uniswap',
+    operation: 'uniswap',
+    protocol: PROTOCOL,
     what: 'liquidity position',
     chainIds,
     charges: POSITION_CHARGES,

@@ -7,8 +7,10 @@ import { flattenPositions } from '../../liquidity/list/selection.ts'
 import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../liquidity/routes.ts'
 import { toListError } from '../../liquidity/targets.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
+import { PROTOCOL } from './protocol.ts'
 import { selectTargets, type V4RoutesOptions } from './targets.ts'
 
 const FAILED = { status: 'failed' } as const
@@ -31,7 +33,8 @@ export function listRoute({ reader: getReader, histories, chainIds }: V4RoutesOp
   return defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v4',
-    tool: 'uniswap_v4_positions',
+    operation: 'uniswap_v4_positions',
+    tool: { ...LIQUIDITY_TOOLS.list, protocol: PROTOCOL },
     summary:
       'Lists the Uniswap V4 positions of a wallet, active ones unless told otherwise. The first call for a wallet may ' +
       'answer 503 while they are searched.',

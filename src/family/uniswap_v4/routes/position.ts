@@ -7,10 +7,12 @@ import { selectOnlyPosition } from '../../liquidity/list/selection.ts'
 import { computePnlOutcome } from '../../liquidity/position_history/pnl_outcome.ts'
 import { fullParameter, managerAddress, POSITION_CHARGES } from '../../liquidity/routes.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { listUncoveredPaths } from '../present/uncovered.ts'
 import { readHistoryIfPossible } from './position_history.ts'
+import { PROTOCOL } from './protocol.ts'
 import { getManager, selectTargets, type V4RoutesOptions } from './targets.ts'
 
 const FAILED = { status: 'failed' } as const
@@ -31,7 +33,8 @@ export function positionRoute({ reader: getReader, histories, chainIds }: V4Rout
   return defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v4/:id',
-    tool: 'uniswap_v4_position',
+    operation: 'uniswap_v4_position',
+    tool: { ...LIQUIDITY_TOOLS.position, protocol: PROTOCOL },
     summary: 'Reads the on-chain state of one Uniswap V4 position.',
     input,
     output: positionOutput,

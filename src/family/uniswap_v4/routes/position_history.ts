@@ -7,6 +7,7 @@ import type { Position } from '../read/position.ts'
 import { createUniswapV4HistoryReader, isPnlImpossible } from '../read/position_history/mod.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
+import { PROTOCOL } from './protocol.ts'
 import { getManager, selectTargets, type V4RoutesOptions } from './targets.ts'
 
 /** Histories of the family's positions, as its routes read them. */
@@ -33,7 +34,8 @@ export function createUniswapV4Histories(
 export function positionHistoryRoutes({ chainIds, reader, histories }: V4RoutesOptions): readonly Route[] {
   return pnlRoutes({
     family: 'uniswap-v4',
-    tool: 'uniswap_v4',
+    operation: 'uniswap_v4',
+    protocol: PROTOCOL,
     what: 'Uniswap V4 position',
     chainIds,
     charges: POSITION_CHARGES,

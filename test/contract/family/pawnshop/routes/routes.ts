@@ -32,7 +32,8 @@ export function createRoutes(options: {
   const ofLoans = defineRoute({
     method: 'GET',
     path: '/v1/lending/pawnshop/position/:chain_id/events',
-    tool: 'pawnshop_events',
+    operation: 'pawnshop_events',
+    tool: { name: 'list_pawnshop_events', title: 'Loans of a wallet at the pawnshop' },
     summary: 'Lists the loans and repayments of a wallet, newest first.',
     input: v.object({
       ...named,
