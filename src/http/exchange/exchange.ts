@@ -264,7 +264,6 @@ async function work(
         const prepared = await deadlines.read({ budgetMs: call.budgetMs, read: call.prepare.bind(call) }, reader)
         // The last check, as below. From here on the change is made and kept, whether or not its caller stays.
         if (signal.aborted) return CALLER_LEFT
-        checkPrice(exchange, prepared)
         state.prepared = prepared
         return { status: 200, body: null, credits: prepared.credits, headers: {} }
       }
