@@ -21,10 +21,12 @@ interface Package {
 const ROOT = join(import.meta.dir, '../..')
 const TEXT_FILE = /^(licen[cs]e|copying|notice|copyright|third[-_]?party)/i
 const RULE = '-'.repeat(79)
+/** Begins the code of a package that the bundle of another contains. */
+const INLINED = /^\/\/#region \S*node_modules\/\.pnpm\/((?:@[^+/]+\+)?[^@/]+)@([^_/]+)/gm
 
 /**
- * Collects the notices that go with copies of a build: our own licence, those of all packages that `dependencies` reach,
- * each text once, and with `hasPostgres` those of the server inside the executable. The same packages give the same text.
+ * Collects the notices that go with copies of a build: our own licence, those of all packages that `dependencies` reach
+ * or that their bundles contain, each text once, and with `hasPostgres` those of the server inside the executable. The same packages give the same text.
  */
 export function collectNotices({
   hasPostgres,
@@ -56,6 +58,31 @@ function collectPackages(name: string, from: string, packages: Map<string, Packa
   packages.set(directory, { manifest, text: readTexts(directory, manifest) })
   for (const other of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }))
     collectPackages(other, directory, packages)
+  for (const [inlined, version] of listInlined(directory)) collectInlined(inlined, { version, from, packages })
+}
+
+/** Lists the packages that the bundle of a package contains, which are not among its dependencies, with their versions. */
+function listInlined(directory: string): ReadonlyMap<string, string> {
+  const dist = join(directory, 'dist')
+  if (!existsSync(dist)) return new Map()
+  const files = readdirSync(dist).filter((name) => /\.m?js$/.test(name))
+  const matches = files.flatMap((name) => [...readFileSync(join(dist, name), 'utf8').matchAll(INLINED)])
+  return new Map(matches.map(([, name = '', version = '']) => [name.replace('+', '/'), version]))
+}
+
+/** Adds a package that a bundle contains. One that is not installed is for another platform, and not in a build. */
+function collectInlined(
+  name: string,
+  {
+    version,
+    from,
+    packages,
+  }: { readonly version: string; readonly from: string; readonly packages: Map<string, Package> },
+): void {
+  const directory = findPackage(name, from)
+  if (directory === undefined || packages.has(directory)) return
+  const manifest = { ...readManifest(directory), version }
+  packages.set(directory, { manifest, text: readTexts(directory, manifest) })
 }
 
 function findPackage(name: string, from: string): string | undefined {

@@ -42,6 +42,12 @@ test('notices name what packages need if it is there, also optionally', () => {
   }
 })
 
+test('notices name what the bundles of packages contain, which is among no dependencies', () => {
+  for (const name of ['ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'content-type'])
+    expect(notices).toMatch(new RegExp(`^${name} \\d[^ ]* \\((?:MIT|BSD-3-Clause)\\)$`, 'm'))
+  expect(notices).toContain('Evgeny Poberezkin')
+})
+
 test('notices of an executable have those of the server inside it', () => {
   const words = [
     'PostgreSQL Global Development Group',
