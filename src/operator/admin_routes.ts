@@ -27,11 +27,11 @@ import { defineRoute, FEATURES, type FreeRoute } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { ADMIN_PREFIX, toActor } from './access.ts'
 import { keyRoutes } from './key_routes.ts'
-import { operatorUsageRoute } from './usage_routes.ts'
 import { type ReportReaders, reportRoutes } from './report_routes.ts'
 import { creditsSchema, fundedOrganizationSchema, grantSchema, organizationSchema, switchSchema } from './schema.ts'
 import { loginLinkRoute, sessionRoutes, type ToOrganizationBase } from './session_routes.ts'
 import { listSwitches, type Switchboard, setSwitch } from './switches.ts'
+import { operatorUsageRoute } from './usage_routes.ts'
 
 const DESCRIPTION =
   'What an operator does: organizations, their keys and credits, switches, the audit list. Each change is in that list.'

@@ -177,19 +177,19 @@ function introductionText({
 `
 }
 
-/** Last word in the names of tools that answer for many wallets. */
+/** Last word in the names of operations that answer for many wallets. */
 const BATCH = 'batch'
 
 /**
- * Names a route's operation from the name of its tool and the kind of its answer: `listAavePositions`, `getUniswapPnl`,
- * `batchAavePositions`. Routes without a tool, and those that change data, are named by their method and path.
+ * Names a route's operation from its own name and the kind of its answer: `listAavePositions`, `getUniswapPnl`,
+ * `batchAavePositions`. Routes without a name, and those that change data, are named by their method and path.
  */
-function operationId({ tool, method, path, changes }: Route, body: JsonSchema): string {
-  if (tool === undefined || changes === true) {
+function operationId({ operation, method, path, changes }: Route, body: JsonSchema): string {
+  if (operation === undefined || changes === true) {
     const words = path.split(/[/:_-]+/).filter((word) => word !== '' && word !== 'v1')
     return camel([method.toLowerCase(), ...words])
   }
-  const words = tool.split('_')
+  const words = operation.split('_')
   if (words.at(-1) === BATCH) return camel([BATCH, ...words.slice(0, -1), 'positions'])
   const { data } = (body['properties'] ?? {}) as { readonly data?: JsonSchema }
   return camel([data?.['type'] === 'array' ? 'list' : 'get', ...words])

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as viemChains from 'viem/chains'
-import { CHAINS } from '../../../src/chain/table/chains.ts'
+import { CHAINS } from '../../../src/chain/chains.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
 import { listNotRead, NEVER_READ, UNREAD_PROTOCOLS } from '../../../src/portfolio/not_read.ts'
 
