@@ -86,6 +86,7 @@ test('one number defines the charge, the document, the tool, README and the page
     name: 1,
     portfolio: 15,
     row: 2,
+    snapshots: 2,
     days: 5,
     events: 1,
     kaminoList: 15,
