@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { idempotencyForget } from '../../../../sql/queries.ts'
 import { createGate } from '../../../../src/account/gate/gate.ts'
 import { claimKey } from '../../../../src/account/gate/idempotency.ts'
-import { settleChange, settleIdempotent, voidBatch } from '../../../../src/account/gate/settle.ts'
+import { settleBatch, settleChange, settleIdempotent, voidBatch } from '../../../../src/account/gate/settle.ts'
 import { openSession } from '../../../../src/db/connection/session.ts'
 import type { Database } from '../../../../src/db/database.ts'
 import { UnknownOutcomeError } from '../../../../src/http/exchange/gate.ts'
@@ -101,6 +101,7 @@ test('a void leaves a change that was committed, and ends one that was not; its 
   await claim('made', made.settlement.settlementId)
   await claim('never', never.settlement.settlementId)
   expect(await settleChange(db, made)).toMatchObject({ paid: true, creditsCharged: 3, result: { id: 'whk_made' } })
+  expect(await settleChange(db, made)).toMatchObject({ code: 'WS409' })
   const read = settlement(account.caller, { credits: 7 })
   for (let times = 0; times < 2; times++) {
     expect(await voidBatch(db, [made.settlement, read, never.settlement])).toEqual([])
@@ -130,6 +131,45 @@ test('a void that meets a change under way waits for it, and leaves it', async (
     expect(await voiding).toEqual([])
     expect(await readBooks(db, organizationId)).toMatchObject({ charged: 3, statuses: { 200: 1 } })
     expect(await db.run('select from webhook where organization_id = $1', [organizationId])).toHaveLength(1)
+  }
+})
+
+test('a void waits for a change that has its key but not the balance yet, and leaves it', async () => {
+  const account = await createAccount(db)
+  const { organizationId, apiKeyId } = account
+  const { id } = await createTrigger(db, { organizationId, apiKeyId, chainId: 1 })
+  const change = { ...toChange(account, 'trigger_update', { id, name: 'New' }, 3), isKept: true }
+  await claimKey(db, { organizationId, key: 'k', hash: 'h', settlementId: change.settlement.settlementId })
+  await holder.run('begin', [])
+  await holder.run('select from watch_state where organization_id = $1 for update', [organizationId])
+  const settling = settleChange(db, change)
+  await waitForLockWaits(db)
+  const voiding = voidBatch(waiter, [change.settlement])
+  await waitForLockWaits(db, 2)
+  await holder.run('commit', [])
+  expect(await settling).toMatchObject({ paid: true, creditsCharged: 3 })
+  expect(await voiding).toEqual([])
+  expect(await readBooks(db, organizationId)).toMatchObject({ charged: 3, statuses: { 200: 1 } })
+})
+
+test('a void refunds settlements of several organizations that were under way', async () => {
+  const accounts = await Promise.all([createAccount(db), createAccount(db)])
+  accounts.sort((a, b) => (a.organizationId < b.organizationId ? -1 : 1))
+  const reads = accounts.map(({ caller }) => settlement(caller, { credits: 5 }))
+  // Their names have numbers in the log, which a settlement under way would hold.
+  await settleBatch(
+    db,
+    accounts.map(({ caller }) => settlement(caller, { credits: 0 })),
+  )
+  await holder.run('begin', [])
+  // Of the last one, whose balance the void locks after the first.
+  await settleBatch(holder, reads.slice(1))
+  const voiding = voidBatch(waiter, reads)
+  await waitForLockWaits(db)
+  await holder.run('commit', [])
+  expect(await voiding).toEqual([])
+  for (const { organizationId } of accounts) {
+    expect(await readBooks(db, organizationId)).toMatchObject({ balance: 1_000, statuses: { 200: 1, 503: 1 } })
   }
 })
 
