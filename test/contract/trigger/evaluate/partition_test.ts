@@ -10,6 +10,7 @@ import {
   type TriggerChange,
   type TriggerPartition,
 } from '../../../../src/trigger/evaluate/partition.ts'
+import { listEvaluatedBlocks } from '../../../../src/trigger/evaluate/watchlist.ts'
 import type { Trigger, TriggerState } from '../../../../src/trigger/trigger.ts'
 import { type Account, createAccount, readBooks } from '../../../support/account/scene.ts'
 import { testDatabase } from '../../../support/database.ts'
@@ -188,17 +189,20 @@ test('a lease that is offered stays with its holder until another takes it, a pa
   expect(await acquire('third')).toEqual({ epoch: '3', at: null })
 })
 
-test('commitBlock leaves a trigger alone that was edited or deleted meanwhile', async () => {
+test('commitBlock leaves a trigger alone that was edited, deleted or paused meanwhile', async () => {
   const made = await scene()
   const { organizationId, apiKeyId } = made.account.caller
   const kept = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
   const deleted = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
   await editTrigger(db, made.trigger, '1.2')
+  const paused = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
   await db.run('delete from watch where id = $1', [deleted.id])
-  const changes = [fired(made.trigger), fired(kept), fired(deleted)]
+  await db.run("update watch set paused_for = 'credits' where id = $1", [paused.id])
+  const changes = [fired(made.trigger), fired(kept), fired(deleted), fired(paused)]
   expect((await commitBlock(db, commitOf(made, { changes })))?.failed).toEqual([
     changes[0],
     changes[2],
+    changes[3],
   ] as TriggerChange[])
   expect(await listMessages(made)).toHaveLength(1)
   expect(await books(made)).toMatchObject({ charged: 2 })
@@ -236,6 +240,8 @@ test('commitBlock pauses the triggers of who cannot pay for a change, and says s
   const made = await scene({ credits: 3 })
   const { organizationId, apiKeyId } = made.account.caller
   const second = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
+  const stopped = await createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
+  await db.run("update watch set paused_for = 'owner' where id = $1", [stopped.id])
   const changes = [fired(made.trigger), fired(second)]
   expect((await commitBlock(db, commitOf(made, { changes })))?.failed).toEqual([changes[1]] as TriggerChange[])
   expect((await listMessages(made)).map(({ type, no }) => [type, no])).toEqual([
@@ -246,7 +252,36 @@ test('commitBlock pauses the triggers of who cannot pay for a change, and says s
     '2 triggers are paused for want of credits, until the first hour that can be paid.',
   )
   expect(await stateOf(made)).toMatchObject({ phase: 'fired', paused_for: 'credits' })
+  // It does not go on with credits.
+  expect(await stateOf({ ...made, trigger: stopped })).toMatchObject({ paused_for: 'owner' })
   expect(await books(made)).toMatchObject({ charged: 2, balance: 1, statuses: { '200': 1, '402': 1 } })
+})
+
+test('commitBlock fails the change that cannot be paid, beside one that costs nothing and one that is paid', async () => {
+  const made = await scene({ credits: 3 })
+  const { organizationId, apiKeyId } = made.account.caller
+  const create = () => createTrigger(db, { organizationId, apiKeyId, chainId: made.partition.chainId })
+  const quiet = { ...fired(made.trigger), messages: [] }
+  const [paid, unpaid] = [fired(await create()), fired(await create())]
+  const outcome = await commitBlock(db, commitOf(made, { changes: [quiet, paid, unpaid] }))
+  expect(outcome).toEqual({ failed: [unpaid], refused: [] })
+  expect(await books(made)).toMatchObject({ charged: 2, statuses: { '200': 1, '402': 1 } })
+})
+
+test('commitBlock forgets replaced blocks from the first one on, if it goes on at a later one', async () => {
+  const made = await scene()
+  const [first, second, third] = [10n, 11n, 13n].map((number, index) => ({
+    number,
+    hash: HASHES[index] ?? '',
+    timestampSec: 1_700_000_000n + number,
+  }))
+  if (first === undefined || second === undefined || third === undefined) throw new Error('Expected three')
+  const commitAt = (block: typeof first, at: typeof first | null, fork: bigint | null) =>
+    commitBlock(db, commitOf(made, { lease: { ...made.lease, at }, block, fork }))
+  await commitAt(first, null, null)
+  await commitAt(second, first, null)
+  await commitAt(third, second, 11n)
+  expect([...(await listEvaluatedBlocks(db, made.partition)).keys()].sort()).toEqual([10n, 13n])
 })
 
 test('commitBlock counts what triggers of a key cost for the day of the key, and does not stop them for it', async () => {
@@ -291,6 +326,8 @@ test('chargeHour charges each hour once, from the second hour of a trigger on', 
   expect(await chargeHourAt(db, hour, 100)).toBe(0)
   await Promise.all([chargeHourAt(db, hour + 1, 100), chargeHourAt(db, hour + 1, 100)])
   expect(await books(made)).toMatchObject({ charged: 2, logged: 2 })
+  // Another server's clock is a little behind.
+  expect(await chargeHourAt(db, hour, 100)).toBe(0)
 })
 
 test('chargeHour pauses triggers that cannot be paid, says so once, and resumes them when they can', async () => {
