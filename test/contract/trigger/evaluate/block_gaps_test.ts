@@ -61,6 +61,21 @@ test('a replaced block takes back what does not hold on the new branch, and noth
   expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 6 })
 })
 
+test('a figure that was read at the first replaced block is read again', async () => {
+  const account = await createAccount(db)
+  await meter.units('read there', 300)
+  await watch(account, 'read there', { figure: 'level', above: '5' })
+  start()
+  await evaluated(await meter.mine())
+  await evaluated(await meter.units('read there', 200))
+  await meter.rollBack(1)
+  await meter.mine()
+  await evaluated(await meter.mine())
+  // By the figure of the replaced block it would be 4.
+  await evaluated(await meter.price(2))
+  expect(await told(account)).toEqual([['trigger.fired', 1, '6.00']])
+})
+
 test('a process that begins after blocks were replaced finds what does not hold', async () => {
   const account = await createAccount(db)
   await meter.units('restarted', 110)

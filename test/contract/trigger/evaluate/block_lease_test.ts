@@ -5,7 +5,7 @@ import type { Watcher } from '../../../../src/family/watch.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { listTriggers } from '../../../../src/trigger/stored.ts'
 import { createAccount } from '../../../support/account/scene.ts'
-import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
+import { METER_CHAIN_ID, meterWatcher } from '../../../support/trigger/meter.ts'
 import { updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
@@ -268,4 +268,47 @@ test('a process that evaluates no family leaves its triggers to one that does', 
   const crossed = await meter.units('unread', 100)
   await evaluated(crossed)
   expect(await told(account)).toEqual([['trigger.fired', 1, '1.00']])
+})
+
+test('a process that evaluates no family any more leaves its triggers to one that begins later', async () => {
+  const account = await createAccount(db)
+  await meter.units('given up', 110)
+  await watch(account, 'given up', BELOW)
+  const { confirm } = meterWatcher()
+  let fails = false
+  start({
+    screen: false,
+    confirm: (subjects, target, signal) =>
+      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, signal),
+  })
+  await evaluated(await meter.mine())
+  fails = true
+  const passBlock = async () => {
+    world.nowMs += 5_000
+    await meter.mine()
+    await runRounds()
+  }
+  // After a lease it goes on without the family.
+  for (let block = 0; block < 5; block++) await passBlock()
+  await meter.units('given up', 100)
+  start()
+  for (let block = 0; block < 5; block++) await passBlock()
+  expect(await told(account)).toContainEqual(['trigger.fired', 1, '1.00'])
+})
+
+test('a process that gets on again takes a line as early as any other', async () => {
+  const account = await createAccount(db)
+  await watch(account, 'again', BELOW)
+  start({ holder: 'again' })
+  await evaluated(await meter.mine())
+  cutEndpoint()
+  await runRounds()
+  world.nowMs += 15_000
+  await runRounds()
+  restoreEndpoint()
+  await evaluated(await meter.mine())
+  await db.run("update watch_cursor set holder = 'ended', epoch = epoch + 1, lease_until = now()", [])
+  world.nowMs += 5_001
+  await evaluated(await meter.mine())
+  expect(await db.run('select holder from watch_cursor', [])).toEqual([{ holder: 'again' }])
 })

@@ -3,7 +3,7 @@ import { type Hex, toHex } from 'viem'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import type { Trigger } from '../../../../src/trigger/trigger.ts'
 import { createAccount, readBooks } from '../../../support/account/scene.ts'
-import { METER_CHAIN_ID } from '../../../support/trigger/meter.ts'
+import { METER_CHAIN_ID, meterWatcher } from '../../../support/trigger/meter.ts'
 import { editTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 import { BELOW, startLoopStage } from './loop_stage.ts'
 
@@ -191,6 +191,48 @@ test('a subject that cannot be read leaves only its own trigger behind, and is r
   expect(blocks.filter((number) => number === Number(crossed))).toHaveLength(599)
   expect(await listUnseen()).toEqual([])
 }, 60_000)
+
+test('a subject that could not be read at a block is read at the next one, which does not touch it', async () => {
+  const account = await createAccount(db)
+  await meter.units('touched', 110)
+  await watch(account, 'touched', BELOW)
+  await watch(account, 'far from it', { figure: 'level', above: '5' })
+  await meter.units('far from it', 200)
+  const { confirm } = meterWatcher()
+  let fails = false
+  start({
+    confirm: (subjects, target, signal) =>
+      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, signal),
+  })
+  await evaluated(await meter.mine())
+  fails = true
+  await evaluated(await meter.units('touched', 100))
+  fails = false
+  expect(await told(account)).toEqual([])
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([['trigger.fired', 1, '1.00']])
+})
+
+test('a subject that cannot be read again after it was read is noted again', async () => {
+  const account = await createAccount(db)
+  for (const name of ['now and then', 'always']) await meter.units(name, 110)
+  const { id } = await watch(account, 'now and then', BELOW)
+  await watch(account, 'always', BELOW)
+  const { confirm } = meterWatcher()
+  let fails = false
+  start({
+    screen: false,
+    confirm: (subjects, target, signal) =>
+      fails && subjects.some(({ account: name }) => name === 'now and then')
+        ? Promise.reject(new UnavailableError('Cannot read'))
+        : confirm(subjects, target, signal),
+  })
+  for (const isNoted of [false, true, false, true]) {
+    fails = isNoted
+    await evaluated(await meter.mine())
+    expect(await db.run('select id from watch_unseen', [])).toEqual(isNoted ? [{ id }] : [])
+  }
+})
 
 test('a change that the database refuses stops no other, and its trigger is told to be blind', async () => {
   const account = await createAccount(db)

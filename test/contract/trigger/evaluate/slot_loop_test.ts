@@ -171,3 +171,40 @@ test('a subject of a stranger that cannot be read stops no other, and is blind b
   const [unseen] = await db.run<{ count: string }>('select count(*) from watch_unseen', [])
   expect(Number(unseen?.count)).toBe(2)
 }, 60_000)
+
+test('a turn through all subjects that takes too long is told, though some of them are read', async () => {
+  const { db } = await testDatabase()
+  const { organizationId, apiKeyId } = await createAccount(db)
+  for (const obligation of ['a', 'b', 'c']) {
+    await createTrigger(db, {
+      organizationId,
+      apiKeyId,
+      chainId: CHAIN_ID,
+      family: 'slots',
+      subject: { obligation },
+      clause: { figure: 'level', below: '1.05' },
+    })
+  }
+  let slot = 1_000n
+  const watcher: AccountWatcher = {
+    slotMs: 400,
+    subjectsMax: 1,
+    confirm: async (subjects) => ({ slot: ++slot, timestampSec: 1_800_000_000n, subjects: subjects.map(() => 'gone') }),
+  }
+  let nowMs = 1_000
+  const job = createJob(
+    db,
+    watcher,
+    createFixedClock(() => nowMs),
+  )
+  const { signal } = new AbortController()
+  for (let piece = 0; piece < 3; piece++) await job.round(signal)
+  await db.run("update watch_sight set at = now() - interval '61 seconds'", [])
+  await db.run("update watch set active_at = now() - interval '61 seconds'", [])
+  for (let piece = 0; piece < 2; piece++) {
+    expect(await db.run('select type from message', [])).toEqual([])
+    nowMs += 30_000
+    await job.round(signal)
+  }
+  expect(await db.run('select type from message', [])).toEqual([{ type: 'trigger.blind' }])
+}, 60_000)
