@@ -290,6 +290,21 @@ describe('two processes', () => {
     expect(most).toBeLessThanOrEqual(16)
   }, 60_000)
 
+  test('do not both post a message that one of them gave back', async () => {
+    const { ids } = await scene('ok', 12)
+    const posted: string[] = []
+    const leaving = deliverer(db, {
+      post: async (_, { headers }) => {
+        posted.push(headers['webhook-id'] ?? '')
+        await leaving.abandon()
+        return { statusCode: 200, failure: null, retryAfterSec: null, latencyMs: 1 }
+      },
+    })
+    await leaving.job.round(new AbortController().signal)
+    expect(posted).toHaveLength(1)
+    expect(ids).toContain(posted[0] ?? '')
+  })
+
   test('note one try if both made it, and that it arrived if it did for either', async () => {
     const late = await scene('ok', 2)
     const slow = deliverer(db, { leaseSec: 0, post: () => new Promise((resolve) => posts.push(resolve)) })

@@ -53,6 +53,14 @@ test('an attempt that cannot be recorded fails alone, not the batch that it is i
   expect(outcomes).toEqual([...Array(4).fill('delivered'), null, ...Array(2).fill('delivered')])
 })
 
+test('a failed attempt that two processes record is counted once', async () => {
+  const { db } = database
+  const { organizationId, messages } = await claimNew(1)
+  const attempts = messages.map((message) => ({ message, result: { ...result, statusCode: 500 }, pauseMs: 5_000 }))
+  for (let process = 0; process < 2; process++) await recordAttempts(db, attempts)
+  expect(await readMessages(db, organizationId)).toMatchObject([{ tries: 1, noted: [{ status: 500 }] }])
+})
+
 test('a message with as many noted tries as fit is recorded all the same', async () => {
   const { db } = database
   const { organizationId, messages } = await claimNew(1)
