@@ -81,6 +81,13 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     expect((await db.state()).lag_seconds).toBe(0)
   }, 60_000)
 
+  test('that is slow leaves the primary half of the deadline', async () => {
+    // The primary needs some of it, too.
+    const sleep = 'pg_sleep(case when pg_is_in_recovery() then 30 else 0.2 end)::text'
+    const text = `select pg_is_in_recovery() as standby, ${sleep} as slept`
+    expect(await db.run(text, [], { lane: 'copy', deadlineMs: 2_000 })).toMatchObject([{ standby: false }])
+  })
+
   test('can answer every query of lane copy', async () => {
     expect(COPIED.length).toBeGreaterThan(8)
     for (const name of COPIED) {

@@ -101,3 +101,30 @@ test('a worker that the system does not start is started later, and the others g
   expect(second.child.killed).toBe(false)
   await pool.stop('test')
 })
+
+test('a worker that ends at once is restarted after longer and longer pauses, until one goes on', async () => {
+  const { clock, pool, children, report } = await startPool(1)
+  const endLast = async () => {
+    const last = children.at(-1)
+    if (last === undefined) throw new Error('Expected a worker')
+    const exited = once(last.child, 'exit')
+    last.child.kill('SIGKILL')
+    await exited
+  }
+  await endLast()
+  await clock.advance(50)
+  expect(children).toHaveLength(2)
+  await endLast()
+  await clock.advance(99)
+  expect(children).toHaveLength(2)
+  await clock.advance(1)
+  expect(children).toHaveLength(3)
+  const [, , third] = children
+  if (third === undefined) throw new Error('Expected a third worker')
+  await report(third)
+  await clock.advance(10_001)
+  await endLast()
+  await clock.advance(50)
+  expect(children).toHaveLength(4)
+  await pool.stop('test')
+})
