@@ -199,3 +199,43 @@ test('a request of a caller that has left is not sent', async () => {
   await expect(client.fetch(endpoint.url, request)).rejects.toThrow()
   expect(endpoint.requests).toBe(0)
 })
+
+test('of large bodies four are read at a time, and one that waits for its turn stands still', async () => {
+  const endpoint = await startEndpoint()
+  const client = createHttpClient(systemClock)
+  const over = new AbortController()
+  const ask = () =>
+    client.fetch(endpoint.url, { method: 'POST', headers: {}, body: '{"id":1}', signal: over.signal }).then(
+      () => 'an answer',
+      () => 'none',
+    )
+  const outcomes: string[] = []
+  endpoint.answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n')
+  for (let body = 0; body < 4; body++) void ask().then((outcome) => outcomes.push(outcome))
+  await waitFor('all requests', () => endpoint.requests === 4)
+  endpoint.answer = writeResult
+  for (let call = 0; call < 10; call++) expect(await ask()).toBe('an answer')
+
+  // More than the system keeps between two sockets.
+  const bytesMax = 64 * 1024 * 1024
+  const chunk = Buffer.alloc(64 * 1024, ' ')
+  let written = 0
+  endpoint.answer = (socket) => {
+    const write = () => {
+      while (written < bytesMax) {
+        written += chunk.length
+        if (!socket.write(chunk)) return void socket.once('drain', write)
+      }
+    }
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    write()
+  }
+  void ask().then((outcome) => outcomes.push(outcome))
+  await waitFor('the endless body', () => written > 0)
+  endpoint.answer = writeResult
+  for (let call = 0; call < 2_000; call++) expect(await ask()).toBe('an answer')
+  expect(written).toBeLessThan(bytesMax)
+  expect(outcomes).toEqual([])
+  over.abort()
+  await waitFor('all ends', () => outcomes.length === 5)
+})

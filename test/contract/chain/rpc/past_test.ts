@@ -134,6 +134,19 @@ test('a block too young to have been pruned is requested again, and its absence 
   expect(calls()[0]).toBe(3)
 })
 
+test('a call that must not wait for its block is not sent again', async () => {
+  client.close()
+  client = createClient(1)
+  const behind: Fault = { kind: 'error', error: { code: -32000, message: 'header not found' } }
+  rpcs[0]?.rule(({ method }) => (method === 'eth_call' ? behind : undefined))
+  const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
+  const read = (endpoint: Endpoint, signal: AbortSignal) =>
+    endpoint.call({ data: '0x', block: 39n, mustWait: false }, signal)
+  await expect(client.read(read, { signal: never, past: { number: 39n, timestampSec } })).rejects.toThrow()
+  // Once by each of two attempts.
+  expect(calls()[0]).toBe(2)
+})
+
 test('missing state of a block too young to have been pruned is requested again by the next read', async () => {
   client.close()
   client = createClient(1)
