@@ -13,6 +13,7 @@ import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc } from '../../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { type LyingRpc, startLyingRpc } from '../../support/lying_rpc.ts'
+import { startFaultyRpc } from '../../support/rpc.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 
 const never = new AbortController().signal
@@ -60,11 +61,11 @@ afterAll(async () => {
   await database?.close()
 }, 60_000)
 
-function createClient(count: number): EvmClient<FinanceChain> {
+function createClient(count: number, rpcUrls = rpcs.slice(0, count).map(({ url }) => url)): EvmClient<FinanceChain> {
   const chain: FinanceChain = {
     id: 1,
     name: 'Ethereum',
-    rpcUrls: rpcs.slice(0, count).map(({ url }) => url),
+    rpcUrls,
     blockTimeMs: 1_000,
     reuseMs: 0,
     finality: { depth: 0 },
@@ -120,4 +121,40 @@ test('one endpoint alone stores nothing, and neither do two of which one hides t
   expect(await search(firstBlocks, 2)).toBeUndefined()
   monotonicMs += 1
   expect(await search(firstBlocks, 2)).toBe(BigInt(DEPLOYED_AT))
+})
+
+test('a deployment that is younger than a day is not stored yet', async () => {
+  const request = { chainId: 1, number: BigInt(DEPLOYED_AT) }
+  const first = await createClient(2).read((endpoint) => readBlock(endpoint, request, never), { signal: never })
+  const searchAt = (second: number) => {
+    const serverTime = async () => Number(first.timestampSec) + 86_400 + second
+    return search(createFirstBlocks({ db: database.db, clock, serverTime }), 2)
+  }
+  expect(await searchAt(-1)).toBeUndefined()
+  expect(await searchAt(1)).toBe(BigInt(DEPLOYED_AT))
+})
+
+test('that nothing stood before is believed of two: one that has pruned the block before is not enough', async () => {
+  const pruning = await startFaultyRpc(anvil.rpcUrl)
+  try {
+    const client = createClient(2, [rpcs[0]?.url ?? '', pruning.url])
+    const request = { chainId: 1, number: BigInt(DEPLOYED_AT - 1) }
+    const { hash } = await client.read((endpoint) => readBlock(endpoint, request, never), { signal: never })
+    const error = { code: -32000, message: 'missing trie node 9f (path ) state 0x9f is not available' }
+    pruning.rule(({ method, params }) =>
+      ['eth_call', 'eth_getCode'].includes(method) && JSON.stringify(params).includes(hash)
+        ? { kind: 'error', error }
+        : undefined,
+    )
+    const firstBlocks = create()
+    firstBlocks.want(client, PROBE)
+    await firstBlocks.round(never)
+    expect(firstBlocks.get(1, PROBE)).toBeUndefined()
+    pruning.rule(() => undefined)
+    monotonicMs += 3_600_000
+    await firstBlocks.round(never)
+    expect(firstBlocks.get(1, PROBE)).toBe(BigInt(DEPLOYED_AT))
+  } finally {
+    await pruning.stop()
+  }
 })

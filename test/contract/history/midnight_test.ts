@@ -97,6 +97,16 @@ test('a midnight is final once its block is, and those that are not yet are coun
   }
 })
 
+test('one that is not final is read from the database each time: another process may have replaced it', async () => {
+  const { midnights, client } = over(1, Number(newest))
+  const [day] = days
+  for (let read = 0; read < 2; read++) {
+    expect((await midnights.findBlock(client, day, never)).number).toBe(blocks[0].number)
+  }
+  await database.db.run('update midnight set block = block - 1', [])
+  expect((await midnights.findBlock(client, day, never)).number).toBe(blocks[0].number - 1n)
+})
+
 test('a second endpoint that fails is waited for until the block is a day old', async () => {
   const { midnights, client } = over(2, 0)
   const [day] = days
