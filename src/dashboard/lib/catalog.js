@@ -102,13 +102,15 @@ function listLiquidity(paths, protocol) {
 function collectCredits(paths) {
   return {
     position: getCredits(paths['/v1/positions/uniswap-v3'], 'full', true),
-    flows: getCredits(paths['/v1/positions/uniswap-v3/{id}/events']),
     aave: getCredits(paths[AAVE]),
     morpho: getCredits(paths['/v1/lending/morpho-blue']),
     morphoYield: getCredits(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
     portfolio: getCredits(paths[PORTFOLIO]),
     row: getCredits(paths['/v1/portfolio/assets']),
     trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,
+    /** A page of the organization's triggers, and of its webhooks. */
+    triggers: getCredits(paths['/v1/triggers']),
+    webhooks: getCredits(paths['/v1/webhooks']),
     days: getCredits(paths['/v1/portfolio/snapshots']),
     snapshots: getCredits(paths[`${AAVE}/position/{chain_id}/snapshots`]),
     events: getCredits(paths[`${AAVE}/position/{chain_id}/events`]),

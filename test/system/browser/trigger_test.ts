@@ -65,6 +65,10 @@ describe('triggers', async () => {
       const { wallets } = await stage.scene.devnet.aave()
       const wallet = wallets.everywhere
       const page = await explore(wallet)
+      const reads: string[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'GET' && /\/v1\/triggers\?/.test(request.url())) reads.push(request.url())
+      })
       const card = page.getByRole('article', { name: 'Aave V3, market main' })
       await card.waitFor()
       // All buttons of a card are one stop of the Tab key: arrow keys move between them.
@@ -102,9 +106,13 @@ describe('triggers', async () => {
       await page.keyboard.press('Enter')
       await made.waitFor({ state: 'detached' })
       expect(await api('GET', 'v1/triggers')).toEqual([])
+      // The bell's press paid for each list once: a change needs no other reading.
+      const lists = stage.requests.map((address) => new URL(address).pathname)
+      expect(lists.filter((path) => path === '/v1/webhooks').length).toBe(1)
+      expect(reads.length).toBe(1)
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
-      expect(await focused(page)).toBe('Notify me about the health factor, Aave V3, market main')
+      expect(await focused(page)).toBe('Notify me about the health factor, Aave V3, market main, up to 2 credits')
     }, 90_000)
 
     test('a bell at a range creates a trigger for leaving it, on a phone, in light and dark', async () => {

@@ -79,7 +79,6 @@ test('one number defines the charge, the document, the tool, README and the page
       }),
     ],
     position: 15,
-    flows: 1,
     aave: 15,
     morpho: 15,
     morphoYield: 8,
@@ -92,5 +91,7 @@ test('one number defines the charge, the document, the tool, README and the page
     kaminoList: 15,
     kamino: 16,
     trigger: 1,
+    triggers: 1,
+    webhooks: 1,
   })
 })

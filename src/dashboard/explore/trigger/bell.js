@@ -1,3 +1,4 @@
+import { pluralize } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
 import { Dialog } from '../../part/confirm.js'
 import { TriggerPanel } from './list.js'
@@ -25,8 +26,11 @@ export function TriggerBell({ watched, context }) {
   const [open, setOpen] = useState(false)
   if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
   const title = `Notify me about ${FIGURES[watched.figure]}`
-  return html`<button type="button" class="bell small" aria-haspopup="dialog" aria-label=${`${title}, ${watched.name}`} onClick=${() => setOpen(true)}>
-      <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" /></svg>Notify me
+  const { triggers, webhooks } = context.catalog.credits
+  // Nothing is charged for a list that is empty.
+  const price = `up to ${pluralize(triggers + webhooks, 'credit')}`
+  return html`<button type="button" class="bell small" aria-haspopup="dialog" onClick=${() => setOpen(true)}>
+      <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" /></svg><span>Notify me<span class="visually-hidden"> about ${FIGURES[watched.figure]}, ${watched.name},</span></span> <i>${price}</i>
     </button>
     ${
       open &&

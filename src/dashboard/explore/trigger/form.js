@@ -15,7 +15,7 @@ function findLevelBelow(healthFactor) {
 
 /**
  * Form that creates a trigger.
- * @param {{ watched: import('./bell.js').Watched, destinations: readonly (readonly [string, string])[], apiKey: string, credits: number, onCreated: () => void }} props
+ * @param {{ watched: import('./bell.js').Watched, destinations: readonly (readonly [string, string])[], apiKey: string, credits: number, onCreated: (answer: import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').Trigger }>) => void }} props
  */
 export function TriggerForm({ watched, destinations, apiKey, credits, onCreated }) {
   const { chainId, family, subject, figure, value } = watched

@@ -1,30 +1,51 @@
 import { requestApi } from '../../lib/api.js'
 import { useLoaded, useSubmission } from '../../lib/hooks.js'
+import { pluralize } from '../../lib/time.js'
 import { formatClause, listDestinations, STATE_KINDS } from '../../lib/trigger.js'
-import { classes, html } from '../../lib/view.js'
+import { classes, html, useState } from '../../lib/view.js'
 import { ChangeError, ErrorNotice, LoadingNotice } from '../../part/notice.js'
+import { Offer } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
 import { TriggerForm } from './form.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').Trigger} Trigger */
 
+/** The largest page of the service. */
 const PAGE_SIZE = 25
 /** Fields of a subject by which the service can filter the list. */
 const FILTERS = ['wallet', 'token_id', 'obligation_address']
 
 /**
- * Triggers on a figure, and a form for another.
+ * Triggers on a figure, and a form for another. Each page is paid for once: what is created or deleted here changes the list
+ * without another reading.
  * @param {{ watched: import('./bell.js').Watched, context: import('../page.js').Context }} props
  */
 export function TriggerPanel({ watched, context }) {
-  const { key } = context
+  const { key, paid, catalog } = context
+  const [pages, setPages] = useState(1)
+  const [changes, setChanges] = useState(
+    /** @type {{ created: readonly Trigger[], deleted: readonly string[] }} */ ({ created: [], deleted: [] }),
+  )
   const { failure, submit } = useSubmission((path, options) => requestApi(path, { ...options, key }))
-  const { value: loaded, again } = useLoaded((signal) => readAll(watched, { key, signal }), [])
+  const { value: loaded, again } = useLoaded((signal) => readAll(watched, { pages, key, paid, signal }), [pages])
   if (loaded === undefined) return html`<${LoadingNotice}>Loading triggers<//>`
   if ('ok' in loaded) return html`<${ErrorNotice} failure=${loaded} onRetry=${again} />`
-  const { triggers, webhooks } = loaded
+  const { webhooks, left } = loaded
+  const triggers = [...changes.created, ...loaded.triggers].filter(({ id }) => !changes.deleted.includes(id))
   const destinations = listDestinations(webhooks)
-  const remove = (/** @type {Trigger} */ { id }) => submit({ path: `v1/triggers/${id}`, method: 'DELETE' }, again)
+  /** Another opening reads the triggers anew. */
+  const forget = () => {
+    for (let page = 1; page <= pages; page++) paid.delete(toPagePath(watched, page))
+  }
+  const remove = (/** @type {Trigger} */ { id }) =>
+    submit({ path: `v1/triggers/${id}`, method: 'DELETE' }, () => {
+      forget()
+      setChanges(({ created, deleted }) => ({ created, deleted: [...deleted, id] }))
+    })
+  const add = (/** @type {import('../../lib/api.js').Answer<{ data: Trigger }>} */ { body: { data } }) => {
+    forget()
+    setChanges(({ created, deleted }) => ({ created: [data, ...created], deleted }))
+  }
   return html`<p class="soft">${watched.name}</p>
     ${
       triggers.length > 0 &&
@@ -38,31 +59,55 @@ export function TriggerPanel({ watched, context }) {
         )}
       </ul>`
     }
+    ${left > 0 && html`<p class="more"><${Offer} price=${pluralize(catalog.credits.triggers, 'credit')} onPress=${() => setPages(pages + 1)}>Look for more among ${left} others of this wallet<//></p>`}
     ${failure && html`<${ChangeError} failure=${failure} refused="It was not deleted" />`}
-    <${TriggerForm} watched=${watched} destinations=${destinations} apiKey=${key} credits=${context.catalog.credits.trigger} onCreated=${again} />`
+    <${TriggerForm} watched=${watched} destinations=${destinations} apiKey=${key} credits=${catalog.credits.trigger} onCreated=${add} />`
 }
 
 /**
- * Reads the organization's webhooks and its triggers on the subject.
+ * Path of a page of the triggers that may be on the subject.
  * @param {import('./bell.js').Watched} watched
- * @param {{ key: string, signal: AbortSignal }} options
+ * @param {number} page
  */
-async function readAll({ chainId, family, subject }, options) {
+function toPagePath({ chainId, family, subject }, page) {
+  /** @type {Record<string, string | number>} */
+  const query = { chain_id: chainId, family, limit: PAGE_SIZE, page }
+  for (const name of FILTERS) if (subject[name]) query[name] = subject[name]
+  return `v1/triggers?${formatQuery(query)}`
+}
+
+/**
+ * Reads the organization's webhooks and the first pages of its triggers, of which those on the subject are returned. `left`:
+ * triggers on further pages. Answers in `paid` are not requested again.
+ * @param {import('./bell.js').Watched} watched
+ * @param {{ pages: number, signal: AbortSignal } & Pick<import('../page.js').Context, 'key' | 'paid'>} options
+ */
+async function readAll(watched, { pages, paid, ...options }) {
+  /**
+   * @template Body
+   * @param {string} path
+   * @returns {Promise<import('../../lib/api.js').Answer<Body> | import('../../lib/api.js').Failure>}
+   */
+  const read = async (path) => {
+    const kept = /** @type {import('../../lib/api.js').Answer<Body> | undefined} */ (paid.get(path))
+    /** @type {import('../../lib/api.js').Answer<Body> | import('../../lib/api.js').Failure} */
+    const answer = kept ?? (await requestApi(path, options))
+    if (answer.ok) paid.set(path, answer)
+    return answer
+  }
   /** @type {Trigger[]} */
   const triggers = []
-  /** @type {Record<string, string | number>} */
-  const query = { chain_id: chainId, family, limit: PAGE_SIZE }
-  for (const name of FILTERS) if (subject[name]) query[name] = subject[name]
-  for (let page = 1; ; page++) {
+  let left = 0
+  for (let page = 1; page <= pages; page++) {
     /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').TriggerList> | import('../../lib/api.js').Failure} */
-    const answer = await requestApi(`v1/triggers?${formatQuery({ ...query, page })}`, options)
+    const answer = await read(toPagePath(watched, page))
     if (!answer.ok) return answer
-    triggers.push(...answer.body.data.filter((each) => matchesSubject(each, subject)))
-    if (answer.body.pagination.next_page === null) break
+    triggers.push(...answer.body.data.filter((each) => matchesSubject(each, watched.subject)))
+    left = Math.max(0, answer.body.pagination.total - page * PAGE_SIZE)
   }
   /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').WebhookList> | import('../../lib/api.js').Failure} */
-  const answer = await requestApi('v1/webhooks', options)
-  return answer.ok ? { triggers, webhooks: answer.body.data } : answer
+  const answer = await read('v1/webhooks')
+  return answer.ok ? { triggers, left, webhooks: answer.body.data } : answer
 }
 
 /**
