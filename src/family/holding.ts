@@ -97,7 +97,7 @@ export interface Holdings {
 }
 
 /** Chain and block of a query for a wallet's holdings. */
-export type HoldingsTarget = Pick<FamilyTarget<unknown>, 'client' | 'block' | 'onAlone'>
+export type HoldingsTarget = Pick<FamilyTarget<unknown>, 'client' | 'block'>
 
 /** A request to one endpoint. */
 export interface HoldingsRequest {

@@ -10,6 +10,7 @@ import { toDatedClient } from '../finance/price/past/dated_client.ts'
 import { readStanding } from '../finance/standing.ts'
 import type { SentTime } from '../http/request/input.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
+import { noteUnwitnessed } from '../lib/async/unwitnessed.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError } from '../lib/error.ts'
 
@@ -23,8 +24,6 @@ export interface FamilyTarget<Deployment> {
   readonly priority?: 'background'
   /** True if light calls may be bundled with those of other readings. */
   readonly isBundled?: true
-  /** Called if the word of one endpoint alone leaves a deployment out, for what is stored with its witnesses. */
-  readonly onAlone?: (() => void) | undefined
 }
 
 /** The read options of a target. */
@@ -197,9 +196,12 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
    */
   const lowestBlocks = new WeakMap<ChainClient, Map<Address, StandingBlock>>()
 
-  /** The deployments of a target that exist at its block; all of them at the newest block. */
+  /**
+   * The deployments of a target that exist at its block; all of them at the newest block. Notes if the word of one
+   * endpoint leaves one out.
+   */
   async function filterDeployed(
-    { client, deployments, block, onAlone }: FamilyTarget<Deployment>,
+    { client, deployments, block }: FamilyTarget<Deployment>,
     signal: AbortSignal,
   ): Promise<readonly Deployment[]> {
     if (block === undefined) return deployments
@@ -220,7 +222,7 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
       .filter((each) => firstBlocks?.get(client.chain.id, each) === undefined)
     for (const each of doubtful) firstBlocks?.want(client, each)
     const { standing, isAgreed } = await readStanding({ client, probes: doubtful, block, clock }, signal)
-    if (!isAgreed && standing.size < doubtful.length) onAlone?.()
+    if (!isAgreed && standing.size < doubtful.length) noteUnwitnessed(signal, [client.chain.id])
     const untilMs = isAgreed ? Number.POSITIVE_INFINITY : clock.monotonicMs() + ALONE_MS
     for (const each of standing) standingBlocks.set(each, { block: block.number, untilMs })
     return deployments.filter((each) => isAtMost(getStart(each), block.number) || standing.has(getContract(each)))
@@ -261,14 +263,14 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
       try {
         return await read(target)
       } catch (error) {
-        const { client, deployments, block, onAlone } = target
+        const { client, deployments, block } = target
         if (block === undefined || !(error instanceof ContractUnresponsiveError)) throw error
         const probes = deployments.map(toProbe)
         const { standing, isAgreed } = await readStanding({ client, probes, block, clock }, signal)
         const deployed = deployments.filter((each) => standing.has(getContract(each)))
         // Where nothing stands, the answer would rest on absence alone.
         if (deployed.length === deployments.length || deployed.length === 0) throw error
-        if (!isAgreed) onAlone?.()
+        if (!isAgreed) noteUnwitnessed(signal, [client.chain.id])
         return await read({ ...target, deployments: deployed })
       }
     },

@@ -1,8 +1,9 @@
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-import { getRequesters, withRequesters } from '../lib/async/requesters.ts'
+import { getRequesters } from '../lib/async/requesters.ts'
 import { registerTimeoutError } from '../lib/async/timeout_error.ts'
+import { continueWork } from '../lib/async/unwitnessed.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -171,7 +172,7 @@ export function createHistory(options: {
   ) {
     const { client, tip, isPartlyStored, prefetchContext } = context
     const endController = new AbortController()
-    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, endController.signal]))
+    const shared = continueWork(signal, AbortSignal.any([signal, endController.signal]))
     const readTail = () => tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, shared)
     // Skip the unfinalized tail while most of the history is missing: it would be discarded.
     const prefetchedTail =
@@ -215,7 +216,7 @@ export function createHistory(options: {
     signal: AbortSignal,
   ): Promise<CompleteHistory<Row>> {
     const endController = new AbortController()
-    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, endController.signal]))
+    const shared = continueWork(signal, AbortSignal.any([signal, endController.signal]))
     const prefetchContext: PrefetchContext<Row> = { prefetched: undefined, isTipKnown: false }
     const startedMs = clock.monotonicMs()
     registerTimeoutError(signal, () => tipPendingError(client))
@@ -256,7 +257,7 @@ export function createHistory(options: {
     const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
     const isPartlyStored = hasCoverage(coverageBySubject)
     const isUntouched = !isPartlyStored && (await readUntouched(request, { client, block: tip.block }, signal))
-    if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
+    if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, isAgreed: true, version: undefined }
     // Prefetch the state for the check of the rows while the logs are read.
     const { finalized } = tip
     if (isPartlyStored && prefetchContext.prefetched === undefined)
@@ -270,6 +271,7 @@ export function createHistory(options: {
       tail,
       block,
       isUntouched,
+      isAgreed,
       version: isAgreed || client.background.length < 2 ? String(tip.epoch) : undefined,
     }
   }

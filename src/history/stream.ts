@@ -239,6 +239,8 @@ export interface CompleteHistory<Row> {
   readonly tail: readonly Row[]
   /** True if no row can exist up to `block`, by one endpoint's state; nothing is stored in that case. */
   readonly isUntouched: boolean
+  /** True if two endpoints agreed on all stored rows, or if there are none to store. */
+  readonly isAgreed: boolean
   /**
    * Version of the stored rows: they do not change while it is the same. Undefined if they may still be replaced,
    * because a single endpoint gave them and another one exists.

@@ -212,7 +212,6 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
-        restsOnOneEndpoint: (chainId, block) => clients.evm.get(chainId)?.restsOnOneEndpoint?.(block) === true,
         gateway: createMcp({
           routes,
           origins: listOrigins(config),

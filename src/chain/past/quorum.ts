@@ -1,3 +1,4 @@
+import { continueWork, noteUnwitnessed } from '../../lib/async/unwitnessed.ts'
 import { withTimeout } from '../../lib/async/wait.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { type ChainClient, type Endpoint, type ReadOptions, StatePrunedError } from '../rpc/client.ts'
@@ -48,7 +49,7 @@ export async function readByQuorum<T>(
   const { quorum = QUORUM, what, toText, signal, ...reading } = options
   const endpoints = client.chain.rpcUrls.length
   const over = new AbortController()
-  const until = AbortSignal.any([signal, over.signal])
+  const until = continueWork(signal, AbortSignal.any([signal, over.signal]))
   /** Reader by endpoint index: each endpoint is asked by one reader only. */
   const readersByEndpoint = new Map<number, number>()
   const answers: EndpointAnswer<T>[] = []
@@ -99,6 +100,11 @@ export async function readByQuorum<T>(
   } finally {
     over.abort()
   }
+}
+
+/** Notes for the work under a signal if fewer than two endpoints gave something of the past that it rests on. */
+export function noteWitnesses({ chain }: Pick<ChainClient, 'chain'>, witnesses: number, signal: AbortSignal): void {
+  if (witnesses < QUORUM) noteUnwitnessed(signal, [chain.id])
 }
 
 /** True if a value confirmed by `witnesses` endpoints may be cached permanently: two of them, or the only one. */

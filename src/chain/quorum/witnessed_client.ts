@@ -1,3 +1,4 @@
+import { noteUnwitnessed } from '../../lib/async/unwitnessed.ts'
 import { createLru } from '../../lib/lru.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
@@ -27,7 +28,8 @@ interface Remembered<Value> {
  * for ten minutes, so a past read takes no additional round trip; where a state has no ring of block hashes, the first
  * read of a block may take two. An endpoint with another state counts as one that does not keep the block. Where no
  * endpoint proves the state, two must give the same bytes for each call; if only one has the block, its word counts,
- * and `restsOnOneEndpoint` tells it. Blocks as young as the newest one may be are not examined: every node keeps them.
+ * and is noted for the work of that read (`noteUnwitnessed`). Blocks as young as the newest one may be are not examined:
+ * every node keeps them.
  */
 export function createWitnessedClient<Row extends Chain, Client extends ChainClient<Row>>(client: Client): Client {
   const { chain, clock, log } = client
@@ -35,8 +37,8 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
   const youngSec = blockAgeMaxSec(chain.blockTimeMs === undefined ? {} : { blockTimeMs: chain.blockTimeMs })
   const memories = new Map<number, CanaryMemory>()
   const states = createLru<Remembered<StateEvidence>>({ entriesMax: STATES_MAX })
-  /** Blocks whose state no endpoint proved, by height: true if the last answer rests on one endpoint's word. */
-  const unprovenBlocks = createLru<Remembered<boolean>>({ entriesMax: STATES_MAX })
+  /** Blocks whose state no endpoint proved, by hash: their reads compare endpoints at once. */
+  const unprovenBlocks = createLru<Remembered<true>>({ entriesMax: STATES_MAX })
 
   function remember<Value>(value: Value): Remembered<Value> {
     return { value, untilMs: clock.monotonicMs() + MEMORY_MS }
@@ -104,8 +106,8 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
       ...client,
       read: (each, reading) => client.read(examineEach(each, { block, accepted: NOT_REFUTED }).attempt, reading),
     }
-    // Background reads are compared by their callers, or not at all.
-    let isAlone = options.priority === 'background'
+    // Background reads are compared by their callers, which count the witnesses of what they store.
+    let isAlone = false
     const comparing = createQuorumClient(examining, {
       quorum: QUORUM,
       dissent(endpoint) {
@@ -117,7 +119,8 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
       },
     })
     const answer = await comparing.read(attempt, options)
-    unprovenBlocks.set(String(block.number), remember(isAlone))
+    unprovenBlocks.set(block.hash, remember(true))
+    if (isAlone) noteUnwitnessed(options.signal, [chain.id])
     return answer
   }
 
@@ -125,14 +128,13 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
     const block = findExaminedBlock(options)
     if (block === undefined) return await client.read(attempt, options)
     const { isCompared = false, signal } = options
-    const key = String(block.number)
     if (chain.rpcUrls.length === 1) {
       const examined = examineEach(attempt, { block, accepted: NOT_REFUTED })
       const answer = await client.read(examined.attempt, options)
-      if (!examined.shown.has('proven')) unprovenBlocks.set(key, remember(true))
+      if (!examined.shown.has('proven')) noteUnwitnessed(signal, [chain.id])
       return answer
     }
-    if (isCompared || recall(unprovenBlocks.get(key)) === undefined) {
+    if (isCompared || recall(unprovenBlocks.get(block.hash)) === undefined) {
       const accepted: readonly StateEvidence[] = isCompared ? ['proven', 'present'] : ['proven']
       const examined = examineEach(attempt, { block, accepted })
       try {
@@ -153,9 +155,5 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
     return isYoung || number === 0n ? undefined : { number, hash, parentHash }
   }
 
-  return {
-    ...client,
-    read,
-    restsOnOneEndpoint: (block: bigint) => recall(unprovenBlocks.get(String(block))) === true,
-  }
+  return { ...client, read }
 }

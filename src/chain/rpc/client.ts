@@ -108,11 +108,6 @@ export interface ChainClient<Row extends Chain = Chain> {
    * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.
    */
   read<T>(attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>, options: ReadOptions): Promise<T>
-  /**
-   * True if the last answers from the state of a past block rest on the word of one endpoint: nothing showed that the
-   * state was that of the block, and no other endpoint gave the same. @default always false
-   */
-  restsOnOneEndpoint?(block: bigint): boolean
   /** Every endpoint in configured order, for background work. */
   readonly background: readonly BackgroundEndpoint[]
 }

@@ -10,6 +10,7 @@ import { createTokenReader } from '../../finance/token/read_tokens.ts'
 import type { CompleteHistory, History, Stream, StreamTarget } from '../../history/stream.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import { registerTimeoutError } from '../../lib/async/timeout_error.ts'
+import { noteUnwitnessed } from '../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import {
@@ -109,6 +110,7 @@ export function createEventReader<Target extends StreamTarget>(options: {
         history.ensure({ stream, target: deferredTarget, subject }, signal),
       ])
       if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
+      if (!ensured.isAgreed) noteUnwitnessed(signal, [client.chain.id])
       const { rows, total } = await readPage(query, target, ensured)
       registerTimeoutError(signal, () => pricesPendingError(client))
       const timed = await addTimes(client, rows, signal)

@@ -17,10 +17,10 @@ export function createHoldingsReader(options: {
   const { reader, entered } = options
   return {
     chainIds: new Set(reader.targets.keys()),
-    async open(wallet, { client, block, onAlone }, signal) {
+    async open(wallet, { client, block }, signal) {
       const configured = reader.targets.get(client.chain.id)
       if (configured === undefined) return undefined
-      const target = { ...configured, onAlone, ...(block && { block }) }
+      const target = { ...configured, ...(block && { block }) }
       const deployments = await reader.past.filterDeployed(target, signal)
       if (deployments.length === 0) return undefined
       const pending: PendingMarkets =

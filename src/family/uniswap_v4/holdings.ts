@@ -25,10 +25,10 @@ export function createHoldingsReader(options: {
   const { classify: classifyToken } = createSpamFilter()
   return {
     chainIds: new Set(reader.targets.keys()),
-    async open(wallet, { client, block, onAlone }, signal) {
+    async open(wallet, { client, block }, signal) {
       const target = reader.targets.get(client.chain.id)
       if (target === undefined) return undefined
-      const deployments = await reader.past.filterDeployed({ ...target, onAlone, ...(block && { block }) }, signal)
+      const deployments = await reader.past.filterDeployed({ ...target, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
       const { chain } = client
       const deployment = getDeployment(target)

@@ -1,5 +1,6 @@
 import { withRequesters } from '../../lib/async/requesters.ts'
 import { getTimeoutError } from '../../lib/async/timeout_error.ts'
+import { trackUnwitnessed } from '../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { ReadContext, RouteCall } from '../route/route.ts'
@@ -133,7 +134,7 @@ class Run implements ReadContext, EventListenerObject {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      withRequesters(new Set([this.organizationId]), this.#controller.signal)
+      trackUnwitnessed(withRequesters(new Set([this.organizationId]), this.#controller.signal))
       if (this.#callerSignal.aborted) this.handleEvent()
       else this.#callerSignal.addEventListener('abort', this)
     }

@@ -39,11 +39,8 @@ const NO_BODY = Buffer.alloc(0)
 const NO_HEADERS = {}
 const NO_READS: readonly never[] = []
 
-/** True if answers from the state of a block of a chain rest on the word of one endpoint. */
-export type RestsOnOneEndpoint = (chainId: number, block: bigint) => boolean
-
 /** Caches finished answers while their blocks are the newest: many callers send the same request within one block. */
-export function createResponseCache(clock: Clock, restsOnOneEndpoint: RestsOnOneEndpoint = () => false) {
+export function createResponseCache(clock: Clock) {
   const entries = createLru<CacheEntry>({
     entriesMax: ENTRIES_MAX,
     weightMax: CHARS_MAX,
@@ -76,7 +73,7 @@ export function createResponseCache(clock: Clock, restsOnOneEndpoint: RestsOnOne
       // A concurrent request with the same readings may have stored its response.
       const existing = isLasting ? find(request) : undefined
       if (existing !== undefined) return existing
-      const response = toCachedResponse(answer, { address, creditsMin, restsOnOneEndpoint })
+      const response = toCachedResponse(answer, { address, creditsMin })
       if (isLasting) entries.set(getCacheKey(address, body), { response, body: body ?? NO_BODY, untilMs })
       return response
     },
@@ -90,34 +87,29 @@ function getCacheKey(address: string, body: Buffer | undefined): string {
 
 function toCachedResponse(
   answer: Answer,
-  {
-    address,
-    creditsMin,
-    restsOnOneEndpoint,
-  }: { readonly address: string; readonly creditsMin: number; readonly restsOnOneEndpoint: RestsOnOneEndpoint },
+  { address, creditsMin }: { readonly address: string; readonly creditsMin: number },
 ): CachedResponse {
   const reply = answer.present(new RequestAddress(address))
   return {
     text: formatReply(reply),
-    headers: toHeaders(reply, restsOnOneEndpoint),
+    headers: toHeaders(reply),
     credits: answer.credits,
     creditsMin,
   }
 }
 
-function toHeaders(
-  { headers = NO_HEADERS, asOf: reads = NO_READS, unwitnessed = NO_READS }: Reply,
-  restsOnOneEndpoint: RestsOnOneEndpoint,
-): Readonly<Record<string, string>> {
+function toHeaders({
+  headers = NO_HEADERS,
+  asOf: reads = NO_READS,
+  unwitnessed = NO_READS,
+}: Reply): Readonly<Record<string, string>> {
   if (reads.length === 0 && unwitnessed.length === 0) return headers
-  const doubted = reads.filter(({ chainId, blockNumber }) => restsOnOneEndpoint(chainId, blockNumber))
-  const chainIds = new Set([...unwitnessed, ...doubted.map(({ chainId }) => chainId)])
   return {
     ...headers,
     ...(reads.length > 0 && {
       'x-as-of': reads.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(','),
     }),
-    ...(chainIds.size > 0 && { 'x-unwitnessed': [...chainIds].sort((a, b) => a - b).join(',') }),
+    ...(unwitnessed.length > 0 && { 'x-unwitnessed': [...unwitnessed].sort((a, b) => a - b).join(',') }),
   }
 }
 

@@ -13,7 +13,7 @@ export const HEADERS = {
   'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
   'X-Unwitnessed': header(
     'string',
-    'Only if figures of the past rest on the word of one endpoint: ids of those chains, comma-separated. Nothing showed that its state was that of the block (or it is a stored midnight), and no other endpoint gave the same.',
+    'Only if figures of the past rest on the word of one endpoint: ids of those chains, comma-separated. Nothing showed that its state was that of the block, or it alone says that a deployment did not stand, or gave logs, past prices or midnights; no other endpoint gave the same.',
   ),
   'Retry-After': header('integer', 'Seconds to wait before trying again.'),
   'X-Progress': header(

@@ -1,4 +1,5 @@
 import type { GenericSchema } from 'valibot'
+import { getUnwitnessed, type Unwitnessed } from '../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Parameters, validateInput } from '../request/parameters.ts'
 import type { Change, PreparedChange, Presenter } from './change.ts'
@@ -63,7 +64,10 @@ export interface Reply {
   readonly citation?: unknown
   /** Block at which each chain was read, for `X-As-Of`. */
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
-  /** Chains of which it holds stored figures that one endpoint alone gave, for `X-Unwitnessed`. @default none */
+  /**
+   * Chains of which its figures of the past rest on the word of one endpoint, for `X-Unwitnessed`. What the work noted
+   * under its signal is added to what a route names itself: stored figures that one endpoint alone gave. @default none
+   */
   readonly unwitnessed?: readonly number[]
   /** Headers of the route, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>
@@ -353,7 +357,9 @@ class WorkCall<Input extends object, Result> implements RouteCall {
     const units = count === undefined ? 1 : count(result, this.#input)
     const credits = computeCredits(charge, this.#input, units) + receiptCredits(this.receipt)
     if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-    const answer = new WorkAnswer(this, result, { credits, untilMs: untilMs?.(result, this.#input) ?? 0 })
+    const unwitnessed = getUnwitnessed(context.signal)
+    const until = untilMs?.(result, this.#input) ?? 0
+    const answer = new WorkAnswer(this, result, { credits, untilMs: until, unwitnessed })
     if (!context.isStateOnly || !this.restsOnLogs) return answer
     return { ...answer, present: (presenting) => answer.present(presenting), uncovered: uncovered?.paths(result) ?? [] }
   }
@@ -395,19 +401,27 @@ class WorkAnswer<Input extends object, Result> implements Answer {
   readonly untilMs: number
   readonly #call: WorkCall<Input, Result>
   readonly #result: Result
+  readonly #unwitnessed: Unwitnessed
 
   constructor(
     call: WorkCall<Input, Result>,
     result: Result,
-    { credits, untilMs }: Pick<Answer, 'credits' | 'untilMs'>,
+    {
+      credits,
+      untilMs,
+      unwitnessed,
+    }: Pick<Answer, 'credits' | 'untilMs'> & { readonly unwitnessed: Unwitnessed },
   ) {
     this.credits = credits
     this.untilMs = untilMs
     this.#call = call
     this.#result = result
+    this.#unwitnessed = unwitnessed
   }
 
   present(context: PresentContext): Reply {
-    return this.#call.present(this.#result, context)
+    const reply = this.#call.present(this.#result, context)
+    if (this.#unwitnessed.size === 0) return reply
+    return { ...reply, unwitnessed: [...new Set([...(reply.unwitnessed ?? []), ...this.#unwitnessed])] }
   }
 }

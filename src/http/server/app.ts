@@ -18,7 +18,7 @@ import type { Gate, KeyHolder, Principal } from '../exchange/gate.ts'
 import { emptyInput, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from '../exchange/gateway.ts'
 import { unsupportedIdempotencyKeyError } from '../exchange/idempotency.ts'
 import { toFailureAnswer } from '../exchange/refusal.ts'
-import { createResponseCache, type RestsOnOneEndpoint } from '../exchange/response_cache.ts'
+import { createResponseCache } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
 import { DOCS_PATH } from '../page/docs.ts'
@@ -55,8 +55,6 @@ interface AppOptions extends PageOptions {
   readonly gateway?: Gateway
   /** Issues receipts; absent: answers have none. */
   readonly receiptIssuer?: ReceiptIssuer
-  /** @default no answer does */
-  readonly restsOnOneEndpoint?: RestsOnOneEndpoint
   readonly log: Log
   /** Base of absolute links; without it they are built from the request. */
   readonly publicUrl?: string | undefined
@@ -111,7 +109,7 @@ export function createApp(options: AppOptions) {
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
   const { gate, receiptIssuer } = options
-  const responseCache = createResponseCache(clock, options.restsOnOneEndpoint)
+  const responseCache = createResponseCache(clock)
   const services = {
     gate,
     receiptIssuer,

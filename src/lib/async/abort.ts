@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { AbortedError } from '../error.ts'
-import { getRequesters, withRequesters } from './requesters.ts'
+import { continueWork } from './unwitnessed.ts'
 
 /** Settles like `promise`, or rejects with `AbortedError` as soon as `signal` fires, even if it never settles. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -54,7 +54,7 @@ export async function withinDeadline<T>(
   { ms, signal, clock }: { readonly ms: number; readonly signal: AbortSignal; readonly clock: Clock },
 ): Promise<T> {
   const deadline = startDeadline(ms, { parent: signal, clock })
-  withRequesters(getRequesters(signal), deadline.signal)
+  continueWork(signal, deadline.signal)
   try {
     return await work(deadline)
   } catch (error) {

@@ -1,4 +1,4 @@
-import { getRequesters, withRequesters } from './requesters.ts'
+import { continueWork } from './unwitnessed.ts'
 
 /** Runs all tasks concurrently; the first failure aborts the others. */
 export async function allOrAbort<T>(
@@ -9,7 +9,7 @@ export async function allOrAbort<T>(
   if (only === undefined) return []
   if (tasks.length === 1) return [await only(signal)]
   const controller = new AbortController()
-  const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, controller.signal]))
+  const shared = continueWork(signal, AbortSignal.any([signal, controller.signal]))
   try {
     return await Promise.all(tasks.map((task) => task(shared)))
   } catch (error) {

@@ -3,6 +3,7 @@ import { AbortedError } from '../error.ts'
 import { createLru } from '../lru.ts'
 import { untilAborted } from './abort.ts'
 import { getRequesters, withRequesters } from './requesters.ts'
+import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed, type Unwitnessed } from './unwitnessed.ts'
 
 /** A value and how long it may be reused, milliseconds from now; 0 or less disables reuse. */
 export interface Cacheable<T> {
@@ -29,6 +30,8 @@ export type Cache<T> = ReturnType<typeof createCache<T>>
 
 interface CacheEntry<T> {
   readonly value: T
+  /** Chains of which the value rests on the word of one endpoint, for every later caller. */
+  readonly unwitnessed?: Unwitnessed
   readonly untilMs: number
 }
 
@@ -58,8 +61,9 @@ export function createCache<T>(options: {
   })
   const flights = new Map<string, InFlightRead<T>>()
 
-  function store(key: string, { value, lifeMs }: Cacheable<T>): void {
-    if (lifeMs > 0) entries.set(key, { value, untilMs: clock.monotonicMs() + lifeMs })
+  function store(key: string, { value, lifeMs }: Cacheable<T>, unwitnessed: Unwitnessed): void {
+    const untilMs = clock.monotonicMs() + lifeMs
+    if (lifeMs > 0) entries.set(key, { value, untilMs, ...(unwitnessed.size > 0 && { unwitnessed }) })
     else entries.delete(key)
   }
 
@@ -85,9 +89,9 @@ export function createCache<T>(options: {
         // `read` runs a microtask later, when `flight` is in the map.
         await (nextTurn ? new Promise<void>((resolve) => setImmediate(resolve)) : Promise.resolve())
         if (nextTurn) flight.startedMs = clock.monotonicMs()
-        const outcome = await read(withRequesters(requesters, controller.signal))
+        const outcome = await read(trackUnwitnessed(withRequesters(requesters, controller.signal)))
         // A newer read of the same key wins.
-        if (flights.get(key) === flight) store(key, outcome)
+        if (flights.get(key) === flight) store(key, outcome, getUnwitnessed(controller.signal))
         return outcome.value
       } finally {
         flight.isOver = true
@@ -100,7 +104,9 @@ export function createCache<T>(options: {
     for (const requester of getRequesters(signal)) flight.requesters.add(requester)
     flight.waiting++
     try {
-      return await untilAborted(flight.promise, signal)
+      const value = await untilAborted(flight.promise, signal)
+      noteUnwitnessed(signal, getUnwitnessed(flight.controller.signal))
+      return value
     } finally {
       flight.waiting--
       if (flight.waiting === 0 && !flight.isOver) {
@@ -119,7 +125,10 @@ export function createCache<T>(options: {
       if (signal.aborted) throw new AbortedError('The caller left')
       const { key, joinMs = Number.POSITIVE_INFINITY } = request
       const entry = find(key)
-      if (entry !== undefined) return entry.value
+      if (entry !== undefined) {
+        if (entry.unwitnessed !== undefined) noteUnwitnessed(signal, entry.unwitnessed)
+        return entry.value
+      }
       const flight = flights.get(key)
       const joined = flight !== undefined && clock.monotonicMs() - flight.startedMs < joinMs ? flight : launch(request)
       return await join(key, joined, signal)

@@ -9,6 +9,7 @@ import { readPoolPrices } from '../../finance/price/pool/read_pool_prices.ts'
 import { hasPriceSource } from '../../finance/price/price_sources.ts'
 import { readBalances } from '../../finance/token/balance/read_balances.ts'
 import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filter.ts'
+import { tellUnwitnessed } from '../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -83,10 +84,10 @@ export function createAssetReader(options: {
 
   /** Creates the read of one endpoint, once families have resolved what to read. */
   async function createAttempt(query: ChainQuery, cachedTokens: ReadonlySet<Address>, signal: AbortSignal) {
-    const { client, wallet, block, onAlone } = query
+    const { client, wallet, block } = query
     const chainFamilies = families.filter(({ chainIds }) => chainIds.has(client.chain.id))
     const opened = await Promise.all(
-      chainFamilies.map((family) => family.open(wallet, { client, onAlone, ...(block && { block }) }, signal)),
+      chainFamilies.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
     )
     const holdingsReads = opened.filter((read) => read !== undefined)
     return (endpoint: Endpoint, within: AbortSignal) =>
@@ -124,31 +125,31 @@ export function createAssetReader(options: {
     },
     async readAgreed(query, { toText, signal }) {
       const { client, wallet, block } = query
-      let isAlone = false
-      const onAlone = () => {
-        isAlone = true
-      }
-      // Endpoints compare figures, so that prices are read before.
-      const [attempt, borrowed] = await Promise.all([
-        createAttempt({ ...query, onAlone }, NO_TOKENS, signal),
-        borrowedPrices.read(client.chain, { timeSec: block.timestampSec, isDated: true }, signal),
-      ])
-      const read = async (endpoint: Endpoint, within: AbortSignal) =>
-        toChainAssets((await attempt(endpoint, within)).answers, query, {
-          hasBorrowedFeed: hasBorrowedFeed(client),
-          borrowed,
+      const { value: agreed, unwitnessed } = await tellUnwitnessed(signal, async (own) => {
+        // Endpoints compare figures, so that prices are read before.
+        const [attempt, borrowed] = await Promise.all([
+          createAttempt(query, NO_TOKENS, own),
+          borrowedPrices.read(client.chain, { timeSec: block.timestampSec, isDated: true }, own),
+        ])
+        const read = async (endpoint: Endpoint, within: AbortSignal) =>
+          toChainAssets((await attempt(endpoint, within)).answers, query, {
+            hasBorrowedFeed: hasBorrowedFeed(client),
+            borrowed,
+          })
+        const result = await readByQuorum(client, read, {
+          signal: own,
+          budgetMs: BUDGET_MS,
+          isBundled: true,
+          past: block,
+          priority: 'background',
+          what: `what wallet ${wallet} had at block ${block.number}`,
+          toText,
         })
-      const { value, endpoints } = await readByQuorum(client, read, {
-        signal,
-        budgetMs: BUDGET_MS,
-        isBundled: true,
-        past: block,
-        priority: 'background',
-        what: `what wallet ${wallet} had at block ${block.number}`,
-        toText,
+        return { ...result, borrowed }
       })
+      const { value, endpoints, borrowed } = agreed
       // Figures are believed no more than the price that they rest on, and than what leaves a deployment out of them.
-      return { value, endpoints: endpoints.slice(0, isAlone ? 1 : borrowed?.witnesses) }
+      return { value, endpoints: endpoints.slice(0, unwitnessed.has(client.chain.id) ? 1 : borrowed?.witnesses) }
     },
   }
 }

@@ -9,6 +9,7 @@ import { createRecorder } from '../../../src/chain/receipt/recorder.ts'
 import { ContractUnresponsiveError, StatePrunedError } from '../../../src/chain/rpc/client.ts'
 import { createHistoricalTargets } from '../../../src/family/moment.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
+import { getUnwitnessed, trackUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc } from '../../devnet/rpc.ts'
@@ -82,6 +83,11 @@ function createTargets() {
   return createHistoricalTargets<{ readonly startBlock: number }>({ name: 'Test', clock, getContract: () => CONTRACT })
 }
 
+/** The signal of a work of its own. */
+function track(): AbortSignal {
+  return trackUnwitnessed(new AbortController().signal)
+}
+
 /** Asks which deployments exist, each time with the same memory. */
 function createAsker() {
   const targets = createTargets()
@@ -108,16 +114,14 @@ test.each([
 ] as const)('what does not stand by %s is told as one word or not', async (_, count, lies, expected) => {
   rpcs[1]?.lie(lies, LIES_BELOW)
   const client = createClient(count)
-  let isAlone = false
-  const read = (block: PinnedBlock) => {
-    const onAlone = () => {
-      isAlone = true
-    }
-    return createTargets().filterDeployed({ client, deployments: [{ startBlock: 0 }], block, onAlone }, never)
+  const read = async (block: PinnedBlock) => {
+    const signal = track()
+    const deployed = await createTargets().filterDeployed({ client, deployments: [{ startBlock: 0 }], block }, signal)
+    return [deployed.length, ...getUnwitnessed(signal)]
   }
   // Nothing is left out of what stands.
-  expect([(await read(after)).length, isAlone]).toEqual([1, false])
-  expect([(await read(before)).length, isAlone]).toEqual([0, expected])
+  expect(await read(after)).toEqual([1])
+  expect(await read(before)).toEqual(expected ? [0, 1] : [0])
 })
 
 test.each([
@@ -130,19 +134,16 @@ test.each([
     getContract: ({ contract }) => contract,
   })
   const deployments = [CONTRACT, ABSENT].map((contract) => ({ startBlock: 1, contract }))
-  let isAlone = false
-  const onAlone = () => {
-    isAlone = true
-  }
+  const signal = track()
   const read = await targets.readDeployed(
-    { client: createClient(count), deployments, block: after, onAlone },
+    { client: createClient(count), deployments, block: after },
     async ({ deployments: asked }) => {
       if (asked.length > 1) throw new ContractUnresponsiveError('a market does not answer')
       return asked.map(({ contract }) => contract)
     },
-    never,
+    signal,
   )
-  expect([read, isAlone]).toEqual([[CONTRACT], expected])
+  expect([read, [...getUnwitnessed(signal)]]).toEqual([[CONTRACT], expected ? [1] : []])
 })
 
 test('endpoints that contradict each other about code are not believed, and nothing outlives the lie', async () => {

@@ -199,8 +199,11 @@ function about(question: Question, moment: Readonly<Record<string, number | stri
   return { ...question, query: question.query === undefined ? query : `${question.query}&${query}` }
 }
 
-/** Without the links, which repeat the caller's parameters, and without the profit in lists, which wait for no history. */
-function toBody({ pagination, data, ...reply }: Reply): object {
+/**
+ * Without the links, which repeat the caller's parameters, the profit in lists, which wait for no history, and whose
+ * word the figures rest on.
+ */
+function toBody({ pagination, data, unwitnessed: _, ...reply }: Reply): object {
   const shown = Array.isArray(data) ? data.map((item: object) => ({ ...item, pnl: undefined })) : data
   return { ...reply, data: shown, total: pagination?.total }
 }

@@ -5,6 +5,7 @@ import type { HoldingsReader } from '../../../src/family/holding.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createPriceReader } from '../../../src/finance/price/past/price_reader.ts'
 import { createPortfolioSnapshots } from '../../../src/finance/series/portfolio.ts'
+import { noteUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, PendingError, UnavailableError } from '../../../src/lib/error.ts'
 import { createBorrowedPriceReader } from '../../../src/portfolio/read/borrowed_price.ts'
@@ -272,8 +273,8 @@ test('figures that lack what one endpoint alone says did not stand are stored as
   const readWitnesses = async (isAlone: boolean) => {
     const family: HoldingsReader = {
       chainIds: new Set([CHAIN_ID]),
-      async open(_, { onAlone }) {
-        if (isAlone) onAlone?.()
+      async open(_wallet, _target, signal) {
+        if (isAlone) noteUnwitnessed(signal, [CHAIN_ID])
         return undefined
       },
     }

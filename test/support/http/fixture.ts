@@ -46,8 +46,8 @@ export interface RecordedEvents {
   reads: number
   /** If set, each read waits for it. */
   held: Promise<void> | undefined
-  /** If set, each read does this in place of its own work. */
-  instead: ((signal: AbortSignal) => Promise<never>) | undefined
+  /** If set, each read does this before its own work, or in place of it if it throws. */
+  instead: ((signal: AbortSignal) => Promise<void>) | undefined
   /** If set, presentation yields this. */
   data: unknown
   /** Until when answers of the list are given again. */
@@ -194,7 +194,6 @@ export function createFixture(
     readonly publicUrl?: string
     readonly hostNames?: readonly string[]
     readonly gateway?: (routes: readonly Route[]) => Gateway
-    readonly restsOnOneEndpoint?: (chainId: number) => boolean
     readonly limits?: { requestBudgetMs?: number; organizationConcurrencyMax?: number; inFlightMax?: number }
   } = {},
 ): Fixture {
@@ -231,7 +230,6 @@ export function createFixture(
       ['lending_c', 'kamino'],
     ]),
     gate,
-    ...(options.restsOnOneEndpoint && { restsOnOneEndpoint: options.restsOnOneEndpoint }),
     ...(options.gateway === undefined ? {} : { gateway: options.gateway(routes) }),
     clock,
     log: createLog({ level: 'debug', write: (line) => lines.push(line), clock }),

@@ -5,6 +5,7 @@ import type { HoldingsReader, HoldingsTarget } from '../../../src/family/holding
 import { createHoldingsReader as createMorpho } from '../../../src/family/morpho_blue/holdings.ts'
 import { createHoldingsReader as createV3 } from '../../../src/family/uniswap_v3/holdings.ts'
 import { createHoldingsReader as createV4 } from '../../../src/family/uniswap_v4/holdings.ts'
+import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 
 const clock = createFixedClock()
@@ -13,8 +14,8 @@ const client = { chain: { id: 1 } }
 const reader = {
   targets: new Map([[1, { client, deployments: [{}] }]]),
   past: {
-    async filterDeployed({ onAlone }: HoldingsTarget) {
-      onAlone?.()
+    async filterDeployed(_: HoldingsTarget, signal: AbortSignal) {
+      noteUnwitnessed(signal, [1])
       return []
     },
   },
@@ -26,11 +27,7 @@ test.each<[string, HoldingsReader]>([
   ['Uniswap V3', createV3({ reader, readWithdrawn: {} as never, clock })],
   ['Uniswap V4', createV4({ reader, clock })],
 ])('%s tells that the word of one endpoint leaves a deployment out', async (_, holdings) => {
-  let isAlone = false
-  const onAlone = () => {
-    isAlone = true
-  }
-  const { signal } = new AbortController()
-  expect(await holdings.open(zeroAddress, { client, onAlone } as never, signal)).toBeUndefined()
-  expect(isAlone).toBe(true)
+  const signal = trackUnwitnessed(new AbortController().signal)
+  expect(await holdings.open(zeroAddress, { client } as never, signal)).toBeUndefined()
+  expect([...getUnwitnessed(signal)]).toEqual([1])
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { noteUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
 import { WALLET } from '../../support/http/fixture.ts'
 import { callTool } from '../../support/mcp.ts'
 import {
@@ -57,7 +58,9 @@ describe('a client of the SDK', () => {
   })
 
   test('says of which chains the word of one endpoint counts', async () => {
-    const client = await scene({ restsOnOneEndpoint: (chainId) => chainId === 10 }).connect('good')
+    const made = scene()
+    made.happenings.instead = async (signal) => noteUnwitnessed(signal, [10])
+    const client = await made.connect('good')
     const { circumstances, meta } = await callTool(client, LIST, { wallet: WALLET })
     expect(circumstances).toContain('(chain id:block). Rests on the word of one endpoint: chain 10. Charged')
     expect(meta?.['walletscope/unwitnessed']).toBe('10')

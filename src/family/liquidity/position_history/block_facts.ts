@@ -1,5 +1,5 @@
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
-import { getCacheTtlMs } from '../../../chain/past/quorum.ts'
+import { getCacheTtlMs, QUORUM } from '../../../chain/past/quorum.ts'
 import { EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { Pair } from '../../../finance/math/pnl/flow.ts'
@@ -8,6 +8,7 @@ import type { HistoricalPriceOutcome, PriceBlock } from '../../../finance/price/
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
+import { tellUnwitnessed } from '../../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { blocksPendingError, createAdaptiveConcurrency } from './adaptive_concurrency.ts'
@@ -94,10 +95,14 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
           toOwnPrice(tokens[0], { outcome: outcomes[2 * at], isFinal }),
           toOwnPrice(tokens[1], { outcome: outcomes[2 * at + 1], isFinal }),
         ]
+        const isAlone = [outcomes[2 * at], outcomes[2 * at + 1]].some(
+          (each) => each !== undefined && each.witnesses < QUORUM,
+        )
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
         const isInLogs = byBlock.get(number)?.some(hasPoolPrice) === true
-        if (!isOneMissing || isInLogs) return [number, { timestampSec, own }]
-        return [number, { timestampSec, own, sqrtPriceX96: await poolPrice?.(block, shared) }]
+        if (!isOneMissing || isInLogs || poolPrice === undefined) return [number, { timestampSec, own, isAlone }]
+        const { value, unwitnessed } = await tellUnwitnessed(shared, (part) => poolPrice(block, part))
+        return [number, { timestampSec, own, isAlone: isAlone || unwitnessed.size > 0, sqrtPriceX96: value }]
       }),
       signal,
     )

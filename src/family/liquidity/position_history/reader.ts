@@ -11,6 +11,7 @@ import type { History, Stream, StreamTarget } from '../../../history/stream.ts'
 import type { PendingTip } from '../../../history/tip.ts'
 import { yieldIfLarge } from '../../../lib/async/cooperative.ts'
 import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
+import { noteUnwitnessed } from '../../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import { formatPosition } from './adaptive_concurrency.ts'
@@ -44,8 +45,8 @@ export interface PositionHistoryReader<Query extends PositionHistoryQuery = Posi
   /** Prefetches the chain tip before the position is known. */
   prepare(client: ChainClient, signal: AbortSignal): PendingTip | undefined
   /**
-   * Reads a history; undefined if the position was not minted up to the block. Throws `UnavailableError` until history
-   * is complete.
+   * Reads a history; undefined if the position was not minted up to the block. Notes if logs or prices rest on the word
+   * of one endpoint. Throws `UnavailableError` until history is complete.
    */
   read(query: Query, signal: AbortSignal): Promise<PositionHistory | undefined>
 }
@@ -125,7 +126,9 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
       tail,
       block: end,
       version,
+      isAgreed,
     } = await history.ensure({ stream, ...at, upTo: block, pendingTip }, signal)
+    if (!isAgreed) noteUnwitnessed(signal, [client.chain.id])
     const isSame = cached !== undefined && cached.version === version
     const before = isSame && cached.storedTo <= storedTo ? cached : undefined
     const fromBlock = Math.max(at.startBlock, (before?.storedTo ?? -1) + 1)
@@ -157,6 +160,7 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
       const newFacts = await readFacts({ client, tokenId, poolPrice, tokens: subject.tokens, ...unknownFlows }, signal)
       await yieldIfLarge(rows)
       const facts = newFacts.size === 0 ? knownFacts : new Map([...knownFacts, ...newFacts])
+      if (rows.some(({ block }) => facts.get(block)?.isAlone)) noteUnwitnessed(signal, [client.chain.id])
       // A history up to an earlier block is not cached.
       if (isCut || rows.length < stored.length)
         return { ...(await replayFrom(undefined, { rows, facts, subject })), end }

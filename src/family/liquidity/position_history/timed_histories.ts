@@ -1,6 +1,7 @@
 import { untilAborted } from '../../../lib/async/abort.ts'
 import { createFairQueue } from '../../../lib/async/fair_queue.ts'
 import { getRequesters, type Requesters, withRequesters } from '../../../lib/async/requesters.ts'
+import { continueWork } from '../../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { AbortedError, PendingError } from '../../../lib/error.ts'
 import {
@@ -89,7 +90,7 @@ export function createTimedHistories<Query extends PositionHistoryQuery>(options
     async read(queries, { signal, untilMs }) {
       const waitMs = Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs())
       const requesters = getRequesters(signal)
-      const waitSignal = withRequesters(requesters, AbortSignal.any([signal, clock.timeout(waitMs)]))
+      const waitSignal = continueWork(signal, AbortSignal.any([signal, clock.timeout(waitMs)]))
       const outcomes: TimedHistory[] = []
       const remaining = queries.entries()
       async function readRemaining(): Promise<void> {

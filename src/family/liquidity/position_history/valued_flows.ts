@@ -28,6 +28,8 @@ export interface BlockFacts {
   readonly own?: Pair<OwnPrice>
   /** The pool's price at the end of the block, if it was read. */
   readonly sqrtPriceX96?: bigint | undefined
+  /** True if a price rests on the word of one endpoint. */
+  readonly isAlone?: boolean
 }
 
 /** The immutable part of a position. */

@@ -7,6 +7,7 @@ import { readWalletEntries } from '../../../finance/wallet_entry.ts'
 import type { History, StreamTarget } from '../../../history/stream.ts'
 import type { PendingTip } from '../../../history/tip.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
+import { noteUnwitnessed } from '../../../lib/async/unwitnessed.ts'
 import { PendingError } from '../../../lib/error.ts'
 import { FEE_MARKETS, FEE_SUBJECT } from '../event.ts'
 import type { MorphoBlueDeployment } from '../table.ts'
@@ -62,6 +63,8 @@ export function createEnteredMarketsReader(options: {
       pendingTip: query.pendingTip,
     }
     const ensured = await history.ensure(request, signal)
+    // Of the newest block everything rests on what its endpoint says.
+    if (query.isDated && !ensured.isAgreed) noteUnwitnessed(signal, [client.chain.id])
     const end = block !== undefined && block.number < ensured.block.number ? block : ensured.block
     const last = Number(end.number)
     const toBlock = Math.min(ensured.storedTo, last)
@@ -85,11 +88,7 @@ export function createEnteredMarketsReader(options: {
   ): Promise<EnteredMarkets> {
     const { marketIds, end } = await readEntered(target, query, signal)
     if (!marketIds.includes(FEE_MARKETS)) return { marketIds, end }
-    const feeMarkets = await readEntered(
-      { ...target, block: end },
-      { subject: FEE_SUBJECT, pendingTip: query.pendingTip },
-      signal,
-    )
+    const feeMarkets = await readEntered({ ...target, block: end }, { ...query, subject: FEE_SUBJECT }, signal)
     const allIds = new Set([...marketIds, ...feeMarkets.marketIds])
     return { marketIds: [...allIds].filter((id) => id !== FEE_MARKETS), end: feeMarkets.end }
   }
@@ -100,12 +99,12 @@ export function createEnteredMarketsReader(options: {
      * Throws `UnavailableError` with the progress until the wallet's history is complete.
      */
     markets: (target: MorphoBlueTarget, wallet: Address, signal: AbortSignal) =>
-      readWithFees(target, { subject: toLowerHex(wallet), pendingTip: undefined }, signal),
+      readWithFees(target, toQuery(target, { subject: toLowerHex(wallet), pendingTip: undefined }), signal),
     /** Starts reading those up to the newest block, and returns the stored ones. Throws as `Database.run`. */
     async prefetch(target: MorphoBlueTarget, wallet: Address, signal: AbortSignal): Promise<PendingMarkets> {
       const subject = toLowerHex(wallet)
       const pendingTip = history.prepare?.(target.client.chain.id, signal)
-      const all = readWithFees(target, { subject, pendingTip }, signal)
+      const all = readWithFees(target, toQuery(target, { subject, pendingTip }), signal)
       // Swallow the rejection here; awaiting callers still get it.
       all.catch(() => {})
       const { isBegun, entries } = await readStored(toHistoryTarget(target), subject, NEWEST)
@@ -144,7 +143,7 @@ export function createEnteredMarketsReader(options: {
       if (block !== undefined) void prefetch(block)
       else pendingTip?.waitForTip((tip) => void prefetch(tip.block)).catch(() => {})
 
-      const { marketIds: allIds, end } = await readWithFees(target, { subject, pendingTip }, signal)
+      const { marketIds: allIds, end } = await readWithFees(target, toQuery(target, { subject, pendingTip }), signal)
       const marketIds = takeFirstIds(allIds, marketsMax)
       const omitted = allIds.length - marketIds.length
       if (marketIds.length === 0 && readDeployments.has(deployment)) return { block: end, markets: [], omitted }
@@ -158,6 +157,12 @@ export function createEnteredMarketsReader(options: {
 interface EnteredQuery {
   readonly subject: Hex
   readonly pendingTip: PendingTip | undefined
+  /** True if the request names its moment. */
+  readonly isDated: boolean
+}
+
+function toQuery({ block }: MorphoBlueTarget, wanted: Omit<EnteredQuery, 'isDated'>): EnteredQuery {
+  return { ...wanted, isDated: block !== undefined }
 }
 
 /** Maximum number of markets that are prefetched. */

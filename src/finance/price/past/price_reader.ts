@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { priceAtDelete, priceAtInsert, priceAtList } from '../../../../sql/queries.ts'
-import { DisputeError, getCacheTtlMs, QUORUM } from '../../../chain/past/quorum.ts'
+import { DisputeError, getCacheTtlMs, noteWitnesses, QUORUM } from '../../../chain/past/quorum.ts'
 import type { Database } from '../../../db/database.ts'
 import { createRecheck } from '../../../history/recheck.ts'
 import { hexFromBytes, toHexDigits } from '../../../history/stored_part.ts'
@@ -117,7 +117,8 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
     /**
      * Returns prices in the order of `requests`. Reads the ones not stored yet, all blocks concurrently, and reads some
      * prices that came from a single endpoint again if another endpoint may confirm them. Throws `UnavailableError` if
-     * the chain or the database cannot be read, and if endpoints contradict each other or an earlier price.
+     * the chain or the database cannot be read, and if endpoints contradict each other or an earlier price. Notes prices
+     * that rest on the word of one endpoint.
      */
     async pricesAt(
       client: FinanceClient,
@@ -172,7 +173,9 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       // `allSettled`: one failing block must not discard the prices of the others.
       const settled = await Promise.allSettled(blocks.map(read))
       for (const result of settled) if (result.status === 'rejected') throw result.reason
-      return requests.map((each) => results.get(toPriceKey(each)) ?? UNKNOWN)
+      const outcomes = requests.map((each) => results.get(toPriceKey(each)) ?? UNKNOWN)
+      for (const { witnesses } of outcomes) noteWitnesses(client, witnesses, signal)
+      return outcomes
     },
     /** Creates a prefetcher for prices of tokens, checksummed, at final blocks that are being read for other data. */
     createPrefetcher: (

@@ -8,6 +8,7 @@ import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import { examineState } from '../../../../src/chain/past/state_canary.ts'
 import { createWitnessedClient } from '../../../../src/chain/quorum/witnessed_client.ts'
 import { type Endpoint, StatePrunedError } from '../../../../src/chain/rpc/client.ts'
+import { getUnwitnessed, trackUnwitnessed } from '../../../../src/lib/async/unwitnessed.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
@@ -101,14 +102,20 @@ async function examine(numbers: readonly number[]): Promise<string[]> {
 }
 
 /** The balance of the holder at a block, inside a call. */
-function readHeld(client: EvmClient, number: number): Promise<bigint> {
+function readHeld(client: EvmClient, number: number, signal = never): Promise<bigint> {
   const block = getBlock(number)
-  const held = async (endpoint: Endpoint, signal: AbortSignal) => {
+  const held = async (endpoint: Endpoint, within: AbortSignal) => {
     const code: Hex = `0x73${HOLDER.slice(2)}315f5260205ff3`
     const to: Hex = '0x00000000000000000000000000000000000ec402'
-    return BigInt(await endpoint.call({ to, code, data: '0x', block: { hash: block.hash } }, signal))
+    return BigInt(await endpoint.call({ to, code, data: '0x', block: { hash: block.hash } }, within))
   }
-  return client.read(held, { signal: never, past: block })
+  return client.read(held, { signal, past: block })
+}
+
+/** The same as a work of its own, and the chains of which it rests on the word of one endpoint. */
+async function readNoted(client: EvmClient, number: number): Promise<[held: bigint, ...chainIds: number[]]> {
+  const signal = trackUnwitnessed(new AbortController().signal)
+  return [await readHeld(client, number, signal), ...getUnwitnessed(signal)]
 }
 
 test('an honest endpoint proves every state by the ring of block hashes', async () => {
@@ -187,7 +194,7 @@ test('where nothing tells an old state from a later one, two endpoints decide, a
   expect(error).toBeInstanceOf(UnavailableError)
   expect((error as Error).message).toContain('endpoints 1 and 2 contradict each other')
   const client = createClient(3)
-  expect([await readHeld(client, PRESENT), client.restsOnOneEndpoint?.(12n)]).toEqual([100n, false])
+  expect(await readNoted(client, PRESENT)).toEqual([100n])
 })
 
 test.each([
@@ -196,7 +203,7 @@ test.each([
 ])('endpoints that agree about block %d are believed, each asked once', async (number, held) => {
   makeRingless()
   const client = createClient(2)
-  expect([await readHeld(client, number), client.restsOnOneEndpoint?.(BigInt(number))]).toEqual([held, false])
+  expect(await readNoted(client, number)).toEqual([held])
   const counts = () => rpcs.slice(0, 2).map(({ counts }) => counts.get('eth_call') ?? 0)
   const before = counts()
   expect(await readHeld(client, number)).toBe(held)
@@ -210,14 +217,29 @@ test.each([
 ] as const)('the word %s counts where nothing proves it, and is told', async (_, count) => {
   makeRingless([], ['empty'])
   const client = createClient(count)
-  expect([await readHeld(client, PRESENT), client.restsOnOneEndpoint?.(12n)]).toEqual([100n, true])
-  nowMonotonicMs += 600_000
-  expect(client.restsOnOneEndpoint?.(12n)).toBe(false)
+  expect(await readNoted(client, PRESENT)).toEqual([100n, 1])
 })
+
+/** How long what an endpoint showed of a state is believed. */
+const MEMORY_MS = 600_000
+
+test.each([[['alone', 'agreed']], [['agreed', 'alone']]] as const)(
+  'of two reads of one block, %j, each tells its own evidence, whichever ends first',
+  async (order) => {
+    const client = createClient(2)
+    const read = async (kind: 'alone' | 'agreed') => {
+      makeRingless([], kind === 'alone' ? ['empty'] : [])
+      nowMonotonicMs += MEMORY_MS
+      return [kind, await readNoted(client, PRESENT)]
+    }
+    const told = { alone: [100n, 1], agreed: [100n] }
+    for (const kind of order) expect(await read(kind)).toEqual([kind, told[kind]])
+  },
+)
 
 test('a proven state rests on no word, even of a single endpoint', async () => {
   const client = createClient(1)
-  expect([await readHeld(client, PRESENT), client.restsOnOneEndpoint?.(12n)]).toEqual([100n, false])
+  expect(await readNoted(client, PRESENT)).toEqual([100n])
 })
 
 test.each(['empty', 'later'] as const)(

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { type Cache, type Cacheable, createCache } from '../../../../src/lib/async/cache.ts'
 import { getRequesters, withRequesters } from '../../../../src/lib/async/requesters.ts'
+import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed } from '../../../../src/lib/async/unwitnessed.ts'
 import { AbortedError } from '../../../../src/lib/error.ts'
 import { createFixedClock, settle } from '../../../support/test_clock.ts'
 
@@ -170,4 +171,27 @@ test('get() reads on behalf of all concurrent requesters', async () => {
   expect([...getRequesters(signal)]).toEqual(['first', 'second'])
   slow.resolve({ value: 'x', lifeMs: 0 })
   await Promise.all([first, second])
+})
+
+test('get() tells every caller of a value whose word it rests on: who waits, who joins, and who finds it later', async () => {
+  const cache = createCache<string>({ clock, entriesMax: 10 })
+  const slow = Promise.withResolvers<void>()
+  const read = async (signal: AbortSignal) => {
+    await slow.promise
+    noteUnwitnessed(signal, [10])
+    return { value: 'a', lifeMs: 1_000 }
+  }
+  const ask = async (key: string) => {
+    const signal = trackUnwitnessed(new AbortController().signal)
+    await cache.get({ key, read }, signal)
+    return [...getUnwitnessed(signal)]
+  }
+  const early = [ask('a'), ask('a')]
+  await settle()
+  slow.resolve()
+  expect(await Promise.all([...early, ask('a')])).toEqual([[10], [10], [10]])
+  expect(await ask('a')).toEqual([10])
+  const proven = trackUnwitnessed(new AbortController().signal)
+  await cache.get({ key: 'b', read: async () => ({ value: 'b', lifeMs: 1_000 }) }, proven)
+  expect([...getUnwitnessed(proven)]).toEqual([])
 })

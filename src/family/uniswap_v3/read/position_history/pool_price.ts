@@ -1,7 +1,7 @@
 import { type Address, toFunctionSelector } from 'viem'
 import { readMulticall } from '../../../../chain/call/many/multicall.ts'
 import { decodeWord } from '../../../../chain/call/words.ts'
-import { DisputeError, getCacheTtlMs, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { DisputeError, getCacheTtlMs, noteWitnesses, readByQuorum } from '../../../../chain/past/quorum.ts'
 import { type ChainClient, type Endpoint, EndpointsTimedOutError } from '../../../../chain/rpc/client.ts'
 import type { PriceBlock } from '../../../../finance/price/past/prices_at.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
@@ -36,6 +36,7 @@ export function createPoolPriceReader(clock: Clock) {
     const read = async (shared: AbortSignal) => {
       const options = { signal: shared, past: block, what, toText: String }
       const { value, endpoints } = await readByQuorum(client, attempt, options)
+      noteWitnesses(client, endpoints.length, shared)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
     try {

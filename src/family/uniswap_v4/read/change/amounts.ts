@@ -1,4 +1,4 @@
-import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
+import { DisputeError, noteWitnesses, QUORUM } from '../../../../chain/past/quorum.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import { createRecheck } from '../../../../history/recheck.ts'
@@ -89,6 +89,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
       await addFound(read)
     }
     const all = changes.flatMap((change) => changesByKey.get(getKey(change)) ?? [])
+    for (const { amounts } of all) noteWitnesses(client, amounts.witnesses, signal)
     for (const [index, change] of all.entries()) {
       const earlier = all[index - 1]
       const before = growthBefore.get(change.block)

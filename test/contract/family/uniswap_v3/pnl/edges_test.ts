@@ -284,7 +284,7 @@ test('an answer ends at the final block if the tail is too long', async () => {
     ): Promise<CompleteHistory<Row>> {
       const { storedTo, version } = await history.ensure(request, signal)
       expect(storedTo).toBeGreaterThanOrEqual(Number(last))
-      return { storedTo: Number(last), tail: [], isUntouched: false, block: pinned, version }
+      return { storedTo: Number(last), tail: [], isUntouched: false, isAgreed: true, block: pinned, version }
     },
   })
   const { pnl } = scene.routes({ around, database: await freshDatabase() })

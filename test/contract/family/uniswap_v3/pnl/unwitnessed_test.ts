@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
+import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
+
+let scene: PnlScene
+const databases: TestDatabase[] = []
+
+beforeAll(async () => {
+  scene = await startPnlScene({ seed: 5, count: 6 })
+  await scene.devnet.rpc.call('anvil_mine', '0x28')
+}, 60_000)
+afterAll(async () => {
+  await scene?.close()
+  for (const database of databases) await database.close()
+}, 60_000)
+
+test.each([
+  [1, [1]],
+  [2, undefined],
+])(
+  'profit and loss and events by %d endpoints say whose word they rest on',
+  async (endpoints, expected) => {
+    const rpcUrls = Array.from({ length: endpoints }, (_, index) => `${scene.devnet.rpcUrl}?${index}`)
+    const database = await testDatabase()
+    databases.push(database)
+    const { pnl, events } = scene.routes({ chain: { rpcUrls }, database, isPatient: true })
+    const position = scene.lives.positions.find(({ isBurned }) => !isBurned)
+    if (position === undefined) throw new Error('Cannot test without a position')
+    // The first answer reads, the others rest on what is remembered and stored.
+    for (const route of [pnl, pnl, events]) {
+      const { reply } = await askAbout(route, position.tokenId)
+      expect(reply.unwitnessed).toEqual(expected as number[])
+    }
+    const block = await scene.devnet.rpc.call<string>('eth_blockNumber')
+    const past = await askAbout(pnl, position.tokenId, `at_block=${Number(block) - 20}`)
+    expect(past.reply.unwitnessed).toEqual(expected as number[])
+  },
+  60_000,
+)
+
+test('prices that one endpoint gave are told although two gave the logs', async () => {
+  const database = await testDatabase()
+  databases.push(database)
+  const rpcUrls = [0, 1].map((index) => `${scene.devnet.rpcUrl}?${index}`)
+  const position = scene.lives.positions.find(({ isBurned }) => !isBurned)
+  if (position === undefined) throw new Error('Cannot test without a position')
+  const first = scene.routes({ chain: { rpcUrls }, database, isPatient: true })
+  expect((await askAbout(first.pnl, position.tokenId)).reply.unwitnessed).toBeUndefined()
+  // Only one endpoint answers now, so what is stored stays as it is.
+  await database.db.run('update price_at set witnesses = 1', [])
+  const dead = [scene.devnet.rpcUrl, 'http://127.0.0.1:9']
+  const { pnl } = scene.routes({ chain: { rpcUrls: dead }, database, isPatient: true })
+  expect((await askAbout(pnl, position.tokenId)).reply.unwitnessed).toEqual([1])
+}, 60_000)
