@@ -5,6 +5,7 @@ import type { ChainPrices, FinanceClient } from '../finance/chain.ts'
 import { formatUsdE6 } from '../finance/figure.ts'
 import { toDatedClient } from '../finance/price/past/dated_client.ts'
 import { PRICE_RULE_REVISION } from '../finance/price/pool/pool_price.ts'
+import { FEED_RULE_REVISION } from '../finance/price/price.ts'
 import type { PortfolioFigures, PortfolioSnapshots, PortfolioTarget } from '../finance/series/portfolio.ts'
 import { CodedError } from '../lib/error.ts'
 import { memoize } from '../lib/memoize.ts'
@@ -183,18 +184,19 @@ function computeFigures(
 }
 
 /**
- * Hashes the inputs of figures besides the chain: with other tokens or families, or another rule of prices by pools,
- * figures are read again.
+ * Hashes the inputs of figures besides the chain: with other tokens or families, or another rule of prices by pools or by
+ * feeds, figures are read again on every chain, whether or not its tables changed.
  */
 export function createSeriesName(
   { client, borrowedFeed, families, tokens, includeUnlisted }: MidnightQuery,
-  priceRule = PRICE_RULE_REVISION,
+  { poolRule = PRICE_RULE_REVISION, feedRule = FEED_RULE_REVISION } = {},
 ): Hex {
   const sortedTokens = [...new Set(tokens)].sort().join()
   const { chain } = client
   const text = [
     COUNT_REVISION,
-    `pool prices ${priceRule}`,
+    `pool prices ${poolRule}`,
+    `feeds ${feedRule}`,
     hashAddresses(chain.tokens.addresses),
     hashAddresses(chain.spamTokens),
     hashPrices(chain.prices),

@@ -73,6 +73,13 @@ export interface FeedRound {
   readonly updatedAtSec: bigint
 }
 
+/**
+ * Revision of the rule by which the feed of a token is believed: stored midnights and prices of flows name it in their
+ * key, so that it rises with every change of the rule, here and in `prices.sol`. 1: sign, age and decimals; 2: bounds of
+ * aggregators and halts of sequencers too.
+ */
+export const FEED_RULE_REVISION = 2
+
 /** Allowed delay after the heartbeat: an update is a transaction that must be mined first. */
 const HEARTBEAT_GRACE_SEC = 300
 /** Aggregators have 8 or 18 decimals; a much larger number is an error. */

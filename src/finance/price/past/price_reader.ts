@@ -10,7 +10,7 @@ import { UnavailableError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { createLru } from '../../../lib/lru.ts'
 import type { FinanceClient } from '../../chain.ts'
-import type { DirectPrice } from '../price.ts'
+import { type DirectPrice, FEED_RULE_REVISION } from '../price.ts'
 import { createPricePrefetcher, type PrefetchedPrice, type PricePrefetcher } from './prefetch.ts'
 import { type HistoricalPriceOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
 import type { PriceSource } from './sources.ts'
@@ -219,11 +219,21 @@ function resolveDispute(
   return outcome
 }
 
-/** Returns the configured price contract of a token, part of the stored key: if it changes, prices are read again. */
-function getSourceContract({ chain: { prices } }: FinanceClient, source: PriceSource, token: Address): string {
+/**
+ * Returns the configured price contract of a token, part of the stored key: if it changes, prices are read again, and
+ * those of a feed also if the rule changes by which feeds are believed.
+ */
+export function getSourceContract(
+  { chain: { prices } }: Pick<FinanceClient, 'chain'>,
+  source: PriceSource,
+  token: Address,
+  feedRule = FEED_RULE_REVISION,
+): string {
   if (source.kind === 'aave_market') return source.provider.toLowerCase()
   if (prices.unbacked?.includes(token)) return 'unbacked'
-  return (prices.usdFeeds[token]?.feed ?? prices.aaveOracle ?? 'stablecoin').toLowerCase()
+  const feed = prices.usdFeeds[token]?.feed
+  if (feed !== undefined) return `${feed.toLowerCase()};rule ${feedRule}`
+  return (prices.aaveOracle ?? 'stablecoin').toLowerCase()
 }
 
 /** Cache key of a price. */

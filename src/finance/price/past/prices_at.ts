@@ -8,10 +8,11 @@ import { EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
-import type { FeedRound } from '../price.ts'
+import type { DirectAnswers, FeedRound } from '../price.ts'
 import { toDatedClient } from './dated_client.ts'
 import { type ClaimedRound, compareRounds } from './round_check.ts'
-import { type CallContracts, readRoundAt } from './rounds.ts'
+import { findRoundFault, readSurroundings } from './round_faults.ts'
+import { type CallContracts, type NamedRound, readRoundAt } from './rounds.ts'
 import {
   createBaseCalls,
   createSourceCall,
@@ -185,7 +186,9 @@ async function readRounds(
       const claims = tokens.map(async (token): Promise<[Address, EndpointPriceClaim]> => {
         for (const feed of await listFeeds(client, { source, token }, callContracts)) {
           const round = await readRoundAt(feed, block.timestampSec, callContracts)
-          if (round !== undefined) return [token, { outcome: toRoundResult(client, { token, feed, round, block }) }]
+          if (round === undefined) continue
+          const roundFault = await readRoundFault(client, { token, feed, round, block }, callContracts)
+          return [token, { outcome: toRoundResult(client, { token, feed, round, roundFault, block }) }]
         }
         const outcome = toResultWithoutRounds(client, { source, token, block })
         return [token, { outcome, isUnknown: outcome.kind === 'missing' }]
@@ -216,14 +219,37 @@ async function listFeeds(
   return [oracleFeed, own].filter((feed) => feed !== undefined)
 }
 
+/** Reads why the round of a configured feed says nothing. An oracle accepts any answer of its feed. */
+async function readRoundFault(
+  { chain: { prices } }: FinanceClient,
+  {
+    token,
+    feed,
+    round,
+    block,
+  }: { readonly token: Address; readonly feed: Address; readonly round: NamedRound; readonly block: PriceBlock },
+  callContracts: CallContracts,
+): Promise<DirectAnswers['roundFault']> {
+  if (prices.usdFeeds[token]?.feed !== feed) return undefined
+  const { sequencerFeed } = prices
+  const surroundings = await readSurroundings({ feed, round, sequencerFeed }, block.timestampSec, callContracts)
+  return findRoundFault(round, surroundings)
+}
+
 /** Converts a round to a result. A configured feed must have been fresh; an oracle accepts any answer of its feed. */
 function toRoundResult(
   client: FinanceClient,
-  input: { readonly token: Address; readonly feed: Address; readonly round: FeedRound; readonly block: PriceBlock },
+  input: {
+    readonly token: Address
+    readonly feed: Address
+    readonly round: FeedRound
+    readonly roundFault: DirectAnswers['roundFault']
+    readonly block: PriceBlock
+  },
 ): PriceResult {
-  const { token, feed, round, block } = input
+  const { token, feed, round, roundFault, block } = input
   if (client.chain.prices.usdFeeds[token]?.feed === feed) {
-    const answers = { round, aave: undefined }
+    const answers = { round, roundFault, aave: undefined }
     return toPriceResult(client, token, { answers, blockTimestampSec: block.timestampSec }, 'round')
   }
   if (round.answer <= 0n) return noResultBecause('its price feed answered nothing above zero')

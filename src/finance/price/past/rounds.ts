@@ -28,12 +28,20 @@ interface Round extends Omit<FeedRound, 'decimals'> {
   readonly number: bigint
 }
 
-/** Creates the calls for the latest round of a feed. */
+/** Which time of a round counts: when it began, or when it was last updated. */
+export type RoundTime = 'startedAt' | 'updatedAt'
+
+/** Words of a round's answer. */
+const TIME_WORDS: Readonly<Record<RoundTime, number>> = { startedAt: 2, updatedAt: 3 }
+
+/** Creates the call for the latest round of a feed. */
+export function createLatestRoundCall(feed: Address): ContractCall {
+  return { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'latestRoundData' }) }
+}
+
+/** Creates the calls for the latest round of a feed and its decimals. */
 export function createLatestRoundCalls(feed: Address): readonly ContractCall[] {
-  return [
-    { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'latestRoundData' }) },
-    { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'decimals' }) },
-  ]
+  return [createLatestRoundCall(feed), { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'decimals' }) }]
 }
 
 /** A round and its id at the feed: the phase, and the number within the phase. */
@@ -42,8 +50,12 @@ export interface NamedRound extends FeedRound {
 }
 
 /** Decodes the results of those calls; undefined if the feed does not answer. */
-export function decodeLatestRound(round: ReturnData, decimals: ReturnData): NamedRound | undefined {
-  const named = decodeRound(round)
+export function decodeLatestRound(
+  round: ReturnData,
+  decimals: ReturnData,
+  time: RoundTime = 'updatedAt',
+): NamedRound | undefined {
+  const named = decodeRound(round, time)
   if (named === undefined || round === undefined || decimals === undefined || decimals.length < 66) return undefined
   const digits = decodeWord(decimals, 0)
   // Contracts that decode a uint8 would revert.
@@ -56,10 +68,13 @@ export function createRoundCall(feed: Address, id: bigint): ContractCall {
   return { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'getRoundData', args: [id] }) }
 }
 
-/** Decodes the result of that call; undefined if the feed does not have the round. */
-export function decodeRound(answer: ReturnData): Omit<FeedRound, 'decimals'> | undefined {
+/** Decodes the result of that call; `updatedAtSec` is the asked time. Undefined if the feed does not have the round. */
+export function decodeRound(
+  answer: ReturnData,
+  time: RoundTime = 'updatedAt',
+): Omit<FeedRound, 'decimals'> | undefined {
   if (answer === undefined || answer.length < 2 + 5 * 64) return undefined
-  return { answer: BigInt.asIntN(256, decodeWord(answer, 1)), updatedAtSec: decodeWord(answer, 3) }
+  return { answer: BigInt.asIntN(256, decodeWord(answer, 1)), updatedAtSec: decodeWord(answer, TIME_WORDS[time]) }
 }
 
 /** Returns the phase of a round: 0 if its feed has no phases. */
@@ -69,7 +84,7 @@ export function getPhase(id: bigint): bigint {
 
 /**
  * Finds the round that a Chainlink feed returned at a moment, among the rounds that it keeps: the last one updated at
- * or before the moment. Searches the rounds of a phase, and if all are later, those of the phase before. Undefined if
+ * or before the moment, or the last one that began by then. Searches the rounds of a phase, and if all are later, those of the phase before. Undefined if
  * the feed keeps no rounds, or none that old. Where the aggregators of two phases were updated at the same time, the
  * newer one wins; rounds of the moment's own second count, though their block may be a later one.
  */
@@ -77,17 +92,21 @@ export async function readRoundAt(
   feed: Address,
   timeSec: bigint,
   callContracts: CallContracts,
-): Promise<FeedRound | undefined> {
+  time: RoundTime = 'updatedAt',
+): Promise<NamedRound | undefined> {
   const [round, digits] = await callContracts(createLatestRoundCalls(feed))
-  const latest = decodeLatestRound(round, digits)
+  const latest = decodeLatestRound(round, digits, time)
   if (latest === undefined) return undefined
   const { decimals } = latest
   if (latest.updatedAtSec > 0n && latest.updatedAtSec <= timeSec) return latest
   let phase = getPhase(latest.id)
   let last = BigInt.asUintN(64, latest.id)
   for (let searched = 0; searched < PHASES_MAX; searched++) {
-    const match = await searchPhase(feed, { phase, last, timeSec }, callContracts)
-    if (match !== undefined) return { answer: match.answer, updatedAtSec: match.updatedAtSec, decimals }
+    const match = await searchPhase(feed, { phase, last, timeSec, time }, callContracts)
+    if (match !== undefined) {
+      const { number, answer, updatedAtSec } = match
+      return { id: (phase << PHASE_BITS) | number, answer, updatedAtSec, decimals }
+    }
     if (phase <= 1n) return undefined
     phase -= 1n
     const lastRound = await readLastRound(feed, phase, callContracts)
@@ -100,7 +119,12 @@ export async function readRoundAt(
 /** Finds the last round of a phase at or before the moment; undefined if all are later or the aggregator keeps none. */
 async function searchPhase(
   feed: Address,
-  { phase, last, timeSec }: { readonly phase: bigint; readonly last: bigint; readonly timeSec: bigint },
+  {
+    phase,
+    last,
+    timeSec,
+    time,
+  }: { readonly phase: bigint; readonly last: bigint; readonly timeSec: bigint; readonly time: RoundTime },
   callContracts: CallContracts,
 ): Promise<Round | undefined> {
   let best: Round | undefined
@@ -108,7 +132,7 @@ async function searchPhase(
   for (let request = 0; request < REQUESTS_MAX; request++) {
     const numbers = selectProbes(best?.number ?? 0n, above)
     if (numbers.length === 0) return best
-    const rounds = await readRounds(feed, { phase, numbers }, callContracts)
+    const rounds = await readRounds(feed, { phase, numbers, time }, callContracts)
     const earlier = rounds.findLast(({ updatedAtSec }) => updatedAtSec <= timeSec)
     best = earlier ?? best
     const lowest = best?.number ?? 0n
@@ -135,13 +159,13 @@ function selectProbes(low: bigint, high: bigint): bigint[] {
 /** Reads the rounds among these numbers, in their order. */
 async function readRounds(
   feed: Address,
-  { phase, numbers }: { readonly phase: bigint; readonly numbers: readonly bigint[] },
+  { phase, numbers, time }: { readonly phase: bigint; readonly numbers: readonly bigint[]; readonly time: RoundTime },
   callContracts: CallContracts,
 ): Promise<Round[]> {
   const answers = await callContracts(numbers.map((number) => createRoundCall(feed, (phase << PHASE_BITS) | number)))
   return answers.flatMap((answer, index) => {
     const number = numbers[index]
-    const round = decodeRound(answer)
+    const round = decodeRound(answer, time)
     // A round that never finished has no timestamp.
     return number === undefined || round === undefined || round.updatedAtSec === 0n ? [] : [{ number, ...round }]
   })

@@ -4,7 +4,8 @@ import { tryDecodeAddress, tryDecodeUint } from '../../../chain/call/words.ts'
 import type { FinanceClient } from '../../chain.ts'
 import { AAVE_DECIMALS, computeDirectPrice, type DirectAnswers, type DirectPrice } from '../price.ts'
 import type { ClaimedRound } from './round_check.ts'
-import { type CallContracts, createLatestRoundCalls, decodeLatestRound } from './rounds.ts'
+import { createRangeQuestion, decodeSequencer, findRoundFault, readRanges } from './round_faults.ts'
+import { type CallContracts, createLatestRoundCall, createLatestRoundCalls, decodeLatestRound } from './rounds.ts'
 
 /**
  * Where prices are read: the configured sources of the chain's tokens, or the oracle of one Aave market.
@@ -79,26 +80,47 @@ export async function readSourcePrices(
   callContracts: CallContracts,
 ): Promise<[Address, EndpointPriceClaim][]> {
   const { prices } = client.chain
-  const { aaveOracle } = prices
-  const callsByToken = tokens.map((token): readonly ContractCall[] => {
+  const { aaveOracle, sequencerFeed } = prices
+  const questions = tokens.map((token) => {
     const feed = prices.usdFeeds[token]?.feed
-    if (feed !== undefined) return createLatestRoundCalls(feed)
-    return aaveOracle === undefined ? [] : [createSourceCall(aaveOracle, token), createPriceCall(aaveOracle, token)]
+    if (feed !== undefined) {
+      const question = createRangeQuestion(feed)
+      return { question, calls: [...question.calls, ...createLatestRoundCalls(feed)] }
+    }
+    return {
+      question: undefined,
+      calls: aaveOracle === undefined ? [] : [createSourceCall(aaveOracle, token), createPriceCall(aaveOracle, token)],
+    }
   })
-  const isOracleAsked = aaveOracle !== undefined && tokens.some((token) => prices.usdFeeds[token] === undefined)
+  const isOracleAsked = aaveOracle !== undefined && questions.some(({ question }) => question === undefined)
   const baseCalls = isOracleAsked ? createBaseCalls(aaveOracle) : []
-  const answers = [...(await callContracts([...baseCalls, ...callsByToken.flat()]))]
+  const isFeedAsked = questions.some(({ question }) => question !== undefined)
+  const sequencerCalls = sequencerFeed === undefined || !isFeedAsked ? [] : [createLatestRoundCall(sequencerFeed)]
+  const answers = [
+    ...(await callContracts([...baseCalls, ...sequencerCalls, ...questions.flatMap(({ calls }) => calls)])),
+  ]
   const isDollars = toBaseScale(answers.splice(0, baseCalls.length)) === AAVE_DECIMALS
+  const [sequencer] = answers.splice(0, sequencerCalls.length).map(decodeSequencer)
+  const asked = questions.map(({ question, calls }) => {
+    const rangeAnswers = answers.splice(0, question?.calls.length ?? 0)
+    return { question, rangeAnswers, own: answers.splice(0, calls.length - rangeAnswers.length) }
+  })
+  const ranges = await readRanges(
+    asked.flatMap(({ question, rangeAnswers }) => (question === undefined ? [] : { question, answers: rangeAnswers })),
+    callContracts,
+  )
   return tokens.map((token, index) => {
-    const ownAnswers = answers.splice(0, callsByToken[index]?.length ?? 0)
+    const ownAnswers = asked[index]?.own ?? []
     const feed = prices.usdFeeds[token]?.feed
     const round = feed === undefined ? undefined : decodeLatestRound(ownAnswers[0], ownAnswers[1])
+    const surroundings = { range: feed && ranges.get(feed), sequencer, blockTimestampSec: block.timestampSec }
+    const roundFault = round && findRoundFault(round, surroundings)
     const aave =
       feed !== undefined || ownAnswers.length === 0
         ? undefined
         : toAaveAnswer(ownAnswers[0], isDollars ? ownAnswers[1] : undefined)
     const claim = feed === undefined || round === undefined ? undefined : { feed, round, block }
-    const input = { answers: { round, aave }, blockTimestampSec: block.timestampSec }
+    const input = { answers: { round, roundFault, aave }, blockTimestampSec: block.timestampSec }
     return [token, { outcome: toPriceResult(client, token, input, 'state'), claim }]
   })
 }

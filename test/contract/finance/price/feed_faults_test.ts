@@ -2,6 +2,8 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import type { ChainPrices } from '../../../../src/finance/chain.ts'
+import { type HistoricalPriceOutcome, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { createClient, createCode, deploy, listedChain, mintCall, read } from '../token/balance/world.ts'
@@ -51,7 +53,7 @@ async function readNow(): Promise<bigint> {
   return (await devnet.client.getBlock()).timestamp
 }
 
-/** What is told of the dollar by a feed; the reason if nothing is. */
+/** What is told of the dollar by a feed, live and of a flow of the newest block; the reason if nothing is. */
 async function readPrice(
   feed: Address | undefined,
   { way = 'override', ...prices }: Partial<ChainPrices> & { readonly way?: (typeof LENS_MODES)[number] } = {},
@@ -62,7 +64,25 @@ async function readPrice(
   const { rows } = await read(client, { wallet: WALLET, way })
   const price = rows.find(({ token }) => token.address === usdc.address)?.price
   if (price === undefined) throw new Error('The token has no row')
-  return price.kind === 'price' ? `${price.price.units} ${price.price.source}` : `${price.reason}: ${price.because}`
+  const tell = (outcome: HistoricalPriceOutcome | typeof price) =>
+    outcome?.kind === 'price' ? `${outcome.price.units} ${outcome.price.source}` : outcome?.because
+  const flow = await readFlowPrice(client)
+  expect(flow && tell(flow)).toBe(tell(price))
+  return price.kind === 'price' ? `${tell(price)}` : `${price.reason}: ${price.because}`
+}
+
+/** The price of a flow at the newest block, from its state. */
+async function readFlowPrice(client: ReturnType<typeof createClient>): Promise<HistoricalPriceOutcome | undefined> {
+  const { number, timestamp } = await devnet.client.getBlock()
+  const block = { number, timestampSec: timestamp }
+  const query = {
+    source: { kind: 'chain' },
+    tokens: [usdc.address],
+    block,
+    isStored: false,
+    clock: systemClock,
+  } as const
+  return (await readPricesAt(client, query, new AbortController().signal)).get(usdc.address)
 }
 
 describe('a feed at a bound of its aggregator', () => {

@@ -186,10 +186,10 @@ describe('two endpoints with the state', () => {
   // An endpoint that answers a second after the other, as on a busy machine, is not waited for.
   test('agree without another request, or are both refused', { retry: 3 }, async () => {
     const block = at(4)
-    for (const rpc of [first, second]) {
-      rpc.rule(() => undefined)
-      rpc.reset()
-    }
+    for (const rpc of [first, second]) rpc.rule(() => undefined)
+    // The aggregator behind a feed is asked apart until it is known.
+    await ask(block, { rpcs: [first, second] })
+    for (const rpc of [first, second]) rpc.reset()
     expect(await ask(block, { rpcs: [first, second] })).toEqual([1_005n, 2])
     for (const rpc of [first, second]) {
       const calls = rpc.seen.filter(({ method }) => method === 'eth_call')
