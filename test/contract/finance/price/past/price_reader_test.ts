@@ -137,6 +137,13 @@ test('a price stored before the bridge of its token failed is not believed', asy
   expect(outcome).toMatchObject({ kind: 'missing', because: 'its bridge lost what it stands for' })
 })
 
+test('a price of a feed that an older rule stored is read anew', async () => {
+  expect(await over(2)()).toBe(UNITS)
+  await database.db.run("update price_at set units = 7, asker = split_part(asker, ';', 1)", [])
+  expect(await over(2)()).toBe(UNITS)
+  expect([...(await stored())].sort()).toEqual(['1002 state 2', '7 state 2'])
+})
+
 test('a stored price is not believed beside another time of its block', async () => {
   const ask = over(2)
   expect(await ask()).toBe(UNITS)
