@@ -112,8 +112,10 @@ function readHeld(client: EvmClient, number: number, signal = never): Promise<bi
   return client.read(held, { signal, past: block })
 }
 
+type Noted = [held: bigint, ...chainIds: number[]]
+
 /** The same as a work of its own, and the chains of which it rests on the word of one endpoint. */
-async function readNoted(client: EvmClient, number: number): Promise<[held: bigint, ...chainIds: number[]]> {
+async function readNoted(client: EvmClient, number: number): Promise<Noted> {
   const signal = trackUnwitnessed(new AbortController().signal)
   return [await readHeld(client, number, signal), ...getUnwitnessed(signal)]
 }
@@ -230,10 +232,10 @@ test.each([[['alone', 'agreed']], [['agreed', 'alone']]] as const)(
     const read = async (kind: 'alone' | 'agreed') => {
       makeRingless([], kind === 'alone' ? ['empty'] : [])
       nowMonotonicMs += MEMORY_MS
-      return [kind, await readNoted(client, PRESENT)]
+      return await readNoted(client, PRESENT)
     }
-    const told = { alone: [100n, 1], agreed: [100n] }
-    for (const kind of order) expect(await read(kind)).toEqual([kind, told[kind]])
+    const told: Readonly<Record<'alone' | 'agreed', Noted>> = { alone: [100n, 1], agreed: [100n] }
+    for (const kind of order) expect(await read(kind)).toEqual(told[kind])
   },
 )
 
