@@ -11,7 +11,7 @@ export function getUnwitnessed(signal: AbortSignal): Unwitnessed {
   return chainsBySignal.get(signal) ?? NO_CHAINS
 }
 
-/** Notes for everybody who tracks the work under a signal that it rests on the word of one endpoint of these chains. */
+/** Notes, if the work under a signal is tracked, that it rests on the word of one endpoint of these chains. */
 export function noteUnwitnessed(signal: AbortSignal, chainIds: Iterable<number>): void {
   const noted = chainsBySignal.get(signal)
   if (noted !== undefined) for (const chainId of chainIds) noted.add(chainId)
