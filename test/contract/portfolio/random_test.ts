@@ -20,8 +20,8 @@ import { transferCall } from '../finance/token/balance/world.ts'
 import { allRows, countedClient, createPortfolio, e6, listing, toFigures } from './support.ts'
 
 const SEED = 20_261_123
-const WALLETS = caseCount(300)
-const BLOCKS = 5
+const WALLETS = caseCount(300, 24)
+const BLOCKS = caseCount(5, 2)
 /** Tokens that represent supplies and debts of a market, on the lists as if the operator had added them. */
 const STANDINS = parseAbi([
   'function getPoolDataProvider() view returns (address)',
@@ -155,7 +155,7 @@ const near = (a: bigint, b: bigint, roundings: number): boolean => {
 }
 
 describe('a portfolio', () => {
-  test('equals separate reads of every contract and family, on two chains at five past blocks', async () => {
+  test(`equals separate reads of every contract and family, on two chains at ${BLOCKS} past blocks`, async () => {
     const portfolio = createPortfolio(worlds.map(({ client }) => client))
     const counts = { compared: 0, holding: 0, positions: 0, lent: 0, inDebt: 0 }
     for (const world of worlds) {

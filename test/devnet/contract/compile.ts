@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -17,10 +18,29 @@ interface SolcOutput {
   >
 }
 
+const require = createRequire(import.meta.url)
+
 /** Compiles the devnet's own contracts: name → creation code. Throws with the compiler's words if it refuses. */
 export function compileContracts(): Record<string, string> {
-  const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string }
-  const input = {
+  const solc = require('solc') as { compile(input: string): string }
+  const output = JSON.parse(solc.compile(createInput())) as SolcOutput
+  const failure = output.errors?.find((error) => error.severity === 'error')
+  if (failure !== undefined) throw new Error(`Cannot compile the devnet's contracts: ${failure.formattedMessage}`)
+  return Object.fromEntries(
+    Object.values(output.contracts)
+      .flatMap(Object.entries)
+      .map(([name, contract]) => [name, `0x${contract.evm.bytecode.object}`]),
+  )
+}
+
+/** Hashes the compiler's version and all that it is given: the same hash means the same outcome. */
+export function hashCompilation(): string {
+  const { version } = require('solc/package.json') as { readonly version: string }
+  return createHash('sha256').update(version).update(createInput()).digest('hex')
+}
+
+function createInput(): string {
+  return JSON.stringify({
     language: 'Solidity',
     sources: Object.fromEntries(
       SOURCES.map((file) => [file, { content: readFileSync(join(import.meta.dir, file), 'utf8') }]),
@@ -31,15 +51,7 @@ export function compileContracts(): Record<string, string> {
       metadata: { bytecodeHash: 'none', appendCBOR: false },
       outputSelection: { '*': { '*': ['evm.bytecode.object'] } },
     },
-  }
-  const output = JSON.parse(solc.compile(JSON.stringify(input))) as SolcOutput
-  const failure = output.errors?.find((error) => error.severity === 'error')
-  if (failure !== undefined) throw new Error(`Cannot compile the devnet's contracts: ${failure.formattedMessage}`)
-  return Object.fromEntries(
-    Object.values(output.contracts)
-      .flatMap(Object.entries)
-      .map(([name, contract]) => [name, `0x${contract.evm.bytecode.object}`]),
-  )
+  })
 }
 
 /** The committed text of the artifact. */

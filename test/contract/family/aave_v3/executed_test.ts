@@ -14,9 +14,10 @@ import { toWalletAddress } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { createRandom } from '../../../devnet/random.ts'
 import type { Transaction } from '../../../devnet/transaction.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { createChain, createClient, readWallets } from './support.ts'
 
-const RANDOM_COUNT = 200
+const RANDOM_COUNT = caseCount(200, 80)
 const TARGETS = ['1.01', '1.1', '1.25', '1.5', '2', '3.75']
 /** How far from the target a health factor may be, relative to it. */
 const NEAR = 1e-6
@@ -135,8 +136,8 @@ describe('a safe amount, executed', () => {
         counts.onTarget++
       }
     }
-    expect(counts.onTarget).toBeGreaterThan(40)
-    expect(counts.limited).toBeGreaterThan(10)
+    expect(counts.onTarget).toBeGreaterThan(RANDOM_COUNT / 5)
+    expect(counts.limited).toBeGreaterThan(RANDOM_COUNT / 20)
   }, 60_000)
 
   test('withdrawn, collateral without LTV first and the rest in proportion, ends at the target', async () => {
@@ -178,8 +179,8 @@ describe('a safe amount, executed', () => {
       const withoutLtv = executed.filter(({ each, parts }) => parts.some(({ asset }) => !hasLtv(each, asset)))
       expect(withoutLtv.map(({ each: { wallet } }) => wallet)).toEqual([ltvZero, emodeLtvZero])
       expect(withoutLtv.map(({ parts }) => parts.length)).toEqual([2, 1])
-      expect(executed.filter(({ parts }) => parts.length > 1).length).toBeGreaterThan(15)
-      expect(executed.length).toBeGreaterThan(40)
+      expect(executed.filter(({ parts }) => parts.length > 1).length).toBeGreaterThan(RANDOM_COUNT * 0.075)
+      expect(executed.length).toBeGreaterThan(RANDOM_COUNT / 5)
     } finally {
       await devnet.rpc.call('evm_revert', snapshot)
     }

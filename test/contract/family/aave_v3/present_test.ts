@@ -9,6 +9,7 @@ import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { createChain, createClient, readWallets } from './support.ts'
 
 const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
@@ -257,7 +258,7 @@ describe('presentReduced()', () => {
 })
 
 describe('what is shown of random wallets', () => {
-  const RANDOM_COUNT = 120
+  const RANDOM_COUNT = caseCount(120, 40)
   let devnet: Devnet
   let aave: AaveDevnet
   let wallets: readonly Address[]

@@ -11,10 +11,11 @@ import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
 import { countedChains, createChain, createClient, DEPLOYMENTS, findPosition, patient, readWallets } from './support.ts'
 
-const RANDOM_COUNT = 300
+const RANDOM_COUNT = caseCount(300, 80)
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const WAD = 10n ** 18n
 const NO_DEBT = 2n ** 256n - 1n

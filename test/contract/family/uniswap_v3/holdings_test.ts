@@ -10,6 +10,7 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
+import { caseCount } from '../../../support/cases.ts'
 import {
   countedClient,
   createTestReader,
@@ -21,6 +22,7 @@ import { readHoldings } from '../../../support/holdings.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
 
 const SIXTY = toWalletAddress('holdings of 60')
+const RANDOM_COUNT = caseCount(120, 40)
 
 /** Knows no history. */
 const readNone: WithdrawnReader = (positions) => Promise.resolve(positions.map(() => undefined))
@@ -32,7 +34,7 @@ beforeAll(async () => {
   devnet = await sharedDevnet()
   await devnet.mintMany(SIXTY, 60)
   await devnet.hostile()
-  const random = await devnet.randomScenario(20_261_123, 120)
+  const random = await devnet.randomScenario(20_261_123, RANDOM_COUNT)
   wallets = [...Object.values(devnet.wallets), ...random.wallets, SIXTY]
 }, 120_000)
 
@@ -94,8 +96,8 @@ describe('holdings()', () => {
         counts.owed += sound.filter(({ position }) => position['part'] === 'owed').length
         counts.priced += sound.filter(({ price }) => price?.kind === 'price').length
       }
-      expect(counts.rows).toBeGreaterThan(300)
-      expect(counts.withFees).toBeGreaterThan(20)
+      expect(counts.rows).toBeGreaterThan(2 * RANDOM_COUNT)
+      expect(counts.withFees).toBeGreaterThan(RANDOM_COUNT / 6)
       expect(counts.owed).toBeGreaterThan(0)
       expect(counts.priced).toBe(counts.rows)
       expect(counts.keptLegs).toBeGreaterThan(0)

@@ -14,7 +14,7 @@ import { createDevnetChain } from '../../../devnet/chain.ts'
 import type { HostileKind } from '../../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { decreaseLiquidityCall, swapCall } from '../../../devnet/uniswap_v3_calls.ts'
-import { IS_FULL } from '../../../support/cases.ts'
+import { caseCount, IS_FULL } from '../../../support/cases.ts'
 import {
   countedClient,
   createTestReader,
@@ -27,7 +27,7 @@ import { placeSecondManager, SECOND } from './second_manager.ts'
 
 const SIXTY = toWalletAddress('list of 60')
 const THREE_HUNDRED = toWalletAddress('list of 300')
-const RANDOM_COUNT = 400
+const RANDOM_COUNT = caseCount(400, 100)
 
 let devnet: Devnet
 let randomWallets: readonly Address[]
@@ -118,8 +118,8 @@ describe('readWallet()', () => {
     }
     expect(compared).toBeGreaterThan(RANDOM_COUNT)
     expect(open).toBeLessThan(compared)
-    expect(inRange).toBeGreaterThan(50)
-    expect(inRange).toBeLessThan(compared - 50)
+    expect(inRange).toBeGreaterThan(RANDOM_COUNT / 8)
+    expect(inRange).toBeLessThan(compared - RANDOM_COUNT / 8)
   }, 60_000)
 
   test('leaves burned ids out', async () => {
@@ -418,7 +418,9 @@ describe('readWallet()', () => {
       const { weth, usdc } = addresses.tokens
       const truth = async () => (await readWallet(SIXTY, 'override')).positions
       let replaced = 0
-      for (let call = 1; call <= 5; call++) {
+      // The last of five finds no call to come between.
+      const calls = IS_FULL ? [1, 2, 3, 4, 5] : [1, 2, 3]
+      for (const call of calls) {
         const before = await viem.snapshot()
         const timestamp = (await viem.getBlock()).timestamp + 12n
         const open = (await truth()).find((each) => each.pool.address === pool.address && each.liquidity > 0n)

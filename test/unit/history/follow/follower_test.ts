@@ -326,7 +326,7 @@ test('a caller whose endpoints were too narrow is served when one of them takes 
     return (isNarrow ? narrow : wide).endpoint.request(read, signal)
   }
   const follower = follow([{ ...narrow.endpoint, request }], simulated)
-  const ask = () => complete(follower, 500_000, toWallet(1))
+  const ask = () => complete(follower, 100_000, toWallet(1))
   // The first range is far too long; that is found out in a few requests, and not again.
   await expect(ask()).rejects.toThrow('the widest here serves 10')
   expect(asked.length).toBeLessThan(20)

@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { hasInvisible, toDisplayText } from '../../../../src/lib/text/display_text.ts'
-import { caseCount } from '../../../support/cases.ts'
+import { caseCount, IS_FULL } from '../../../support/cases.ts'
 
 const LAST = 0x10ffff
+/** From here on Unicode names none but the tags and private ones, so that one of sixteen stands for its neighbours. */
+const UNNAMED = 0x32000
+const TAGS = 0xe0000
+const TAGS_END = 0xe1000
 const MAX = 64
 
 /** What Unicode 16 lists as Default_Ignorable_Code_Point, first and last of each range. */
@@ -23,7 +27,10 @@ function isUnseen(code: number): boolean {
 describe('toDisplayText()', () => {
   test('keeps no invisible code point of Unicode, and no space but the plain one', () => {
     let left = 0
+    let tried = 0
     for (let code = 0; code <= LAST; code++) {
+      if (!IS_FULL && code >= UNNAMED && code % 16 !== 0 && !(code >= TAGS && code < TAGS_END)) continue
+      tried++
       const shown = toDisplayText(`A${String.fromCodePoint(code)}B`, MAX)
       if (isUnseen(code) && shown !== 'AB') throw new Error(`U+${code.toString(16)} shows as "${shown}"`)
       for (const each of shown) {
@@ -32,7 +39,7 @@ describe('toDisplayText()', () => {
       }
       if (shown === 'AB') left++
     }
-    expect(left).toBeGreaterThan(900_000)
+    expect(left).toBeGreaterThan(tried * (IS_FULL ? 0.8 : 0.3))
     expect(toDisplayText(String.fromCodePoint(...BLANK), MAX)).toBe('')
   }, 60_000)
 
@@ -63,7 +70,7 @@ describe('toDisplayText()', () => {
         expect(toDisplayText(shown, max)).toBe(shown)
         expect(shown).not.toMatch(/(?:(?=\p{M})\p{Script=Inherited}){3}|\p{M}{5}|(?:^| )\p{M}|^ | $| {2}/u)
       }),
-      { numRuns: caseCount(5_000) },
+      { numRuns: caseCount(5_000, 250) },
     )
   }, 60_000)
 

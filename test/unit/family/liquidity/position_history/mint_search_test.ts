@@ -20,7 +20,7 @@ function search(
     const window = nextWindow(bracket, { blocks: length, probes })
     expect(window.fromBlock).toBeLessThanOrEqual(window.toBlock)
     expect(window.toBlock - window.fromBlock).toBeLessThan(length)
-    const seen = mints.filter(({ block }) => block >= window.fromBlock && block <= window.toBlock)
+    const seen = mints.slice(findFrom(mints, window.fromBlock), findFrom(mints, window.toBlock + 1))
     const next = narrowBracket(bracket, window, seen)
     if (next === undefined) return { broken: true, probes }
     if (typeof next === 'number') return { block: next, probes: probes + 1 }
@@ -28,6 +28,17 @@ function search(
     bracket = next
   }
   return { probes }
+}
+
+/** Index of the first mint from a block on, by halving: a chain has hundreds of thousands. */
+function findFrom(mints: readonly Mint[], block: number): number {
+  let [low, high] = [0, mints.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((mints[middle] as Mint).block < block) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 const MINTS = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 300 }).map((gaps) => {
