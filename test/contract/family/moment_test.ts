@@ -21,6 +21,7 @@ import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { createHurriedClock } from '../../support/test_clock.ts'
 import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
 
 const DAY_SEC = 86_400
@@ -93,7 +94,11 @@ async function moveOn(step: number): Promise<void> {
 }
 
 function clientOver(rpcUrls: readonly string[]): EvmClient<FinanceChain> {
-  const made = createChainClient({ chain: createDevnetChain(devnet, { rpcUrls }), clock: systemClock, log: silentLog })
+  const made = createChainClient({
+    chain: createDevnetChain(devnet, { rpcUrls }),
+    clock: createHurriedClock(),
+    log: silentLog,
+  })
   clients.push(made)
   return made
 }

@@ -18,6 +18,7 @@ import { createDevnetChain } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { DEPLOYMENT as MANAGER } from '../../support/family/uniswap_v3/support.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
+import { createHurriedClock } from '../../support/test_clock.ts'
 import { DEPLOYMENTS as MARKETS } from './aave_v3/support.ts'
 import { DEPLOYMENT as MORPHO } from './morpho_blue/support.ts'
 
@@ -138,7 +139,7 @@ test('an endpoint that ignores or refuses overrides gives the same figures, and 
   const apart = await readAll({})
   for (const how of ['ignore', 'refuse'] as const) {
     proxy.rule(() => ({ kind: 'no_overrides', how }))
-    client = createChainClient({ chain: client.chain, clock: systemClock, log: silentLog })
+    client = createChainClient({ chain: client.chain, clock: createHurriedClock(), log: silentLog })
     await client.ready(never)
     proxy.reset()
     expect(await readAll({ isBundled: true })).toEqual(apart)

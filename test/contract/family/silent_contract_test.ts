@@ -8,7 +8,6 @@ import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import type { History } from '../../../src/history/stream.ts'
 import type { Route } from '../../../src/http/route/route.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { PROVIDER_ABI } from '../../devnet/aave_v3/abi.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
@@ -18,6 +17,7 @@ import { createDevnetChain, DEVNET_ROW } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
+import { createHurriedClock } from '../../support/test_clock.ts'
 
 const BUILD_LIMIT_MS = 120_000
 /** So many failures in a row and an endpoint would be left alone. */
@@ -35,7 +35,7 @@ beforeAll(async () => {
   devnet = shared.devnet
   wallet = shared.aave.wallets.borrower
   await devnet.rpc.call('anvil_setCode', REVERTING, '0x60006000fd')
-  client = createChainClient({ chain: createDevnetChain(devnet), clock: systemClock, log: silentLog })
+  client = createChainClient({ chain: createDevnetChain(devnet), clock: createHurriedClock(), log: silentLog })
 }, BUILD_LIMIT_MS)
 afterAll(() => client?.close())
 

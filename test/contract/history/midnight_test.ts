@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { createHurriedClock } from '../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from '../finance/price/past/feeds.ts'
 
 const never = new AbortController().signal
@@ -60,7 +61,7 @@ afterAll(async () => {
 function over(endpoints: 1 | 2, depth: number): { readonly midnights: Midnights; readonly client: EvmClient } {
   const urls = rpcs.slice(0, endpoints).map(({ url }) => url)
   const chain = { ...feedsChain(urls, { usdFeeds: {}, stablecoins: [] }), finality: { depth } }
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   clients.push(client)
   return { midnights: createMidnights({ db: database.db, clock, serverTime }), client }
 }

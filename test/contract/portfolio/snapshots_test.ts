@@ -15,6 +15,7 @@ import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { usdToRaw } from '../../devnet/scenario.ts'
+import { IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createTestServices } from '../../support/family.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
@@ -132,6 +133,11 @@ async function askUntilRead(portfolio: Portfolio): ReturnType<typeof ask> {
   })
 }
 
+/** Some of the midnights, the first and the last among them, and all with `SEEDS=full`. */
+function takeSome<T>(all: readonly T[]): readonly T[] {
+  return all.filter((_, index) => IS_FULL || index % 6 === 0 || index === all.length - 1)
+}
+
 /** The same from the balance of each midnight. */
 async function truthAt(portfolio: Portfolio, timestamps: readonly number[], more = '') {
   return await Promise.all(
@@ -153,7 +159,7 @@ test('each snapshot is the balance of its midnight, from the first day with anyt
   const last = Math.floor(nowSec / DAY_SEC) * DAY_SEC
   expect(times).toEqual(Array.from({ length: times.length }, (_, index) => last - (times.length - 1 - index) * DAY_SEC))
   expect(times.length).toBe(TOLD)
-  expect(data).toEqual((await truthAt(portfolio, times)) as never)
+  expect(takeSome(data)).toEqual((await truthAt(portfolio, takeSome(times))) as never)
   expect(credits).toBe(5)
   expect(headers).toEqual({})
   // The chain has one endpoint.
@@ -176,20 +182,20 @@ test('another token list and named tokens are read again; the old rows stay', as
   const before = (await ask(portfolioOver().portfolio)).data
   const longer = portfolioOver({}, { tokens: [unlisted] })
   const { data } = await ask(longer.portfolio)
-  expect(data).toEqual(
+  expect(takeSome(data)).toEqual(
     (await truthAt(
       longer.portfolio,
-      data.map(({ timestamp }) => timestamp),
+      takeSome(data).map(({ timestamp }) => timestamp),
     )) as never,
   )
   expect(data.filter(({ unpriced }) => unpriced === 1).length).toBeGreaterThan(10)
   const plain = portfolioOver()
   const named = `&tokens=${unlisted}&include_unlisted=true`
   const asked = await ask(plain.portfolio, `&max_snapshots=366${named}`)
-  expect(asked.data).toEqual(
+  expect(takeSome(asked.data)).toEqual(
     (await truthAt(
       plain.portfolio,
-      asked.data.map(({ timestamp }) => timestamp),
+      takeSome(asked.data).map(({ timestamp }) => timestamp),
       named,
     )) as never,
   )

@@ -9,12 +9,13 @@ import { createPriceMarket } from '../../../src/finance/price/table/kamino.ts'
 import { createTokenList } from '../../../src/finance/token/list/list.ts'
 import type { History } from '../../../src/history/stream.ts'
 import type { Route } from '../../../src/http/route/route.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { portfolioRoutes, portfolioWork } from '../../../src/portfolio/mod.ts'
 import { callRoute, type RouteTestAnswer } from '../../support/call_route.ts'
 import { DEPLOYMENT } from '../../support/family/uniswap_v3/support.ts'
 import { createTestServices } from '../../support/family.ts'
+import { createHurriedClock } from '../../support/test_clock.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
 import { DEPLOYMENT as MORPHO } from '../family/morpho_blue/support.ts'
 
@@ -29,7 +30,10 @@ export function countedClient(chain: FinanceChain): { readonly client: FinanceCl
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  return { client: createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting }), requests }
+  return {
+    client: createChainClient({ chain, clock: createHurriedClock(), log: silentLog, fetch: counting }),
+    requests,
+  }
 }
 
 /** The same chain with these tokens on its list beside those that have a feed. */

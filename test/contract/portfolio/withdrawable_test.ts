@@ -10,7 +10,7 @@ import { CALLS, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
 import { collectCall, decreaseLiquidityCall, MANAGER_ABI, multicall } from '../../devnet/uniswap_v3_calls.ts'
-import { caseCount } from '../../support/cases.ts'
+import { caseCount, IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createPatientClock } from '../../support/test_clock.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
@@ -39,7 +39,10 @@ beforeAll(async () => {
   const { wallets: liquid } = await devnet.randomScenario(SEED, third)
   const random = await morpho.startRandom({ seed: SEED, count: WALLETS - 2 * third })
   for (let round = 0; round < 6; round++) await random.round()
-  const named = [...Object.values(aave.wallets), ...Object.values(morpho.wallets)]
+  // Every second of them, and all with `SEEDS=full`.
+  const named = [...Object.values(aave.wallets), ...Object.values(morpho.wallets)].filter(
+    (_, no) => IS_FULL || no % 2 === 0,
+  )
   wallets = [...new Set([...lenders.wallets, ...liquid, ...random.wallets, ...named])]
   markets = new Map([...Object.values(morpho.markets), ...random.markets].map((market) => [market.id, market]))
   database = await testDatabase()

@@ -8,6 +8,7 @@ import { verifyReceipt } from '../../../src/receipt/verify.ts'
 import { TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
+import { caseCount } from '../../support/cases.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { type PnlScene, startPnlScene, toFeeds } from '../family/uniswap_v3/pnl/scene.ts'
 import { sumUncollected } from '../family/uniswap_v3/pnl/truth.ts'
@@ -40,7 +41,7 @@ let plain: bigint
 let hooked: bigint
 
 beforeAll(async () => {
-  scene = await startPnlScene({ seed: 9, count: 48 })
+  scene = await startPnlScene({ seed: 9, count: caseCount(48, 30) })
   const { devnet, lives, database } = scene
   const usdFeeds = toFeeds(lives.tokens)
   const quotes = [TOKENS.weth, TOKENS.usdc].map(({ address }) => address)

@@ -4,10 +4,10 @@ import { LENDING_EVENTS, type LendingEvent } from '../../../src/family/lending/l
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import type { HistoryLog, Stream, StreamTarget } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import type { Rpc } from '../../devnet/rpc.ts'
 import type { RpcLog } from '../rpc_log.ts'
+import { createHurriedClock } from '../test_clock.ts'
 import { waitFor } from '../wait_for.ts'
 
 /** A contract that logs what it is told: for each 96 bytes of its input one log of two topics and a word of data. */
@@ -157,5 +157,5 @@ export function createTestClient(
     tokens: { addresses: [], names: [], added: [] },
     spamTokens: [],
   }
-  return createChainClient({ chain, clock: systemClock, log })
+  return createChainClient({ chain, clock: createHurriedClock(), log })
 }

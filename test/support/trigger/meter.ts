@@ -13,11 +13,11 @@ import type {
   WatchTarget,
 } from '../../../src/family/watch.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { startAnvil } from '../../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../../devnet/rpc.ts'
+import { createHurriedClock } from '../test_clock.ts'
 
 /*
  * A family that does not exist, over a real contract: accounts have units, a unit has a price, and the level of an
@@ -103,7 +103,7 @@ export function clientOf(url: string, overrides: Partial<FinanceChain> = {}): Fi
     spamTokens: [],
     ...overrides,
   }
-  return createChainClient({ chain, clock: systemClock, log: silentLog })
+  return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }
 
 function keyOf(account: string): Hex {

@@ -15,6 +15,7 @@ import { IS_FULL } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
+import { createHurriedClock } from '../../../support/test_clock.ts'
 import { createChain } from './support.ts'
 
 const DAY_SEC = 86_400
@@ -92,7 +93,7 @@ function over(...rpcs: readonly FaultyRpc[]) {
   const warned: Record<string, unknown>[] = []
   const log: Log = { ...silentLog, warn: (fields) => void warned.push(fields) }
   const chain = createChain(devnet, { rpcUrls: rpcs.map(({ url }) => url) })
-  const client = createChainClient({ chain, clock: systemClock, log })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log })
   clients.push(client)
   const aaveV3 = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
   const routes = createFamilyRoutes(AAVE_V3, {

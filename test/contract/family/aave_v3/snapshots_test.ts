@@ -25,11 +25,12 @@ import { caseCount, IS_FULL } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { createHurriedClock } from '../../../support/test_clock.ts'
 import { createChain, patient } from './support.ts'
 
 const DAY_SEC = 86_400
 /** One of so many series is compared. */
-const SHARE = IS_FULL ? 1 : 4
+const SHARE = IS_FULL ? 1 : 8
 const SNAPSHOTS = '/v1/lending/aave-v3/position/:chain_id/snapshots'
 const TRANSFER: Hex = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
@@ -47,7 +48,7 @@ beforeAll(async () => {
   aave = await devnet.aave()
   crowd = (await aave.randomWallets(77, 24)).wallets
   await sharedMidnight()
-  client = createChainClient({ chain: createChain(devnet), clock: systemClock, log: silentLog })
+  client = createChainClient({ chain: createChain(devnet), clock: createHurriedClock(), log: silentLog })
   blocks = await allBlocks()
 }, 180_000)
 
@@ -295,7 +296,7 @@ describe('without an endpoint that keeps old state', () => {
       return isOld ? { kind: 'error', error: { code: -32000, message: 'missing trie node 9f (path )' } } : undefined
     })
     const chain = createChain(devnet, { rpcUrls: [rpc.url] })
-    return { rpc, client: createChainClient({ chain, clock: systemClock, log: silentLog }) }
+    return { rpc, client: createChainClient({ chain, clock: createHurriedClock(), log: silentLog }) }
   }
 
   test("the series begins at the node's oldest state, names that day, and grows by each midnight that the service takes", async () => {

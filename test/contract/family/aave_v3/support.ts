@@ -11,6 +11,7 @@ import { MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
+import { createHurriedClock } from '../../../support/test_clock.ts'
 
 /** The markets of the devnet as configuration describes them; the last one is a 3.0. */
 export const DEPLOYMENTS: readonly AaveV3Deployment[] = Object.entries(MARKETS).map(([market, { provider }]) => ({
@@ -37,7 +38,7 @@ export function createChain(devnet: Devnet, overrides: Partial<FinanceChain> = {
 
 /** A client of the chain. */
 export function createClient(chain: FinanceChain): FinanceClient {
-  return createChainClient({ chain, clock: systemClock, log: silentLog })
+  return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }
 
 interface Asked {
@@ -118,7 +119,7 @@ export function countedChains(devnet: Devnet, ids: readonly number[]): CountedCh
       }
     }
     const chain = createChain(devnet, { id, name: `Chain ${id}` })
-    return createChainClient({ chain, clock: systemClock, log: silentLog, fetch: fetchAs })
+    return createChainClient({ chain, clock: createHurriedClock(), log: silentLog, fetch: fetchAs })
   })
   return {
     clients: new Map(clients.map((client) => [client.chain.id, client])),

@@ -9,12 +9,13 @@ import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import type { MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { createClient, createReader, type PositionRead, requirePosition } from './support.ts'
 
-const ROUNDS = 20
+const ROUNDS = caseCount(20, 5)
 
 let devnet: Devnet
 let morpho: MorphoDevnet
@@ -98,14 +99,14 @@ describe('read()', () => {
         }
       }
     }
-    expect(seen.positions).toBeGreaterThan(500)
-    expect(seen.bySdk).toBeGreaterThan(400)
-    expect(seen.accruing).toBeGreaterThan(100)
-    expect(seen.supplied).toBeGreaterThan(100)
-    expect(seen.paidOut).toBeGreaterThan(50)
-    expect(seen.owed).toBeGreaterThan(60)
-    expect(seen.liquidatable).toBeGreaterThan(5)
-    expect(seen.absent).toBeGreaterThan(10)
+    expect(seen.positions).toBeGreaterThan(25 * ROUNDS)
+    expect(seen.bySdk).toBeGreaterThan(20 * ROUNDS)
+    expect(seen.accruing).toBeGreaterThan(5 * ROUNDS)
+    expect(seen.supplied).toBeGreaterThan(5 * ROUNDS)
+    expect(seen.paidOut).toBeGreaterThan(2 * ROUNDS)
+    expect(seen.owed).toBeGreaterThan(3 * ROUNDS)
+    expect(seen.liquidatable).toBeGreaterThan(ROUNDS / 6)
+    expect(seen.absent).toBeGreaterThan(ROUNDS / 2)
   }, 120_000)
 
   async function readOracle({ params }: MorphoMarket): Promise<bigint> {

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
+import { createHurriedClock } from '../../../support/test_clock.ts'
 
 /** Morpho at its address on Ethereum. */
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
@@ -26,7 +27,7 @@ export type PositionRead = { readonly block: Block } & MarketRead
 
 /** A client of the chain. */
 export function createClient(chain: FinanceChain): FinanceClient {
-  return createChainClient({ chain, clock: systemClock, log: silentLog })
+  return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }
 
 /** A signal that never fires. */

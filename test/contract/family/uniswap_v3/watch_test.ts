@@ -66,7 +66,7 @@ describe('confirm()', () => {
     ).client
 
   beforeAll(async () => {
-    scene = await startPnlScene({ seed: 24, count: 40 })
+    scene = await startPnlScene({ seed: 24, count: caseCount(40, 20) })
     let history: History | undefined
     routes = scene.routes({
       around(each) {
@@ -154,7 +154,7 @@ describe('over a busy chain', () => {
 
   beforeAll(async () => {
     devnet = await startDevnet()
-    const random = await devnet.randomScenario(24, 80)
+    const random = await devnet.randomScenario(24, caseCount(80, 40))
     positions = [...random.positions]
     burned = random.burned
   }, 180_000)

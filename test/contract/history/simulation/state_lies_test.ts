@@ -12,6 +12,7 @@ import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createRandom, type Random } from '../../../support/history/simulation/random.ts'
+import { createHurriedClock } from '../../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
 
 const LIES = Number(process.env['STATE_LIES'] ?? caseCount(300))
@@ -117,7 +118,12 @@ async function ask(lies: readonly Lie[]) {
   // All of it is final.
   const lateMs = Number((await feeds.moment()).timestampSec + BigInt(2 * DAY_SEC)) * 1_000
   const clock: Clock = { ...systemClock, now: () => lateMs }
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog, fetch: fetchLied as typeof fetch })
+  const client = createChainClient({
+    chain,
+    clock: createHurriedClock(),
+    log: silentLog,
+    fetch: fetchLied as typeof fetch,
+  })
   const history = createPriceReader({ db: database.db, clock })
   const found = createMidnights({ db: database.db, clock, serverTime: async () => lateMs / 1_000 })
   return {

@@ -11,6 +11,7 @@ import { DEMO_NAME, placeNames, placeUniversalResolver } from '../../../devnet/n
 import { callRoute, toRouteFailure } from '../../../support/call_route.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { createHurriedClock } from '../../../support/test_clock.ts'
 
 const patient = new AbortController().signal
 
@@ -131,7 +132,7 @@ test('on an Ethereum without ENS the answer says so, and nothing about the name'
   const bare = await startDevnet()
   try {
     const chain = createDevnetChain(bare)
-    const other = createChainClient({ chain, clock: systemClock, log: silentLog })
+    const other = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
     const message = `Cannot find a wallet for "${DEMO_NAME}": the chain has no contracts of ENS`
     expect(await ask(DEMO_NAME, [other])).toMatchObject({ status: 404, message })
   } finally {
@@ -152,7 +153,7 @@ describe('where the Universal Resolver has code', () => {
     await placeUniversalResolver(own, names)
     ownRpc = await startFaultyRpc(own.rpcUrl)
     const chain = createDevnetChain(own, { rpcUrls: [ownRpc.url] })
-    ownClient = createChainClient({ chain, clock: systemClock, log: silentLog })
+    ownClient = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   }, 60_000)
 
   afterAll(async () => {

@@ -3,11 +3,12 @@ import { CLI_ACTOR } from '../../../../src/account/audit.ts'
 import { grantCredits } from '../../../../src/account/credit.ts'
 import { createOrganization } from '../../../../src/account/organization.ts'
 import { openDatabase } from '../../../../src/db/connection/pool.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createMetrics } from '../../../../src/lib/metrics.ts'
 import { createDatabaseMetrics, databaseMetricsJob } from '../../../../src/service/health/metrics.ts'
 import { startTestServer, type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { holdLock } from '../../../support/held_lock.ts'
 
 const DAY_MS = 86_400_000
 let database: TestDatabase
@@ -56,7 +57,9 @@ test('organizations are low on credits if they have less than they spent since y
 
 test('the database is down from the first failure to the first success, and waits for a connection are counted', async () => {
   const server = await startTestServer()
-  const db = openDatabase({ url: server.url, clock: systemClock, log: silentLog, max: 1 })
+  let waitedMs = 0
+  const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + waitedMs }
+  const db = openDatabase({ url: server.url, clock, log: silentLog, max: 1 })
   const metrics = createMetrics()
   createDatabaseMetrics(metrics, db)
   const read = (series: string) =>
@@ -69,11 +72,15 @@ test('the database is down from the first failure to the first success, and wait
     )
   // Opens the connection, which statements wait for, too.
   await db.run('select 1', [])
-  const sleeping = [db.run('select pg_sleep(0.3)', []), db.run('select pg_sleep(0.1)', [])]
+  const lock = await holdLock(server.url)
+  const holding = [db.run(`select ${lock.wait}`, []), db.run('select 1', [])]
+  await lock.untilWaiting()
   expect(read('walletscope_database_statements_running{lane="read"}')).toBe(1)
   expect(read('walletscope_database_statements_waiting{lane="read"}')).toBe(1)
-  await Promise.all(sleeping)
-  expect(read('walletscope_database_wait_seconds_total{lane="read"}')).toBeGreaterThan(0.25)
+  waitedMs += 250
+  await lock.release()
+  await Promise.all(holding)
+  expect(read('walletscope_database_wait_seconds_total{lane="read"}')).toBeGreaterThanOrEqual(0.25)
   expect(read('walletscope_database_wait_seconds_total{lane="gate"}')).toBe(0)
   expect(read('walletscope_database_up')).toBe(1)
   await server.stop()

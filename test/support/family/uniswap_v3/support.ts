@@ -12,6 +12,7 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { withLensMode } from '../../lens_mode.ts'
+import { createHurriedClock } from '../../test_clock.ts'
 
 /** The real manager of the devnet. */
 export const DEPLOYMENT: UniswapV3Deployment = {
@@ -37,7 +38,8 @@ export function countedClient(chain: FinanceChain, log: Log = silentLog): Counte
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  return { client: patiently(createChainClient({ chain, clock: systemClock, log, fetch: counting })), requests }
+  const client = createChainClient({ chain, clock: createHurriedClock(), log, fetch: counting })
+  return { client: patiently(client), requests }
 }
 
 /** Creates the same client with a long time limit for each read, for slow machines. */

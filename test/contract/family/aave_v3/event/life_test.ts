@@ -26,7 +26,7 @@ import { formatEvent, readLogs, readTruth, shown } from '../../../../support/fam
 import { capped } from '../../../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../../support/history/simulation/endpoint.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createPatientClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, createPatientClock } from '../../../../support/test_clock.ts'
 
 /** `LIFE_SEED=7 LIFE_STEPS=2000 bun test …` for a longer life. */
 const { LIFE_SEED = '1', LIFE_STEPS = '80' } = process.env
@@ -59,7 +59,7 @@ beforeAll(async () => {
   database = await testDatabase()
   closers.push(database.close)
   const chain = createDevnetChain(devnet, { rpcUrls: [upstream.url], finality: { depth: 0 } })
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   closers.push(client.close)
   const reader = createMarketReader(systemClock)
   for (const market of MARKETS_ALIVE) {

@@ -17,7 +17,7 @@ import { rawUsd, SCENARIO_SEC } from '../../../../devnet/aave_v3/scenario.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
-import { IS_FULL } from '../../../../support/cases.ts'
+import { caseCount, IS_FULL } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type LogProxy, startLogProxy } from '../../../../support/family/aave_v3/event/log_proxy.ts'
 import { formatEvent, readLogs, readTruth, toTarget } from '../../../../support/family/aave_v3/event/support.ts'
@@ -41,7 +41,7 @@ let passing: Hex[]
 beforeAll(async () => {
   devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
   aave = await devnet.aave()
-  past = await aave.history(33, 90)
+  past = await aave.history(33, caseCount(90, 50))
   const movement = { market: 'main', wallet: passer, asset: 'modal', amount: rawUsd('modal', 100) } as const
   await devnet.send([supplyCall({ ...movement, amount: rawUsd('modal', 7) })])
   await aave.warp(3_600)

@@ -28,6 +28,7 @@ import { createFamilyRoutes } from '../../../../support/family.ts'
 import { capped } from '../../../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../../support/history/simulation/endpoint.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 import { waitFor } from '../../../../support/wait_for.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -77,7 +78,7 @@ beforeAll(async () => {
   devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
   aave = await devnet.aave()
   await transmitDai(100_020_000n)
-  past = await aave.history(21, 160)
+  past = await aave.history(21, caseCount(160, 110))
   await transmitDai(99_870_000n)
   const [wallet] = past.wallets as [Address]
   for (let young = 1; young <= YOUNG; young++) {
@@ -111,7 +112,7 @@ afterAll(async () => {
 
 function createClient(): EvmClient<FinanceChain> {
   const chain = createDevnetChain(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } })
-  return createChainClient({ chain, clock: systemClock, log: silentLog })
+  return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }
 
 let aggregator: Address | undefined

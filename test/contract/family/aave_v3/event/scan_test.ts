@@ -14,6 +14,7 @@ import type { AaveDevnet } from '../../../../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../../../../devnet/aave_v3/scenario.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
+import { caseCount } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type LogProxy, startLogProxy } from '../../../../support/family/aave_v3/event/log_proxy.ts'
 import { formatEvent, readLogs, readTruth, toTarget } from '../../../../support/family/aave_v3/event/support.ts'
@@ -45,7 +46,7 @@ const closers: (() => Promise<unknown>)[] = []
 beforeAll(async () => {
   devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
   aave = await devnet.aave()
-  past = await aave.history(55, 80)
+  past = await aave.history(55, caseCount(80, 50))
   target = toTarget(aave, 'main')
   truth = await readTruth(devnet, target.contract, past)
   final = Number(await aave.blockNumber()) - DEPTH

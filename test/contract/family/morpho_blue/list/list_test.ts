@@ -12,8 +12,8 @@ import { type Lister, readTruth, startLister, type Wire } from './world.ts'
 const BUILD_LIMIT_MS = 300_000
 const WALLETS = 300
 /** How many of them are asked for. */
-const ASKED = caseCount(WALLETS, 36)
-const ROUNDS = 40
+const ASKED = caseCount(WALLETS, 24)
+const ROUNDS = caseCount(40, 24)
 
 let devnet: Devnet
 let morpho: MorphoDevnet

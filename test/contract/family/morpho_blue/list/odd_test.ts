@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, maxUint256, parseAbi } from 'viem'
 import { createChainClient } from '../../../../../src/chain/evm/evm_client.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../../devnet/artifacts.ts'
@@ -15,6 +14,7 @@ import { approveCall, deployOracle, percent } from '../../../../devnet/morpho_bl
 import { deployToken } from '../../../../devnet/scenario.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 import { type Lister, startLister, type Wire } from './world.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -250,7 +250,7 @@ describe('a request', () => {
 
   test('leaves a chain without Morpho out, and says if none has it', async () => {
     const chain = createDevnetChain(other)
-    const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+    const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
     const both = startLister(devnet, { database, more: [client] })
     const { supplier } = morpho.wallets
     const answer = await both.ask({ wallet: supplier })
@@ -278,7 +278,7 @@ describe('a request', () => {
     await other.morpho()
     const elsewhere = await startFaultyRpc(other.rpcUrl)
     const chain = createDevnetChain(other, { rpcUrls: [elsewhere.url] })
-    const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+    const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
     const both = startLister(devnet, { database, more: [client], having: [1, OTHER] })
     const { supplier, none } = morpho.wallets
     const first = await both.ask({ wallet: supplier, limit: 1 })

@@ -6,7 +6,6 @@ import type { listOutput } from '../../../../../src/family/morpho_blue/present/s
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { Reply, Route } from '../../../../../src/http/route/route.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { MULTICALL3 } from '../../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
@@ -15,7 +14,7 @@ import { MORPHO, MORPHO_ABI, type MorphoMarket } from '../../../../devnet/morpho
 import { callRoute, toRouteFailure } from '../../../../support/call_route.ts'
 import type { TestDatabase } from '../../../../support/database.ts'
 import { createFamilyRoutes } from '../../../../support/family.ts'
-import { createPatientClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, createPatientClock } from '../../../../support/test_clock.ts'
 import { DEPLOYMENT, patient } from '../support.ts'
 
 /** Blocks that are not final, so that every list ends in what is read live. */
@@ -60,7 +59,7 @@ export function startLister(
 ): Lister {
   const { database, rpcUrls = [devnet.rpcUrl], overrides = {}, more = [], having = [devnet.chainId] } = options
   const chain = createDevnetChain(devnet, { rpcUrls, finality: { depth: DEPTH }, ...overrides })
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   const all = [client, ...more]
   const { db } = database
   const clients = new Map(all.map((each) => [each.chain.id, each]))

@@ -16,6 +16,7 @@ import {
 } from '../../../../devnet/uniswap_v3_calls.ts'
 import type { RandomPool } from '../../../../devnet/uniswap_v3_random/pools.ts'
 import { callRoute } from '../../../../support/call_route.ts'
+import { caseCount } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { countedClient, DEPLOYMENT } from '../../../../support/family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../../../../support/rpc.ts'
@@ -29,7 +30,7 @@ let scene: PnlScene
 const databases: TestDatabase[] = []
 
 beforeAll(async () => {
-  scene = await startPnlScene({ seed: 5, count: 48 })
+  scene = await startPnlScene({ seed: 5, count: caseCount(48, 30) })
 }, 60_000)
 afterAll(async () => {
   await Promise.all(databases.map((database) => database.close()))

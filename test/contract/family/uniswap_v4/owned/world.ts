@@ -13,6 +13,7 @@ import type { Devnet } from '../../../../devnet/mod.ts'
 import { POSITION_MANAGER_ABI } from '../../../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../../../devnet/uniswap_v4/addresses.ts'
 import type { TestDatabase } from '../../../../support/database.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 import { createTestReader, DEPLOYMENT } from '../support.ts'
 
 /** Blocks that are not final. */
@@ -43,7 +44,7 @@ export function startLister(
   const { database, rpcUrls, deployment = DEPLOYMENT, waitMs } = options
   const { db } = database
   const chain = createDevnetChain(devnet, { rpcUrls, finality: { depth: DEPTH } })
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   const clients = new Map([[chain.id, client]])
   const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })
   const find = createOwnedFinder({ history, db, clock: systemClock, ...(waitMs !== undefined && { waitMs }) })

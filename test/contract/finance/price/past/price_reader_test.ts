@@ -10,6 +10,7 @@ import { silentLog } from '../../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const never = new AbortController().signal
@@ -73,7 +74,7 @@ afterAll(async () => {
 function readerOver(endpoints: 1 | 2, { unbacked = [] }: { readonly unbacked?: readonly Address[] } = {}) {
   const urls = rpcs.slice(0, endpoints).map(({ url }) => url)
   const chain = feedsChain(urls, { usdFeeds, stablecoins: [STABLE], unbacked })
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   clients.push(client)
   return { client, history: createPriceReader({ db: database.db, clock }) }
 }

@@ -13,6 +13,7 @@ import { BLOCK_AGE_SEC_MAX } from '../../../../devnet/chain.ts'
 import { createRpc, type Rpc } from '../../../../devnet/rpc.ts'
 import { createSend, type Send } from '../../../../devnet/transaction.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 
 const ABI = parseAbi([
   'function transmit(int256 answer)',
@@ -73,7 +74,7 @@ beforeAll(async () => {
     await rpc.call('evm_increaseTime', 60)
   }
   faulty = await startFaultyRpc(anvil.rpcUrl)
-  client = createChainClient({ chain: chain(), clock: systemClock, log: silentLog })
+  client = createChainClient({ chain: chain(), clock: createHurriedClock(), log: silentLog })
 }, 60_000)
 beforeEach(() => {
   faulty.rule(() => undefined)

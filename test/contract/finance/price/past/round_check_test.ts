@@ -7,6 +7,7 @@ import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const HOUR_SEC = 3_600
@@ -63,7 +64,7 @@ async function ask(block: PriceBlock, { feed = phased, rpcs = [first] }: { feed?
     rpcs.map(({ url }) => url),
     prices,
   )
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   clients.push(client)
   const asked = { source: { kind: 'chain' }, tokens: [TOKEN], block, clock: systemClock } as const
   const outcome = (await readPricesAt(client, asked, never)).get(TOKEN)

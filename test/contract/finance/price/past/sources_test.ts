@@ -8,6 +8,7 @@ import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 import { type Feeds, feedsChain, type OracleTerms, startFeeds } from './feeds.ts'
 
 const HOUR_SEC = 3_600
@@ -49,7 +50,7 @@ async function ask({ asker = { kind: 'chain' }, tokens, block, prices = {}, isSh
       : undefined
   })
   const chain = feedsChain([faulty.url], { usdFeeds: {}, stablecoins: [], ...prices })
-  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   try {
     const found = await readPricesAt(client, { source: asker, tokens, block, clock: systemClock }, never)
     return tokens.map((token) => {

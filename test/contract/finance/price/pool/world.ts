@@ -15,6 +15,7 @@ import { fundBank } from '../../../../devnet/contracts.ts'
 import type { Devnet } from '../../../../devnet/mod.ts'
 import type { Pool } from '../../../../devnet/uniswap_v3_calls.ts'
 import { withLensMode } from '../../../../support/lens_mode.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 
 const ABI = parseAbi(['function increaseObservationCardinalityNext(uint16 next)'])
 
@@ -29,7 +30,7 @@ export function pooledChain(devnet: Devnet, prices: Partial<ChainPrices> = {}): 
 }
 
 export function createClient(chain: FinanceChain): FinanceClient {
-  return createChainClient({ chain, clock: systemClock, log: silentLog })
+  return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }
 
 /** Creates a token with a large balance of the bank. */

@@ -24,6 +24,7 @@ import { type OwnContract, ownCreationCode } from '../../../../devnet/artifacts.
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import type { Devnet } from '../../../../devnet/mod.ts'
 import { withLensMode } from '../../../../support/lens_mode.ts'
+import { createHurriedClock } from '../../../../support/test_clock.ts'
 
 const ABI = parseAbi([
   'function mint(address to, uint256 value)',
@@ -34,7 +35,7 @@ const ABI = parseAbi([
 export const patient: AbortSignal = new AbortController().signal
 
 export function createClient(chain: FinanceChain): FinanceClient {
-  return createChainClient({ chain, clock: systemClock, log: silentLog })
+  return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }
 
 /** A wallet without a known key. */
