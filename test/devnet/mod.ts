@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { type AaveDevnet, addAaveV3 } from './aave_v3/mod.ts'
 import { MULTICALL3, TOKENS, UNISWAP_V3, WALLETS } from './addresses.ts'
-import { startAnvil } from './anvil.ts'
+import { type AnvilOptions, startAnvil } from './anvil.ts'
 import { createDevnetClient, type DevnetClient } from './client.ts'
 import { placeContracts, setFeedCall } from './contracts.ts'
 import { addHostileTokens, type HostileScenario } from './hostile.ts'
@@ -55,15 +55,17 @@ export interface DevnetOptions {
   readonly chainId?: number
   /** How long ago the chain began, so that building its past ends in the present. @default 0 */
   readonly ageSec?: number
+  /** For a chain of a thousand blocks. */
+  readonly hardfork?: AnvilOptions['hardfork']
   /** Called with a sentence before each stage. */
   readonly onProgress?: (message: string) => void
 }
 
 export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
-  const { chainId = CHAIN_ID_DEFAULT, ageSec = 0, onProgress = () => undefined } = options
+  const { chainId = CHAIN_ID_DEFAULT, ageSec = 0, hardfork, onProgress = () => undefined } = options
   onProgress('Starting a local Ethereum (anvil)')
   const timestampSec = Math.floor(Date.now() / 1000) - ageSec
-  const anvil = await startAnvil({ chainId, ...(ageSec > 0 && { timestampSec }) })
+  const anvil = await startAnvil({ chainId, ...(ageSec > 0 && { timestampSec }), ...(hardfork && { hardfork }) })
   try {
     const rpc = createRpc(anvil.rpcUrl)
     const send = createSend(rpc)

@@ -142,12 +142,15 @@ export function createLenientClock(): Clock {
  */
 export function createHurriedClock(): Clock {
   let skippedMs = 0
+  const monotonicMs = () => systemClock.monotonicMs() + skippedMs
   return {
     ...systemClock,
-    monotonicMs: () => systemClock.monotonicMs() + skippedMs,
+    monotonicMs,
     async sleep(ms, signal) {
+      const untilMs = monotonicMs() + ms
       await systemClock.sleep(ms / HURRY, signal)
-      skippedMs += ms - ms / HURRY
+      // Pauses at the same time pass together.
+      skippedMs += Math.max(0, untilMs - monotonicMs())
     },
   }
 }

@@ -55,7 +55,7 @@ export const METER_CHAIN_ID = 31_337
 
 /** Starts a chain with the contract; a unit costs 1. */
 export async function startMeter(): Promise<Meter> {
-  const anvil = await startAnvil({ chainId: METER_CHAIN_ID })
+  const anvil = await startAnvil({ chainId: METER_CHAIN_ID, hardfork: 'cancun' })
   const rpc = createRpc(anvil.rpcUrl)
   await rpc.call('anvil_setCode', METER, `0x${CODE}`)
   await rpc.call('evm_setAutomine', false)

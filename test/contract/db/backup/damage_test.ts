@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { BackupError } from '../../../../src/db/backup/format.ts'
 import { checkBackup, readBackup } from '../../../../src/db/backup/read.ts'
 import { createAccount } from '../../../support/account/scene.ts'
-import { caseCount } from '../../../support/cases.ts'
+import { caseCount, IS_FULL } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { createBackup, packed, readContent, restoreInto, streamBytes, withEmpty } from './scene.ts'
@@ -31,15 +31,18 @@ test('a whole backup is read to its end', async () => {
   expect(Object.keys((await check(whole)).end.rows)).toEqual((await check(whole)).header.tables.map(({ name }) => name))
 })
 
+/** Looks at every byte with `SEEDS=full`. */
+const STRIDE = IS_FULL ? 1 : 7
+
 test('a backup truncated anywhere is refused', async () => {
-  for (let length = 0; length < whole.length; length++) {
+  for (let length = 0; length < whole.length; length += STRIDE) {
     await expect(check(whole.subarray(0, length))).rejects.toBeInstanceOf(BackupError)
   }
 })
 
 test('a backup with any byte altered is refused, or has the same content', async () => {
   const content = gunzipSync(whole)
-  for (let at = GZIP_HEADER; at < whole.length; at++) {
+  for (let at = GZIP_HEADER; at < whole.length; at += STRIDE) {
     const bytes = Buffer.from(whole)
     bytes.writeUInt8((bytes.readUInt8(at) + 1) % 256, at)
     const error = await check(bytes).then(

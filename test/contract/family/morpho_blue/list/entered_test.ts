@@ -28,7 +28,7 @@ let faulty: FaultyRpc
 let lister: Lister
 
 beforeAll(async () => {
-  devnet = await startDevnet({ ageSec: 365 * 86_400 })
+  devnet = await startDevnet({ ageSec: 365 * 86_400, hardfork: 'cancun' })
   morpho = await devnet.morpho()
   await mine(DEPTH)
   faulty = await startFaultyRpc(devnet.rpcUrl)
