@@ -84,9 +84,10 @@ function takeOnePerField(changes: readonly Change[]): readonly Change[] {
   return [...new Map(changes.map((change) => [change.field, change])).values()]
 }
 
-/** Of a proven receipt one of five, all of the others, and each with `SEEDS=full`. */
+/** Of a proven receipt one of five, of the others one of two, and each with `SEEDS=full`. */
 function takeShare(changes: readonly Change[], level: string | undefined): readonly Change[] {
-  return IS_FULL || level !== 'proven' ? changes : changes.filter((_, index) => index % 5 === 0)
+  const share = IS_FULL ? 1 : level === 'proven' ? 5 : 2
+  return changes.filter((_, index) => index % share === 0)
 }
 
 /** True if another time means the same block: what the receipt says of it is true. */

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../../../package.json'
@@ -108,8 +108,17 @@ describe('commands', async () => {
   ])('%s', (_, createProgram) => {
     // No chain is ever reached here.
     const program = createProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9' })
-    afterAll(() => program.remove())
     const run = (...words: string[]): Promise<Finished> => runCommand(program, words)
+    /** In a directory of its own, where commands wait while the other tests run. */
+    const waiting = createProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9' })
+    let ended: Promise<unknown>
+    beforeAll(() => {
+      ended = expectEndOnSilence(waiting).catch((error: unknown) => error)
+    })
+    afterAll(() => {
+      program.remove()
+      waiting.remove()
+    })
 
     test('--help needs no configuration, writes nothing to the disk and names every command', async () => {
       const { status, stdout, stderr } = await runCommand(program, ['--help'], { PORT: 'wrong' })
@@ -187,8 +196,6 @@ describe('commands', async () => {
       expect(stderr).toMatch(/^walletscope: .+\n$/)
       expect(stderr).not.toContain('s3cr3t')
     }, 30_000)
-
-    test('ends in time when the database never answers', () => expectEndOnSilence(program), 60_000)
 
     test.each(ASTRAY)(
       'a command in a wrong directory says so in one line, status 1, and makes nothing: $words',
@@ -275,6 +282,10 @@ describe('commands', async () => {
       expect((await runCommand(given, ['org', 'list'])).stdout).toContain('Acme')
       await database.close()
     }, 120_000)
+
+    test('ends in time when the database never answers', async () => {
+      expect(await ended).toBeUndefined()
+    }, 60_000)
   })
 })
 
