@@ -33,8 +33,12 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /** Short, because names of sockets begin with it. */
 const PREFIX = 'wst-'
-/** Tests wait for much that is not work: two more than there are cores. */
-const WORKERS = Math.min(8, availableParallelism() + 2)
+/** What another process does in time is judged only while no other test runs; chains and databases are waited for. */
+const WORKERS = {
+  unit: Math.min(8, availableParallelism() + 2),
+  contract: Math.min(8, 2 * availableParallelism() + 2),
+  system: 1,
+} as const
 /** Many times what all tests say. */
 const SAID_MAX = 2 ** 25
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -110,8 +114,7 @@ async function runTier(tier: TierRun['tier'], chosen: readonly string[]): Promis
   const child = Bun.spawn(
     [
       ...[process.execPath, 'test', '--no-orphans', '--timeout=60000', '--no-isolate'],
-      // What another process does in time is judged only while no other test runs.
-      `--parallel=${tier === 'system' ? 1 : WORKERS}`,
+      `--parallel=${WORKERS[tier]}`,
       ...[`--timings=${TIMINGS}`, '--update-timings', '--reporter=junit', `--reporter-outfile=${report}`],
       ...[...options, ...chosen.map((file) => `./${file}`)],
     ],
