@@ -8,7 +8,7 @@ import { createHistory, type HistoryService } from '../../../../../src/history/m
 import { createDeadlines } from '../../../../../src/http/exchange/deadline.ts'
 import { readParameters } from '../../../../../src/http/request/parameters.ts'
 import type { Answer, Route } from '../../../../../src/http/route/route.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { rawUsd, SCENARIO_SEC } from '../../../../devnet/aave_v3/scenario.ts'
@@ -19,6 +19,7 @@ import { IS_FULL } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { createFamilyRoutes } from '../../../../support/family.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createLenientClock } from '../../../../support/test_clock.ts'
 
 const BUILD_LIMIT_MS = 120_000
 /** Long enough that requests which do not wait for one another are all sent before the first is answered. */
@@ -65,15 +66,15 @@ async function mine(blocks: number): Promise<void> {
 
 /** The endpoints of a new process over the same database, and how many of its requests wait for one another. */
 function start(
-  options: { readonly finality: Chain['finality']; readonly rpcUrls?: readonly string[] },
+  options: { readonly finality: Chain['finality']; readonly rpcUrls?: readonly string[]; readonly clock?: Clock },
   { db }: TestDatabase = database,
 ) {
-  const { finality, rpcUrls = [far.url] } = options
+  const { finality, rpcUrls = [far.url], clock = createLenientClock() } = options
   const chain = createDevnetChain(devnet, { rpcUrls, finality })
-  const client: EvmClient<FinanceChain> = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client: EvmClient<FinanceChain> = createChainClient({ chain, clock, log: silentLog })
   closers.push(client.close)
   const clients = new Map([[1, client]])
-  const made = { clients, db, clock: systemClock, log: silentLog, holder: 'test' }
+  const made = { clients, db, clock, log: silentLog, holder: 'test' }
   const history: HistoryService = createHistory(made)
   closers.push(history.close)
   const routes = createFamilyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [client], db, history })
@@ -195,7 +196,7 @@ test('a read for a final block that the other endpoints lack is dropped', async 
 test.each(IS_FULL ? [400, 700] : [400])(
   'over an endpoint at %d ms it says what it waits for, and then answers',
   async (delayMs) => {
-    const { ask, budgeted } = start({ finality: { depth: 12 } }, await freshDatabase())
+    const { ask, budgeted } = start({ finality: { depth: 12 }, clock: systemClock }, await freshDatabase())
     far.rule(() => ({ kind: 'delay', ms: delayMs }))
     const { answer, said } = await answered(budgeted)
     expect(answer).toBeDefined()
