@@ -13,15 +13,15 @@ import {
 } from '../../../support/portfolio/solana/wallets.ts'
 import { countSequentialRequests, type Fault, startSolanaDouble } from '../../../support/solana.ts'
 import { TOKEN, TOKEN_2022 } from '../../../support/solana_token.ts'
-import { createPatientClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, createPatientClock } from '../../../support/test_clock.ts'
 
 const SLOT = 432_000 * 900
 const EVM_WALLET = '0xd8da6bf26964af9d7eed9e03e53415d37aa96045'
 const double = startSolanaDouble()
-let stage = portfolioStage([double])
+let stage = portfolioStage([double], { clock: createHurriedClock() })
 
 beforeEach(() => {
-  stage = portfolioStage([double])
+  stage = portfolioStage([double], { clock: createHurriedClock() })
   double.slot = SLOT
   double.always = undefined
   double.ofMethod.clear()
