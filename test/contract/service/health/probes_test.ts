@@ -10,6 +10,8 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { backgroundProbe, databaseProbe } from '../../../../src/service/health/probes.ts'
 import { createAccount, settlement } from '../../../support/account/scene.ts'
 import { startTestServer, type TestServer, temporaryDirectory } from '../../../support/database.ts'
+import { holdLock } from '../../../support/held_lock.ts'
+import { waitForLockWaits } from '../../../support/lock_waits.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
@@ -128,7 +130,12 @@ test('a lane that gets no connection is told, and gets one once another process 
   const gate = { findTrouble: async () => undefined }
   const ready = () => databaseProbe(second, gate, silentLog)(new AbortController().signal)
   const select = (lane: 'gate' | 'background') => second.run('select 1', [], { lane })
-  await Promise.all([1, 2, 3].map(() => first.run('select pg_sleep(0.2)', [], { lane: 'gate' })))
+  // Each has a connection of its own.
+  const lock = await holdLock(server.url)
+  const opened = Promise.all([1, 2, 3].map(() => first.run(`select ${lock.wait}`, [], { lane: 'gate' })))
+  await waitForLockWaits(admin, 3)
+  await lock.release()
+  await opened
   const refusal = 'it gives no connection for lane'
   expect((await second.findShortages()).map(({ lane }) => lane)).toEqual(['gate', 'read', 'background'])
 
