@@ -18,9 +18,10 @@ import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
  *     table/     addresses of the contracts, by chain, and their sources
  *     event/     pure: rows from logs, if the family has a history
  *     math/      pure: figures from state
- *     present/   pure: the figures as answers have them, and the schemas of answers
+ *     present/   pure: the figures as answers have them, and the schemas of answers; a file where it is little
  *     read/      queries a chain: state at one pinned block, and its interpretation; log streams; readers for triggers
  *     holdings   queries a chain too: the rows of a wallet's portfolio
+ *     protocol   what its kind asks of it, instead of routes and holdings
  *     routes/    the only part that knows http: input, price in credits, output
  *     mod        the definition that `family/mod.ts` lists: name, settings, routes, histories, work
  *
@@ -44,7 +45,7 @@ export interface FamilyServices {
 }
 
 /** Input of the route factories. Checking input and describing routes needs no connection. */
-interface FamilySetup<Setting> {
+export interface FamilySetup<Setting> {
   /** EVM chains that are served, with this family or without. */
   readonly chainIds: readonly number[]
   /** Settings of the family on each served chain that has it, by chain id. */
@@ -127,13 +128,13 @@ interface WatchReading {
   readonly accountWatcher?: () => AccountWatcher | undefined
 }
 
-interface ContractsSetup {
+export interface ContractsSetup {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly clock: Clock
 }
 
 /** A contract that the family reads, for `doctor` to check. */
-interface RequiredContract {
+export interface RequiredContract {
   /** Reads it for a wallet. Throws `UnavailableError`, caused by `ContractUnresponsiveError` if it does not answer. */
   read(wallet: Address, signal: AbortSignal): Promise<unknown>
 }

@@ -190,7 +190,7 @@ test('rooms above the families name none of them', () => {
 })
 
 test('a family has one shape: tables, reading, mathematics, presentation, routes, holdings, and events if it has a past', () => {
-  const shape = /^((table|read|math|present|routes|event)(\/.*)?|holdings|watch|snapshot|mod)$/
+  const shape = /^((table|read|math|present|routes|event)(\/.*)?|protocol|holdings|watch|snapshot|mod)$/
   const files = ['src/family/*/', MADE_UP[0]]
     .flatMap((folder) => [...new Glob(`${folder}**/*.ts`).scanSync(ROOT)])
     .flatMap((path) => familyFile(path.replace(...MADE_UP))?.name ?? [])

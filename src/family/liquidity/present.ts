@@ -1,14 +1,16 @@
-import { type Address, checksumAddress } from 'viem'
+import { checksumAddress } from 'viem'
 import { formatPercentage, formatUsd, formatUsdE6 } from '../../finance/figure.ts'
-import type { TickRange } from '../../finance/math/liquidity.ts'
+import type { TokenAmounts } from '../../finance/math/liquidity.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import { worth } from '../../finance/math/pnl/replay.ts'
 import { getConfidence } from '../../finance/price/price.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
+import { computeFigures } from './figures.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './position_history/flow_price.ts'
 import type { Pnl, PnlOutcome } from './position_history/pnl.ts'
 import { getAmounts, type ValuedFlow } from './position_history/valued_flows.ts'
+import type { FullPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from './protocol.ts'
 
 /** Fields of a position that are computed from the logs of its flows. */
 export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
@@ -40,32 +42,45 @@ export function presentPnl(
 }
 
 /** Presents profit and loss of a listed position, or the status that explains its absence. */
-export function presentOutcome(outcome: PnlOutcome, position: Parameters<typeof presentPnl>[1]) {
+function presentOutcome(outcome: PnlOutcome, position: Parameters<typeof presentPnl>[1]) {
   const pnl = outcome.status === 'ready' ? presentPnl(outcome.pnl, position) : null
   return { pnl, pnl_status: outcome.status }
 }
 
-/** A position that is a token of a manager. */
-interface ManagedPosition extends TickRange {
-  readonly tokenId: bigint
-  readonly chainId: number
-  readonly owner: Address
-  readonly liquidity: bigint
-  readonly token0: PricedToken
-  readonly token1: PricedToken
+/** Fields of a position that an answer has. */
+interface PresentOptions<Position, Withdrawal> {
+  /** What its figures need, with `full=true`; absent for the state alone. */
+  readonly full?: (FullPosition<Position, Withdrawal> & { readonly pnl: PnlOutcome }) | undefined
+  /** True in the answer about one position, to include the pool's square-root price. */
+  readonly hasSqrtPrice: boolean
 }
 
-/** Presents the state of a position; `code` names its exchange. */
-export function presentManaged<Pool extends object, Code extends string>(
-  position: ManagedPosition,
-  { manager, pool, code }: { readonly manager: Address; readonly pool: Pool; readonly code: Code },
+/** What presentation asks of a protocol. */
+type PresentedProtocol<
+  Deployment extends LiquidityDeployment,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+> = Pick<
+  LiquidityProtocol<Deployment, Position, Position, Withdrawal>,
+  'getManager' | 'getCode' | 'computeHeldAmounts' | 'splitOwed' | 'presentPool' | 'presentWithdrawal'
+>
+
+/** Presents a position: its state, and with `full` its figures too. */
+export function presentPosition<
+  Deployment extends LiquidityDeployment,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  protocol: PresentedProtocol<Deployment, Position, Withdrawal>,
+  position: Position,
+  { full, hasSqrtPrice }: PresentOptions<Position, Withdrawal>,
 ) {
-  const { tokenId, chainId, liquidity, tickLower, tickUpper, token0, token1 } = position
+  const { tokenId, chainId, liquidity, tickLower, tickUpper, token0, token1, deployment, pool } = position
   const wallet = checksumAddress(position.owner)
   return {
     token_id: tokenId.toString(),
     chain_id: chainId,
-    manager_address: checksumAddress(manager),
+    manager_address: checksumAddress(protocol.getManager(deployment)),
     wallet,
     is_active: liquidity > 0n,
     position_state: {
@@ -76,10 +91,47 @@ export function presentManaged<Pool extends object, Code extends string>(
       tickUpper: tickUpper.toString(),
       token0: presentToken(token0),
       token1: presentToken(token1),
-      pool,
+      pool: {
+        ...protocol.presentPool(position),
+        ...(hasSqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}),
+      },
       chain: { id: chainId },
-      protocol: { code },
+      protocol: { code: protocol.getCode(deployment) },
     },
+    ...(full === undefined ? {} : presentFigures(protocol, full)),
+  }
+}
+
+function presentFigures<
+  Deployment extends LiquidityDeployment,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  protocol: PresentedProtocol<Deployment, Position, Withdrawal>,
+  full: FullPosition<Position, Withdrawal> & { readonly pnl: PnlOutcome },
+) {
+  const { position, withdrawal, pnl } = full
+  const { token0, token1 } = position
+  const figures = computeFigures(protocol, position, { withdrawal, withdrawn: pnl.withdrawn })
+  const { amounts, fees, withdrawn, inRange, prices, inverse, usd } = figures
+  const present = (parts: TokenAmounts | undefined) =>
+    parts === undefined ? null : presentAmounts([parts.amount0, parts.amount1], [token0, token1])
+  const keepsWithdrawn = withdrawn !== undefined
+  return {
+    amounts: present(amounts),
+    uncollected_fees: present(fees),
+    ...(keepsWithdrawn && { withdrawn_principal: present(withdrawn.amounts) }),
+    ...protocol.presentWithdrawal?.(full),
+    in_range: inRange,
+    prices: { ...prices, inverse },
+    usd: {
+      ...presentPrices(position),
+      amounts: formatUsdE6OrNull(usd?.amountsE6),
+      uncollected_fees: formatUsdE6OrNull(usd?.feesE6),
+      ...(keepsWithdrawn && { withdrawn_principal: formatUsdE6OrNull(usd?.withdrawnE6) }),
+      total: formatUsdE6OrNull(usd?.totalE6),
+    },
+    ...presentOutcome(pnl, position),
   }
 }
 
@@ -88,7 +140,7 @@ function presentToken({ address, symbol, decimals, name }: PricedToken) {
 }
 
 /** Presents the prices of both tokens, with their sources. */
-export function presentPrices({ token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken }) {
+function presentPrices({ token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken }) {
   return {
     token0_price: formatUsdOrNull(token0.price),
     token0_price_source: token0.price?.source ?? null,
@@ -141,4 +193,29 @@ export function formatUsdOrNull(price: Decimal | undefined): string | null {
 /** Formats US dollars; null if they are unknown. */
 export function formatUsdE6OrNull(unitsE6: bigint | undefined): string | null {
   return unitsE6 === undefined ? null : formatUsdE6(unitsE6)
+}
+
+/** How a protocol tells which figures of a position state alone does not determine. */
+interface UncoveredFields<Position> {
+  readonly listUncoveredFields: (position: Position) => readonly string[]
+}
+
+/** Lists the paths of a position's figures that no receipt of state covers. */
+export function listUncoveredPaths<Position>(
+  { listUncoveredFields }: UncoveredFields<Position>,
+  position: Position,
+): string[] {
+  return [...PNL_FIELDS, ...listUncoveredFields(position)].map((field) => `data.${field}`)
+}
+
+/** Lists these paths for the positions of a list. */
+export function listAllUncoveredPaths<Position>(
+  { listUncoveredFields }: UncoveredFields<Position>,
+  positions: readonly Position[],
+): string[] {
+  if (positions.length === 0) return []
+  const own = positions.flatMap((position, index) =>
+    listUncoveredFields(position).map((field) => `data[${index}].${field}`),
+  )
+  return [...PNL_FIELDS.map((field) => `data[*].${field}`), ...own]
 }

@@ -5,6 +5,7 @@ import { chainId, evmAddress, withFull } from '../../finance/schema.ts'
 import { nonNegativeInteger, pagination } from '../../lib/text/schema.ts'
 import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { FLOW_PRICE_SOURCES } from './position_history/flow_price.ts'
+import { PNL_STATUSES } from './position_history/pnl.ts'
 
 /** A number that is never negative, in digits. */
 export const unsignedText = text(UNSIGNED_INTEGER)
@@ -26,39 +27,10 @@ export const positionToken = v.strictObject({
   name: v.string(),
 })
 
-/** Builds the schema of a position that is a token of a manager; `figures` are the fields that `full=true` adds. */
-export function managedPosition<
-  const Pool extends v.ObjectEntries,
-  Token extends v.GenericSchema,
-  Code extends v.GenericSchema,
-  const Figures extends v.ObjectEntries,
->(options: { readonly pool: Pool; readonly token0: Token; readonly code: Code; readonly figures: Figures }) {
-  return v.strictObject({
-    token_id: unsignedText,
-    chain_id: chainId,
-    manager_address: evmAddress,
-    wallet: evmAddress,
-    is_active: v.boolean(),
-    position_state: v.strictObject({
-      id: unsignedText,
-      owner: evmAddress,
-      liquidity: unsignedText,
-      tickLower: integerText,
-      tickUpper: integerText,
-      token0: options.token0,
-      token1: positionToken,
-      pool: v.strictObject(options.pool),
-      chain: v.strictObject({ id: chainId }),
-      protocol: v.strictObject({ code: options.code }),
-    }),
-    ...options.figures,
-  })
-}
-
 const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
 const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
 /** Prices of both tokens, with their sources. */
-export const tokenPrices = {
+const tokenPrices = {
   token0_price: usdOrNullText,
   token0_price_source: priceSource,
   token0_price_confidence: priceConfidence,
@@ -90,7 +62,7 @@ export function positionCounts<const Spam extends v.GenericSchema>(spam: Spam) {
 }
 
 /** Counts of a list whose positions are tokens of a manager. */
-export const managedCounts = positionCounts(
+const managedCounts = positionCounts(
   v.strictObject({ token_id: unsignedText, chain_id: chainId, manager_address: evmAddress, reason: v.string() }),
 )
 
@@ -105,7 +77,7 @@ function percent(words: string) {
 }
 
 /** Profit and loss of a position. US dollars, percent; negative is worse for the owner. Gas is not counted. */
-export const pnl = v.strictObject({
+const pnl = v.strictObject({
   token_id: unsignedText,
   chain_id: chainId,
   pnl_usd_value: usd('Realized and unrealized: all that was received and is held, less all deposits at their own time'),
@@ -156,3 +128,64 @@ export const pnlOutput = v.strictObject({ data: pnl })
 
 /** Success body of a position's flows, without `request_id`. */
 export const eventsOutput = v.strictObject({ data: v.array(event), pagination })
+
+/** The two routes that answer positions: a list waits for histories, the answer about one does not come without. */
+export type PositionAnswer = 'list' | 'position'
+
+/** Words for `pnl_status` of listed positions. */
+export const LISTED_PNL_STATUS =
+  'pending: its history was not read within 2 seconds, ask again; unpriced: a price is missing; failed: …/pnl says why'
+
+/** Builds the fields of profit and loss that `full=true` adds; `words` describe the status. */
+export function pnlFigures(words: string) {
+  return {
+    pnl: withFull(v.nullable(pnl), 'as …/pnl; null unless pnl_status is ready'),
+    pnl_status: withFull(v.picklist(PNL_STATUSES), words),
+  }
+}
+
+/** Builds the field of values in US dollars that `full=true` adds; `values` are those between prices and the total. */
+export function usdFigures<const Values extends v.ObjectEntries>(values: Values, words: string) {
+  return withFull(v.strictObject({ ...tokenPrices, ...values, total: usdOrNullText }), words)
+}
+
+/** Builds the schemas of success bodies, without `request_id`; `getFigures` returns the fields that `full=true` adds. */
+export function buildOutputs<
+  const Pool extends v.ObjectEntries,
+  Token extends v.GenericSchema,
+  Code extends v.GenericSchema,
+  const Figures extends v.ObjectEntries,
+>(options: {
+  /** Fields of the pool, without its square-root price. */
+  readonly pool: Pool
+  readonly token0: Token
+  readonly code: Code
+  readonly getFigures: (answer: PositionAnswer) => Figures
+}) {
+  const { pool, token0, code, getFigures } = options
+  const buildPosition = <const Fields extends v.ObjectEntries>(fields: Fields, answer: PositionAnswer) =>
+    v.strictObject({
+      token_id: unsignedText,
+      chain_id: chainId,
+      manager_address: evmAddress,
+      wallet: evmAddress,
+      is_active: v.boolean(),
+      position_state: v.strictObject({
+        id: unsignedText,
+        owner: evmAddress,
+        liquidity: unsignedText,
+        tickLower: integerText,
+        tickUpper: integerText,
+        token0,
+        token1: positionToken,
+        pool: v.strictObject(fields),
+        chain: v.strictObject({ id: chainId }),
+        protocol: v.strictObject({ code }),
+      }),
+      ...getFigures(answer),
+    })
+  return {
+    list: v.strictObject({ data: v.array(buildPosition(pool, 'list')), pagination, counts: managedCounts }),
+    position: v.strictObject({ data: buildPosition({ ...pool, sqrtPrice: unsignedText }, 'position') }),
+  }
+}

@@ -11,6 +11,7 @@ import { CodedError } from '../../lib/error.ts'
 import { type FamilyTarget, filterTargets, type Moment, toReadOptions } from '../moment.ts'
 import type { ClassifiedPositions } from './list/classify.ts'
 import { ListTooLongError, unknownManagerError } from './list/selection.ts'
+import type { ProtocolWords } from './protocol.ts'
 
 /** Time for one query to one chain over all its pages and attempts. */
 const BUDGET_MS = 4_500
@@ -21,25 +22,20 @@ const POSITION_BYTES = 2_048
 /** Size of a position in brief, of spam or of an unreadable one. */
 const BRIEF_BYTES = 256
 
-/** Options of the routes of a family whose positions are tokens of a manager. */
-export interface ManagedRoutesOptions<Reader, Histories> {
-  /** All configured chains, with this family or without. */
-  readonly chainIds: readonly number[]
-  readonly reader: () => Reader
-  readonly histories: () => Histories
-}
-
 /** The part of a request that selects chain, manager and moment. */
 export interface TargetSelection extends Moment {
   readonly chain_id?: number | undefined
   readonly manager_address?: Address | undefined
 }
 
-/** Selects the chains to read, with one manager only if the caller named it. `exchange` names the family in errors. */
+/** Selects the chains to read, with one manager only if the caller named it. */
 export function selectTargets<Deployment>(
   targets: ReadonlyMap<number, FamilyTarget<Deployment>>,
   { chain_id: chainId, manager_address: manager }: TargetSelection,
-  { exchange, getManager }: { readonly exchange: string; readonly getManager: (deployment: Deployment) => Address },
+  {
+    words: { exchange },
+    getManager,
+  }: { readonly words: Pick<ProtocolWords, 'exchange'>; readonly getManager: (deployment: Deployment) => Address },
 ): FamilyTarget<Deployment>[] {
   const chosen = filterTargets(targets, { chainId, what: `${exchange} positions` })
   if (manager === undefined) return chosen

@@ -3,7 +3,6 @@ import { type Address, erc20Abi, parseAbi, toHex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { computeTotals } from '../../../src/family/aave_v3/math/account.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
-import { computeFigures as positionFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
@@ -14,7 +13,11 @@ import { createRandom } from '../../devnet/random.ts'
 import { amounts, usdToRaw } from '../../devnet/scenario.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { caseCount } from '../../support/cases.ts'
-import { createTestReader, toWhole } from '../../support/family/uniswap_v3/support.ts'
+import {
+  createTestReader,
+  computeFigures as positionFigures,
+  toWhole,
+} from '../../support/family/uniswap_v3/support.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
 import { transferCall } from '../finance/token/balance/world.ts'
 import { allRows, countedClient, createPortfolio, e6, listing, toFigures } from './support.ts'

@@ -3,7 +3,12 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { configuredChainId, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
 import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
-import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../liquidity/routes.ts'
+import {
+  fullParameter,
+  inactiveStatus,
+  POSITION_CHARGES,
+  refuseFullOfInactive,
+} from '../../liquidity/routes/parameters.ts'
 import { SPARE_MS, toAsOfSlot } from '../../moment.ts'
 import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'

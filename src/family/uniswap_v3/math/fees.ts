@@ -61,6 +61,11 @@ function isEmpty({ liquidity, insideLast, owed }: SharedRange): boolean {
   return [liquidity, insideLast.growth0, insideLast.growth1, owed.amount0, owed.amount1].every((each) => each === 0n)
 }
 
+/** True if the manager stores an amount as owed to a position: fees, withdrawn principal or both. */
+export function isOwed({ owed }: { readonly owed: TokenAmounts }): boolean {
+  return owed.amount0 + owed.amount1 > 0n
+}
+
 /**
  * What `collect` would pay, by what it is. Fees: all that it would pay, at most what the pool owes the manager for the
  * range, less principal that was withdrawn (`DecreaseLiquidity`) and not collected (`Collect`, which pays principal

@@ -1,5 +1,4 @@
 import type { Address } from 'viem'
-import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
@@ -7,68 +6,27 @@ import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { UnreadablePosition } from '../../liquidity/list/classify.ts'
-import {
-  addPoolPrices,
-  createReadingCaches,
-  forEachChain,
-  getReadLimits,
-  type TargetReads,
-} from '../../liquidity/targets.ts'
-import { createHistoricalTargets, createTargets, type HistoricalTargets } from '../../moment.ts'
+import type { LiquidityReader } from '../../liquidity/protocol.ts'
+import { addPoolPrices, createReadingCaches, forEachChain, getReadLimits } from '../../liquidity/targets.ts'
+import { createHistoricalTargets, createTargets } from '../../moment.ts'
 import { computeTotalHeld } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
-import { LENS, type LensQueryContext, readList, readOne, readScan, readSome, type UniswapV3Target } from './queries.ts'
+import {
+  LENS,
+  type LensQueryContext,
+  readHeld,
+  readList,
+  readOne,
+  readScan,
+  readSome,
+  type UniswapV3Target,
+} from './queries.ts'
 
 /** Up to this many positions of one wallet on one chain, all are read whole. */
 const WHOLE_MAX = 1_000
-/** Reads positions, each chain at one block. */
-export interface PositionReader {
-  /** Targets by chain id, for chains that have this family. */
-  readonly targets: ReadonlyMap<number, UniswapV3Target>
-  readonly past: HistoricalTargets<UniswapV3Deployment>
-  /**
-   * Reads all positions of a wallet on the targets concurrently; a long list is read in brief. If a target fails,
-   * throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
-   */
-  readWallet(wallet: Address, options: PositionReadOptions): Promise<WithExpiry<ChainRead<BriefPosition>>[]>
-  /** Completes positions of a wallet's list, in their order, each at the block of its list. Fails like `readWallet`. */
-  complete(wallet: Address, request: CompleteRequest): Promise<CompletedPositions>
-  /** Reads the positions of one id on all managers of the targets, spam included. Fails like `readWallet`. */
-  readOne(tokenId: bigint, options: PositionReadOptions): Promise<WithExpiry<ChainRead>[]>
-  /**
-   * Adds prices by pools for tokens without another price; keeps the order. With `list`, the list of the wallet, a token
-   * counts up to one bound over all of its positions; else each position stands alone. Fails like `readWallet`.
-   */
-  priceByPools(
-    positions: readonly Position[],
-    targetReads: TargetReads<UniswapV3Deployment>,
-    list?: readonly ChainRead<BriefPosition>[],
-  ): Promise<readonly Position[]>
-}
-
-export interface PositionReadOptions {
-  readonly targets: readonly UniswapV3Target[]
-  /** False for the state alone, without prices of its tokens. @default {true} */
-  readonly isPriced?: boolean
-  readonly signal: AbortSignal
-}
-
-interface CompleteRequest {
-  /** Reads of the list. */
-  readonly reads: readonly ChainRead<BriefPosition>[]
-  readonly positions: readonly BriefPosition[]
-  /** Same as for the list. @default {true} */
-  readonly isPriced?: boolean
-  readonly signal: AbortSignal
-}
-
-interface CompletedPositions {
-  readonly positions: readonly Position[]
-  /** Positions whose tokens or pools now answer differently: a hostile token can tell reads apart. */
-  readonly unreadable: readonly UnreadablePosition[]
-}
+/** Reads positions of the family. */
+export type PositionReader = LiquidityReader<UniswapV3Deployment, BriefPosition, Position, never>
 
 /**
  * Creates a reader over the chains that are configured and have deployments. Lists of more than `wholeMax` positions
@@ -123,13 +81,13 @@ export function createPositionReader(options: {
   return {
     targets,
     past,
-    readWallet(wallet, { targets, isPriced = true, signal }) {
+    readWallet(wallet, { targets, isFull: isPriced = true, signal }) {
       const tasks = targets.map(
         (target) => (shared: AbortSignal) => readListOnce(wallet, { target, classifyToken, isPriced }, shared),
       )
       return allOrAbort(tasks, signal)
     },
-    readOne(tokenId, { targets, isPriced = true, signal }) {
+    readOne(tokenId, { targets, isFull: isPriced = true, signal }) {
       const tasks = targets.map((target) => (shared: AbortSignal) => {
         const context = { target, classifyToken, isPriced }
         const read = (all: AbortSignal) =>
@@ -138,11 +96,25 @@ export function createPositionReader(options: {
       })
       return allOrAbort(tasks, signal)
     },
-    priceByPools(positions, targetReads, list) {
+    async readFull(positions, targetReads, list) {
       const listHeld = list && ((chainId: number) => findHeld(list, { chainId, positions }))
-      return addPoolPrices(positions, targetReads, { getAmounts: computeTotalHeld, listHeld, clock })
+      const priced = await addPoolPrices(positions, targetReads, { getAmounts: computeTotalHeld, listHeld, clock })
+      return priced.map((position) => ({ position, withdrawal: undefined }))
     },
-    async complete(wallet, { reads, positions, isPriced = true, signal }) {
+    async readHeld({ wallet, ...dated }, { endpoint, block: at, positionsMax }, signal) {
+      const lens = { ...LENS, chainId: dated.client.chain.id, at, clock }
+      const { count, read } = await past.readDeployed(
+        dated,
+        (target) => {
+          const context = { target, classifyToken, isPriced: true }
+          const readPositions = (access: LensAccess) => readHeld(access, { wallet, wholeMax: positionsMax }, context)
+          return readByLens(endpoint, { ...lens, read: readPositions }, signal)
+        },
+        signal,
+      )
+      return { block: read.block, count, positions: read.positions, unreadable: read.unreadable }
+    },
+    async complete(wallet, { reads, positions, isFull: isPriced = true, signal }) {
       const brief = positions.filter((each) => !isListed(each))
       const targetReads = { targets: [...targets.values()], reads, signal }
       const completed = await forEachChain(

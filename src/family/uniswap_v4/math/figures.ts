@@ -1,20 +1,10 @@
-import {
-  isInRange,
-  principal,
-  rangePrices,
-  sqrtPriceAtTickX96,
-  type TokenAmounts,
-} from '../../../finance/math/liquidity.ts'
-import { sumE6 } from '../../../finance/price/price.ts'
-import { createUsdValuer, type PricedToken } from '../../../finance/token/priced_token.ts'
+import { principal, type TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { computeFees, type FeeInput } from './fees.ts'
 
 /** Inputs of a position's figures. */
 interface FigureInput extends FeeInput {
   readonly pool: FeeInput['pool'] & { readonly sqrtPriceX96: bigint }
-  readonly token0: PricedToken
-  readonly token1: PricedToken
 }
 
 /**
@@ -25,35 +15,6 @@ export type Withdrawal =
   | { readonly paid: TokenAmounts }
   | { readonly error: 'reverts' | 'unsupported'; readonly fees?: TokenAmounts }
 
-/**
- * Computes all figures of a position. `withdrawal` is given if the pool's hook is called when liquidity is removed; it
- * then decides the total.
- */
-export function computeFigures(position: FigureInput, withdrawal?: Withdrawal) {
-  const { pool, tickLower, tickUpper, token0, token1 } = position
-  const owed = computeHeldAmounts(position)
-  const { principal: amounts, fees } = owed
-  const counted = computeCountedAmounts(owed, withdrawal)
-  const worth = createUsdValuer(position)
-  const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
-  const decimals = { decimals0: token0.decimals, decimals1: token1.decimals }
-  return {
-    /** Amounts that the pool owes for all liquidity. */
-    amounts,
-    /** Fees that any change of the position would pay besides. */
-    fees,
-    /** Whether the pool's tick is within the range, so that liquidity there earns. */
-    inRange: isInRange(pool.tick, { tickLower, tickUpper }),
-    ...rangePrices({ current: pool.sqrtPriceX96, lower, upper }, decimals),
-    /** Millionths; undefined if one of the tokens has no price. */
-    usd: worth && {
-      amountsE6: sumE6(worth(amounts)),
-      feesE6: sumE6(worth(fees)),
-      totalE6: counted && sumE6(worth(counted)),
-    },
-  }
-}
-
 /** Amounts that a pool owes a position: for all liquidity, and in fees. */
 interface OwedByPool {
   readonly principal: TokenAmounts
@@ -61,14 +22,14 @@ interface OwedByPool {
 }
 
 /** Computes the amounts that the pool owes the position. */
-export function computeHeldAmounts(position: Omit<FigureInput, 'token0' | 'token1'>): OwedByPool {
+export function computeHeldAmounts(position: FigureInput): OwedByPool {
   const { pool, liquidity, tickLower, tickUpper } = position
   const { sqrtPriceX96 } = pool
   return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), fees: computeFees(position) }
 }
 
 /** Computes principal and fees together. */
-export function computeTotalHeld(position: Omit<FigureInput, 'token0' | 'token1'>): TokenAmounts {
+export function computeTotalHeld(position: FigureInput): TokenAmounts {
   return sumOwed(computeHeldAmounts(position))
 }
 

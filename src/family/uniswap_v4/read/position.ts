@@ -40,12 +40,6 @@ export interface Position extends BriefPosition, Omit<RawV4Position, keyof Brief
 /** A pool at that block, with the fields of its key except the tokens. */
 export type V4Pool = Omit<RawV4Pool, 'token0' | 'token1'>
 
-/** A position with the amounts that a complete withdrawal pays, if withdrawals call its pool's hook. */
-export interface FullPosition {
-  readonly position: Position
-  readonly withdrawal: Withdrawal | undefined
-}
-
 /** The interpreted read of one chain. Its positions are sorted by id, ascending. */
 export interface ChainRead<Listed extends BriefPosition = Position> extends ClassifiedPositions<Listed> {
   readonly block: Block

@@ -1,29 +1,29 @@
 import type { Address } from 'viem'
-import { isSameBlock } from '../../../chain/block.ts'
-import type { WithExpiry } from '../../../chain/block_cache.ts'
+import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { ListTooLongError } from '../../liquidity/list/selection.ts'
+import type { LiquidityReader } from '../../liquidity/protocol.ts'
 import {
   addPoolPrices,
   createReadingCaches,
   forEachChain,
   getReadLimits,
   readTargetByLens,
-  type TargetReads,
 } from '../../liquidity/targets.ts'
-import { createHistoricalTargets, createTargets, type HistoricalTargets } from '../../moment.ts'
-import { computeTotalHeld } from '../math/figures.ts'
+import { createHistoricalTargets, createTargets } from '../../moment.ts'
+import { computeTotalHeld, type Withdrawal } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
-import { createOwnershipReader, type FindOwnedIds, type ReadAllOwned } from './ownership.ts'
-import type { BriefPosition, ChainRead, FullPosition, ListedPosition, Position } from './position.ts'
+import { createOwnershipReader, type FindOwnedIds } from './ownership.ts'
+import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import { getDeployment, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Target } from './queries.ts'
 import { executeWithdrawals, readCompleteWithdrawals } from './withdrawals.ts'
 
@@ -32,52 +32,26 @@ const LIST_MAX = 2_000
 /** Withdrawals that one call executes, and most wallets whose withdrawals to execute are cached. */
 const HOOKED_MAX = 25
 const HOOKED_WALLETS_MAX = 5_000
-/** Reads positions, each chain at one block. */
-export interface PositionReader {
-  /** Chains that have this family, by id. */
-  readonly targets: ReadonlyMap<number, UniswapV4Target>
-  readonly past: HistoricalTargets<UniswapV4Deployment>
-  readonly readAllOwned: ReadAllOwned
-  /**
-   * Reads all positions of a wallet on the given targets, in parallel. Throws `UnavailableError` that names the chain
-   * if one target fails, or the check `ownership`; `PendingError` until the wallet's ids are known; `ListTooLongError`
-   * for more than 2,000 positions on one chain.
-   */
-  readWallet(wallet: Address, options: ReadWalletOptions): Promise<WithExpiry<ChainRead<ListedPosition>>[]>
-  /** Reads the positions of one id on the given targets, spam included. Throws `UnavailableError`. */
-  readOne(tokenId: bigint, options: ReadOneOptions): Promise<WithExpiry<ChainRead>[]>
-  /**
-   * Completes positions, in their order, with the inputs of their figures: prices by pools for tokens without another
-   * source, and executed withdrawals if hooks are called by them. Throws as `readOne`.
-   */
-  readFull(
-    positions: readonly Position[],
-    at: ReadFullContext,
-    list?: readonly ChainRead<ListedPosition>[],
-  ): Promise<readonly FullPosition[]>
-}
+/** Ids that are asked for each position of a portfolio: those that the wallet does not own any more are among them. */
+const CANDIDATES_PER_POSITION = 4
+/** Positions that are decoded in one step. */
+const STEP_POSITIONS = 200
 
-/** The targets to read, and the caller's signal. */
-type ReadOneOptions = Omit<TargetReads<UniswapV4Deployment>, 'reads'>
-
-interface ReadWalletOptions extends ReadOneOptions {
-  /** Executes withdrawals in the same call if hooks are known to be called by them. @default {false} */
-  readonly full?: boolean
-}
-
-/** The targets with their reads. */
-type ReadFullContext = TargetReads<UniswapV4Deployment, Pick<ChainRead<BriefPosition>, 'block' | 'withdrawals'>>
+/**
+ * Reads positions of the family. `readWallet` also throws `UnavailableError` for the check `ownership`, and
+ * `PendingError` until the wallet's ids are known.
+ */
+export type PositionReader = LiquidityReader<UniswapV4Deployment, ListedPosition, Position, Withdrawal>
 
 /** Creates a reader over the chains that are configured and have deployments. */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
-  readonly deployments: ReadonlyMap<number, UniswapV4Deployment>
+  readonly deployments: ReadonlyMap<number, readonly UniswapV4Deployment[]>
   readonly find: FindOwnedIds
   readonly clock: Clock
   readonly firstBlocks?: FirstBlocks | undefined
 }): PositionReader {
-  const { clients, find, clock } = options
-  const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
+  const { clients, deployments, find, clock } = options
   const { classify: classifyToken } = createSpamFilter()
   const readAllOwned = createOwnershipReader(find)
   const { lists, singles } = createReadingCaches<ChainRead<ListedPosition>, ChainRead>(clock)
@@ -159,7 +133,7 @@ export function createPositionReader(options: {
     return read
   }
 
-  async function readHookedWithdrawals(positions: readonly Position[], at: ReadFullContext) {
+  async function readHookedWithdrawals(positions: readonly Position[], at: Parameters<PositionReader['readFull']>[1]) {
     const hookedPositions = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
     const paid = await forEachChain(hookedPositions, at, ({ positions: chainPositions, target, read }, signal) => {
       const { block, withdrawals: known = new Map() } = read
@@ -174,7 +148,6 @@ export function createPositionReader(options: {
   }
 
   return {
-    readAllOwned,
     targets: createTargets(clients, deployments),
     past: createHistoricalTargets<UniswapV4Deployment>({
       name: 'Uniswap V4',
@@ -183,13 +156,14 @@ export function createPositionReader(options: {
       getContract: ({ positionManager }) => positionManager,
       canReadBeforeDeployment: true,
     }),
-    readWallet(wallet, { targets, full = false, signal }) {
+    readWallet(wallet, { targets, isFull: full = true, signal }) {
       const tasks = targets.map((target) => (shared: AbortSignal) => {
         const read = (all: AbortSignal) => readList({ wallet, full }, target, all)
         return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${full}`, target), read }, shared)
       })
       return allOrAbort(tasks, signal)
     },
+    complete: (_, { positions }) => ({ positions: positions.map((each) => each.whole()), unreadable: [] }),
     readOne(tokenId, { targets, signal }) {
       const tasks = targets.map((target) => (shared: AbortSignal) => {
         const lensContext = { chain: target.client.chain, deployment: getDeployment(target), classifyToken }
@@ -197,6 +171,27 @@ export function createPositionReader(options: {
         return singles.reuse({ ...toCacheKey(`one:${tokenId}`, target), read }, shared)
       })
       return allOrAbort(tasks, signal)
+    },
+    async readHeld({ wallet, ...target }, { endpoint, block: at, positionsMax }, signal) {
+      const { client } = target
+      const { chain } = client
+      const deployment = getDeployment(target)
+      const lensContext = { chain, deployment, classifyToken, spam: 'included' } as const
+      const read = (ids: readonly bigint[], pinned: PinnedBlock | undefined) => {
+        const candidates = ids.slice(0, CANDIDATES_PER_POSITION * positionsMax)
+        const query = { wallet, ids: candidates, positionsMax: Number.MAX_SAFE_INTEGER }
+        const lens = { ...LENS, chainId: chain.id, at: pinned, clock }
+        return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, query, lensContext) }, signal)
+      }
+      const pin = () => readLatestBlock(endpoint, chain.id, signal)
+      const query = { wallet, client, deployment, positionsMax, takesFirst: true }
+      const { balance, read: list } = await readAllOwned(query, { block: at, read, pin }, signal)
+      const { block, unreadable } = list
+      const first = list.positions.slice(0, positionsMax)
+      const positions = await mapCooperatively(first, STEP_POSITIONS, (each) => each.whole())
+      const withdrawalContext = { endpoint, chainId: chain.id, clock, block, known: new Map() }
+      const withdrawals = await readCompleteWithdrawals(positions, withdrawalContext, signal)
+      return { block, count: Number(balance), positions, unreadable, withdrawals }
     },
     async readFull(positions, at, list) {
       const pricing = { getAmounts: computeTotalHeld, listHeld: list && createHeldLister(list), clock }

@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, isAddressEqual } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
-import { createHoldingsReader } from '../../../../src/family/uniswap_v3/holdings.ts'
-import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
-import { isOwed, type WithdrawnReader } from '../../../../src/family/uniswap_v3/read/position_history/withdrawn.ts'
+import { createHoldingsReader } from '../../../../src/family/liquidity/holdings.ts'
+import type { WithdrawnReader } from '../../../../src/family/liquidity/withdrawn.ts'
+import { isOwed } from '../../../../src/family/uniswap_v3/math/fees.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
+import type { Position } from '../../../../src/family/uniswap_v3/read/position.ts'
 import { createPositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -12,6 +14,7 @@ import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { caseCount } from '../../../support/cases.ts'
 import {
+  computeFigures,
   countedClient,
   createTestReader,
   DEPLOYMENT,
@@ -25,7 +28,7 @@ const SIXTY = toWalletAddress('holdings of 60')
 const RANDOM_COUNT = caseCount(120, 40)
 
 /** Knows no history. */
-const readNone: WithdrawnReader = (positions) => Promise.resolve(positions.map(() => undefined))
+const readNone: WithdrawnReader<Position> = (positions) => Promise.resolve(positions.map(() => undefined))
 
 let devnet: Devnet
 let wallets: readonly Address[]
@@ -54,7 +57,7 @@ describe('holdings()', () => {
     'has principal and fees of every position that the list has, by %s',
     async (way) => {
       const { client, reader } = setUp()
-      const holdings = createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock })
+      const holdings = createHoldingsReader(PROTOCOL, { reader, readWithdrawn: readNone })
       const counts = { rows: 0, withFees: 0, owed: 0, priced: 0, keptLegs: 0 }
       for (const wallet of wallets) {
         const held = await readHoldings(holdings, withLensMode(client, way), { wallet })
@@ -108,11 +111,9 @@ describe('holdings()', () => {
   test('shows positions of spam tokens with the reason, and says which ones cannot be decoded', async () => {
     const { client, reader } = setUp()
     const { wallet } = await devnet.hostile()
-    const held = await readHoldings(
-      createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock }),
-      client,
-      { wallet },
-    )
+    const held = await readHoldings(createHoldingsReader(PROTOCOL, { reader, readWithdrawn: readNone }), client, {
+      wallet,
+    })
     const { reader: list, targets: places } = createTestReader(client)
     const [read] = await list.readWallet(wallet, { targets: places, signal: patient })
     const spam = held?.rows.filter(({ refused }) => refused?.reason === 'spam') ?? []
@@ -130,7 +131,7 @@ describe('holdings()', () => {
 
   test('reads the first positions of a list that is too long, and counts the rest', async () => {
     const { client, requests, reader } = setUp()
-    const holdings = createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock })
+    const holdings = createHoldingsReader(PROTOCOL, { reader, readWithdrawn: readNone })
     const held = await readHoldings(holdings, client, { wallet: SIXTY, positionsMax: 59 })
     expect(new Set(held?.rows.map(({ position }) => position['token_id'])).size).toBe(59)
     expect(held?.omitted).toEqual({ family: 'uniswap-v3', kind: 'liquidity', count: 1 })
@@ -140,7 +141,7 @@ describe('holdings()', () => {
   test('skips a manager before its first block, and at a past block returns the holdings at that block', async () => {
     const { number } = await devnet.client.getBlock()
     const { client, reader } = setUp({ startBlock: Number(number) })
-    const holdings = createHoldingsReader({ reader, readWithdrawn: readNone, clock: systemClock })
+    const holdings = createHoldingsReader(PROTOCOL, { reader, readWithdrawn: readNone })
     const at = async (height: bigint) => {
       const { hash, parentHash, timestamp } = await devnet.client.getBlock({ blockNumber: height })
       return { chainId: client.chain.id, number: height, timestampSec: timestamp, hash, parentHash }

@@ -4,7 +4,6 @@ import { type Abi, isAddressEqual } from 'viem'
 import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { isUnminted } from '../../../../src/family/liquidity/position_history/mint/unminted.ts'
-import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
 import { readNextId } from '../../../../src/family/uniswap_v3/read/position_history/next_id.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -13,6 +12,7 @@ import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../../devnet/pancakeswap_v3/mod.ts'
 import { MANAGER_ABI } from '../../../devnet/uniswap_v3_calls.ts'
 import {
+  computeFigures,
   countedClient,
   createTestReader,
   DEPLOYMENT,

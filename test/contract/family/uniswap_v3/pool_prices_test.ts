@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, erc20Abi } from 'viem'
-import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
 import { createPositionReader, type PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
 import { getConfidence } from '../../../../src/finance/price/price.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import type { Pool } from '../../../devnet/uniswap_v3_calls.ts'
-import { DEPLOYMENT, patient } from '../../../support/family/uniswap_v3/support.ts'
+import { computeFigures, DEPLOYMENT, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
 import { createClient, newPool, newToken, pass, pooledChain, toRaw } from '../../finance/price/pool/world.ts'
 
@@ -48,8 +47,9 @@ async function readPrices(reader: PositionReader, tokenId: bigint) {
   const places = [...reader.targets.values()]
   const reads = await reader.readOne(tokenId, { targets: places, signal: patient })
   const positions = reads.flatMap((read) => read.positions)
-  const [position] = await reader.priceByPools(positions, { targets: places, reads, signal: patient })
-  if (position === undefined) throw new Error('There is no such position')
+  const [full] = await reader.readFull(positions, { targets: places, reads, signal: patient })
+  if (full === undefined) throw new Error('There is no such position')
+  const { position } = full
   const tokens = [position.token0, position.token1]
   return new Map(tokens.map(({ address, price }) => [address, price]))
 }
@@ -78,8 +78,8 @@ async function readWorths(reader: PositionReader, wallet: Address, page: number)
   const reads = await reader.readWallet(wallet, { targets, signal: patient })
   const positions = reads.flatMap((read) => read.positions).slice(0, page)
   const { positions: whole } = await reader.complete(wallet, { reads, positions, signal: patient })
-  const priced = await reader.priceByPools(whole, { targets, reads, signal: patient }, reads)
-  return priced.map((position) => computeFigures(position).usd?.totalE6 ?? 0n)
+  const priced = await reader.readFull(whole, { targets, reads, signal: patient }, reads)
+  return priced.map(({ position }) => computeFigures(position).usd?.totalE6 ?? 0n)
 }
 
 test('positions of one wallet count no more of a token together than its pool bears, on any page', async () => {

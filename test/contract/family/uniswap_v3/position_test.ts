@@ -1,7 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters, type Hex, parseAbi, zeroAddress } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
-import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
 import type { ChainRead } from '../../../../src/family/uniswap_v3/read/position.ts'
 import type { ChainPrices } from '../../../../src/finance/chain.ts'
 import { deployAll } from '../../../devnet/aave_v3/deploy.ts'
@@ -12,6 +11,7 @@ import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { AAVE_PRICES, type MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import {
   BURNING_ORACLE,
+  computeFigures,
   countedClient,
   createTestReader,
   patient,

@@ -4,7 +4,6 @@ import type { WithExpiry } from '../../../../src/chain/block_cache.ts'
 import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { ListTooLongError } from '../../../../src/family/liquidity/list/selection.ts'
-import { computeFigures } from '../../../../src/family/uniswap_v3/math/figures.ts'
 import type { BriefPosition, ChainRead } from '../../../../src/family/uniswap_v3/read/position.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../../src/lib/error.ts'
@@ -16,6 +15,7 @@ import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { decreaseLiquidityCall, swapCall } from '../../../devnet/uniswap_v3_calls.ts'
 import { caseCount, IS_FULL } from '../../../support/cases.ts'
 import {
+  computeFigures,
   countedClient,
   createTestReader,
   DEPLOYMENT,

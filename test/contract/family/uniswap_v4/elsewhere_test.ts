@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
+import { listRoute } from '../../../../src/family/liquidity/routes/list.ts'
+import { positionRoute } from '../../../../src/family/liquidity/routes/position.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
 import { createPositionReader } from '../../../../src/family/uniswap_v4/read/read.ts'
-import { listRoute } from '../../../../src/family/uniswap_v4/routes/list.ts'
-import { positionRoute } from '../../../../src/family/uniswap_v4/routes/position.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { CodedError } from '../../../../src/lib/error.ts'
@@ -46,7 +47,7 @@ async function mint(devnet: Devnet, count: number): Promise<bigint[]> {
 function routes() {
   const reader = createPositionReader({
     clients: new Map(clients.map((client) => [client.chain.id, client])),
-    deployments: new Map(clients.map(({ chain }) => [chain.id, DEPLOYMENT])),
+    deployments: new Map(clients.map(({ chain }) => [chain.id, [DEPLOYMENT]])),
     clock: systemClock,
     find: async (asked, ...others) => {
       const devnet = devnets.find(({ chainId }) => chainId === asked.client.chain.id)
@@ -57,7 +58,7 @@ function routes() {
     throw new Error('Expected no question about a life')
   }
   const options = { chainIds: [1, OTHER_CHAIN], reader: () => reader, histories }
-  return { list: listRoute(options), one: positionRoute(options) }
+  return { list: listRoute(PROTOCOL, options), one: positionRoute(PROTOCOL, options) }
 }
 
 async function refused(id: bigint, query = ''): Promise<CodedError> {

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { createHoldingsReader } from '../../../../src/family/uniswap_v4/holdings.ts'
+import { createHoldingsReader } from '../../../../src/family/liquidity/holdings.ts'
 import { computeHeldAmounts } from '../../../../src/family/uniswap_v4/math/figures.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
 import type { FindOwnedIds } from '../../../../src/family/uniswap_v4/read/ownership.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
@@ -36,7 +36,13 @@ beforeAll(async () => {
 function setUp({ find = createFindEveryId(devnet) }: { readonly find?: FindOwnedIds } = {}) {
   const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, places } = createTestReader(client, { find })
-  return { client, requests, reader, places, holdings: createHoldingsReader({ reader, clock: systemClock }) }
+  return {
+    client,
+    requests,
+    reader,
+    places,
+    holdings: createHoldingsReader(PROTOCOL, { reader, readWithdrawn: async () => [] }),
+  }
 }
 
 test('a portfolio has what the pool owes, or at most that if a withdrawal with a hook pays less', async () => {

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { computeTotalHeld } from '../../../../src/family/uniswap_v4/math/figures.ts'
-import type { FullPosition } from '../../../../src/family/uniswap_v4/read/position.ts'
-import { positionRoute } from '../../../../src/family/uniswap_v4/routes/position.ts'
+import type { FullPosition } from '../../../../src/family/liquidity/protocol.ts'
+import { positionRoute } from '../../../../src/family/liquidity/routes/position.ts'
+import { computeTotalHeld, type Withdrawal } from '../../../../src/family/uniswap_v4/math/figures.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
+import type { Position } from '../../../../src/family/uniswap_v4/read/position.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
@@ -83,7 +85,7 @@ function reading() {
   const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   const read = async (wallet: Address) => {
-    const reads = await reader.readWallet(wallet, { targets: places, full: true, signal: patient })
+    const reads = await reader.readWallet(wallet, { targets: places, isFull: true, signal: patient })
     const [{ positions: listed, spams, unreadable } = { positions: [], spams: [], unreadable: [] }] = reads
     const positions = listed.map((each) => each.whole())
     const figures = await reader.readFull(positions, { targets: places, reads, signal: patient })
@@ -93,7 +95,7 @@ function reading() {
 }
 
 /** Holds each position's figures to what its burn pays in fact. */
-async function expectPaid(figures: readonly FullPosition[]): Promise<void> {
+async function expectPaid(figures: readonly FullPosition<Position, Withdrawal>[]): Promise<void> {
   const changes = figures.map(({ position: { tokenId, owner } }) => {
     const pool = pools.get(tokenId)
     if (pool === undefined) throw new Error(`Cannot find the pool of position ${tokenId}`)
@@ -133,7 +135,7 @@ test('a position whose token has no readable decimals answers 503 with the reaso
   const lives = () => {
     throw new Error('Expected no question about a life')
   }
-  const one = positionRoute({ chainIds: [1], reader: () => reader, histories: lives })
+  const one = positionRoute(PROTOCOL, { chainIds: [1], reader: () => reader, histories: lives })
   for (const kind of ['decimals255', 'gasBurner', 'removed'] as const) {
     const id = String(ids.get(kind))
     const failure = await callRoute(one, { params: { id } }).then(String, (error: unknown) => error)

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex, keccak256, toHex, zeroAddress } from 'viem'
 import type { Database } from '../../../../src/db/database.ts'
+import { listRoute } from '../../../../src/family/liquidity/routes/list.ts'
+import { positionRoute } from '../../../../src/family/liquidity/routes/position.ts'
+import { createProtocolHistories } from '../../../../src/family/liquidity/routes/position_history.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
 import type { FindOwnedIds } from '../../../../src/family/uniswap_v4/read/ownership.ts'
-import { listRoute } from '../../../../src/family/uniswap_v4/routes/list.ts'
-import { positionRoute } from '../../../../src/family/uniswap_v4/routes/position.ts'
-import { createUniswapV4Histories } from '../../../../src/family/uniswap_v4/routes/position_history.ts'
 import { createHistory } from '../../../../src/history/mod.ts'
 import type { History } from '../../../../src/history/stream.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -79,9 +80,9 @@ interface Set {
 function setUp({ find = createFindEveryId(devnet), url = devnet.rpcUrl, id = 1 }: Set = {}) {
   const { client, requests } = countedClient(createDevnetChain(devnet, { id, rpcUrls: [url] }))
   const { reader } = createTestReader(client, { find })
-  const histories = once(() => createUniswapV4Histories({ ...past, clock: systemClock, reader }))
+  const histories = once(() => createProtocolHistories(PROTOCOL, { ...past, clock: systemClock, reader }))
   const options = { chainIds: [1, 5], reader: () => reader, histories }
-  return { list: listRoute(options), one: positionRoute(options), reader, requests }
+  return { list: listRoute(PROTOCOL, options), one: positionRoute(PROTOCOL, options), reader, requests }
 }
 
 async function refused(answer: Promise<unknown>): Promise<{ code: string; message: string }> {
@@ -173,7 +174,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     const { reader, requests } = setUp()
     const places = [...reader.targets.values()]
     const full = async () => {
-      const reads = await reader.readWallet(OWNER, { targets: places, full: true, signal: patient })
+      const reads = await reader.readWallet(OWNER, { targets: places, isFull: true, signal: patient })
       const positions = reads.flatMap((read) => read.positions).map((each) => each.whole())
       return (await reader.readFull(positions, { targets: places, reads, signal: patient })).map(
         ({ withdrawal }) => withdrawal,

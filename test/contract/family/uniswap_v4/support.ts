@@ -37,7 +37,7 @@ export function createTestReader(
   const { deployment = DEPLOYMENT, ...others } = options
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
-    deployments: new Map([[client.chain.id, deployment]]),
+    deployments: new Map([[client.chain.id, [deployment]]]),
     clock: systemClock,
     ...others,
   })

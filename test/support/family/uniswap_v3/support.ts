@@ -2,6 +2,8 @@ import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { ChainClient } from '../../../../src/chain/rpc/client.ts'
+import { computeFigures as computeProtocolFigures } from '../../../../src/family/liquidity/figures.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { BriefPosition, ListedPosition, Position } from '../../../../src/family/uniswap_v3/read/position.ts'
 import type { UniswapV3Target } from '../../../../src/family/uniswap_v3/read/queries.ts'
 import { createPositionReader, type PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
@@ -99,3 +101,11 @@ export const BURNING_ORACLE: Hex = concatHex([
   '0xfe', // INVALID
   ...(['0x5b', '0x6001', '0x6000', '0x52', '0x6020', '0x6000', '0xf3'] as const), // 0x10: return 1
 ])
+
+/** Computes the figures of a position, and what collecting pays; `withdrawn` as its flows tell it. */
+export function computeFigures(position: Position, withdrawn?: readonly [bigint, bigint]) {
+  return {
+    ...computeProtocolFigures(PROTOCOL, position, { withdrawn }),
+    owed: PROTOCOL.computeHeldAmounts(position).owed,
+  }
+}

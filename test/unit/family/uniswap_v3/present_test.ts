@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { PnlOutcome } from '../../../../src/family/liquidity/position_history/pnl.ts'
-import { presentPosition } from '../../../../src/family/uniswap_v3/present/present.ts'
-import { positionOutput } from '../../../../src/family/uniswap_v3/present/schema.ts'
+import { presentPosition as presentFull } from '../../../../src/family/liquidity/present.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { Position } from '../../../../src/family/uniswap_v3/read/position.ts'
 import type { UsdPrice } from '../../../../src/finance/price/price.ts'
 import { Q96, Q128 } from '../../../../src/lib/number/fixed_point.ts'
@@ -11,6 +11,7 @@ import { TOKENS, UNISWAP_V3, WALLETS } from '../../../devnet/addresses.ts'
 const FEED: UsdPrice = { units: 300_000_000_000n, scale: 8, source: 'feed' }
 const DOLLAR: UsdPrice = { units: 1n, scale: 0, source: 'stablecoin' }
 const NONE = { growth0: 0n, growth1: 0n }
+const { position: positionOutput } = PROTOCOL.outputs
 
 function token(
   of: { readonly address: `0x${string}`; readonly symbol: string; readonly name: string },
@@ -54,9 +55,17 @@ const missing = { token: UNISWAP_V3.manager, because: 'no source prices it', isL
 const pnl: PnlOutcome = { status: 'unpriced', missing, withdrawn: [1_500_000n, 2n * 10n ** 18n] }
 const single = { pnl, hasSqrtPrice: true }
 
+function presentPosition(
+  position: Position,
+  { pnl, hasSqrtPrice }: { readonly pnl?: PnlOutcome; readonly hasSqrtPrice: boolean },
+) {
+  const full = pnl && { position, withdrawal: undefined, pnl }
+  return presentFull(PROTOCOL, position, { full, hasSqrtPrice })
+}
+
 describe('presentPosition()', () => {
   test('has the fields of the interface, with text for all numbers but decimals and chain ids', () => {
-    expect(presentPosition(position(), { hasSqrtPrice: true })).toEqual({
+    expect(presentPosition(position(), { hasSqrtPrice: true }) as object).toEqual({
       token_id: (2n ** 200n).toString(),
       chain_id: 1,
       manager_address: UNISWAP_V3.manager,

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
 import { encodeAbiParameters, keccak256, zeroAddress } from 'viem'
+import { computeFigures as computeProtocolFigures } from '../../../../src/family/liquidity/figures.ts'
 import { computeFees, earned } from '../../../../src/family/uniswap_v4/math/fees.ts'
 import {
   computeCountedAmounts,
-  computeFigures,
   computeHeldAmounts,
+  type Withdrawal,
 } from '../../../../src/family/uniswap_v4/math/figures.ts'
 import {
   getHookPermissions,
@@ -12,6 +13,8 @@ import {
   mayChangePayment,
   mayChangeWithdrawal,
 } from '../../../../src/family/uniswap_v4/math/hooks.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
+import type { Position } from '../../../../src/family/uniswap_v4/read/position.ts'
 import type { PricedToken } from '../../../../src/finance/token/priced_token.ts'
 import { HOOK_BITS, hookAddress } from '../../../devnet/uniswap_v4/addresses.ts'
 import { KEY_TUPLE } from '../../../devnet/uniswap_v4/calls.ts'
@@ -32,6 +35,11 @@ const RECORDED = {
   pool: { tick: -194948, sqrtPriceX96: 4632991693091202500687682n, global: NOTHING },
   token0: token('0x45804880De22913dAFE09f4980848ECE6EcbAf78', 18, 3416n),
   token1: token('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 6, 1n),
+}
+
+/** Computes the figures of a position of which only what they need is known. */
+function computeFigures(position: typeof RECORDED, withdrawal?: Withdrawal) {
+  return computeProtocolFigures(PROTOCOL, position as unknown as Position, { withdrawal })
 }
 
 test('a recorded position of Ethereum is worth what was recorded, which rounds up and leaves out fees', () => {

@@ -3,12 +3,13 @@ import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
 import type { FamilyServices } from '../../../contract.ts'
 import { readTargetByLens } from '../../../liquidity/targets.ts'
+import { createWithdrawnReader } from '../../../liquidity/withdrawn.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject, WatchTarget } from '../../../watch.ts'
 import { createChangeFilter, decodeLoggedFlows, getPositionKey } from '../../event/watch.ts'
 import { toConfirmedFigures, WATCHED_UNKNOWN } from '../../present/watched.ts'
+import { PROTOCOL } from '../../protocol.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
-import { createWithdrawnReader } from '../position_history/withdrawn.ts'
 import { LENS } from '../queries.ts'
 import { createPositionReader } from '../read.ts'
 import { createForecaster } from './forecaster.ts'
@@ -26,7 +27,7 @@ export function createWatcher(
   const { deployments, clock } = options
   const reader = createPositionReader(options)
   const { classify: classifyToken } = createSpamFilter()
-  const readWithdrawn = createWithdrawnReader(options)
+  const readWithdrawn = createWithdrawnReader(PROTOCOL, options)
   const getDeployments = (chainId: number) => deployments.get(chainId) ?? []
 
   const toTarget = ({ client, block }: WatchTarget) => ({
@@ -59,13 +60,13 @@ export function createWatcher(
     const { positions, gone } = await readPositions(named, watchTarget, signal)
     const positionList = [...positions.values()]
     const [priced, withdrawn] = await Promise.all([
-      reader.priceByPools(positionList, { targets: [toTarget(watchTarget)], reads: [watchTarget], signal }),
+      reader.readFull(positionList, { targets: [toTarget(watchTarget)], reads: [watchTarget], signal }),
       readWithdrawn(positionList, { client: watchTarget.client, block: watchTarget.block.number }, signal),
     ])
     const confirmed = new Map(
       [...positions.keys()].map((key, index) => {
-        const position = priced[index]
-        return [key, position && toConfirmedFigures({ position, withdrawn: withdrawn[index] })]
+        const full = priced[index]
+        return [key, full && toConfirmedFigures({ position: full.position, withdrawn: withdrawn[index] })]
       }),
     )
     return named.map(({ deployment, tokenId }) => {

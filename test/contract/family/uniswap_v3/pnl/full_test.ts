@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import type { Holding } from '../../../../../src/family/holding.ts'
-import { createHoldingsReader } from '../../../../../src/family/uniswap_v3/holdings.ts'
-import { createWithdrawnReader } from '../../../../../src/family/uniswap_v3/read/position_history/withdrawn.ts'
+import { createHoldingsReader } from '../../../../../src/family/liquidity/holdings.ts'
+import { createWithdrawnReader } from '../../../../../src/family/liquidity/withdrawn.ts'
+import { PROTOCOL } from '../../../../../src/family/uniswap_v3/protocol.ts'
 import { createPositionReader } from '../../../../../src/family/uniswap_v3/read/read.ts'
 import type { History } from '../../../../../src/history/stream.ts'
 import { untilAborted } from '../../../../../src/lib/async/abort.ts'
@@ -143,8 +144,8 @@ describe('rows of a portfolio', () => {
     const [client] = services.clients.values()
     if (client === undefined) throw new Error('Cannot test without a client')
     const reader = createPositionReader({ ...services, deployments: new Map([[client.chain.id, [DEPLOYMENT]]]) })
-    const readWithdrawn = createWithdrawnReader(services)
-    const holdings = createHoldingsReader({ reader, readWithdrawn, clock: services.clock })
+    const readWithdrawn = createWithdrawnReader(PROTOCOL, services)
+    const holdings = createHoldingsReader(PROTOCOL, { reader, readWithdrawn })
     const held = await readHoldings(holdings, client, { wallet: wallet as Address })
     const itemized = (await held?.itemize?.(patient)) ?? []
     const ids = new Set(itemized.map(({ position }) => position['token_id'] ?? ''))

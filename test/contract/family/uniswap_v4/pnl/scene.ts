@@ -1,15 +1,16 @@
 import type { EvmClient } from '../../../../../src/chain/evm/evm_client.ts'
 import type { PositionHistory } from '../../../../../src/family/liquidity/position_history/reader.ts'
+import { listRoute } from '../../../../../src/family/liquidity/routes/list.ts'
+import { positionRoute } from '../../../../../src/family/liquidity/routes/position.ts'
+import {
+  createProtocolHistories,
+  positionHistoryRoutes,
+} from '../../../../../src/family/liquidity/routes/position_history.ts'
+import { PROTOCOL } from '../../../../../src/family/uniswap_v4/protocol.ts'
 import {
   createUniswapV4HistoryReader,
   type UniswapV4HistoryQuery,
 } from '../../../../../src/family/uniswap_v4/read/position_history/mod.ts'
-import { listRoute } from '../../../../../src/family/uniswap_v4/routes/list.ts'
-import { positionRoute } from '../../../../../src/family/uniswap_v4/routes/position.ts'
-import {
-  createUniswapV4Histories,
-  positionHistoryRoutes,
-} from '../../../../../src/family/uniswap_v4/routes/position_history.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory } from '../../../../../src/history/mod.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
@@ -76,16 +77,15 @@ export function createLifeProcesses(devnet: Devnet) {
       const state = createTestReader(client, { find: createFindEveryId(devnet) })
       const served = {
         chainIds: [client.chain.id],
-        histories: once(() => createUniswapV4Histories({ ...services, reader: state.reader })),
+        histories: once(() => createProtocolHistories(PROTOCOL, { ...services, reader: state.reader })),
         reader: () => state.reader,
       }
-      const [pnl, events] = positionHistoryRoutes(served)
-      if (pnl === undefined || events === undefined) throw new Error('Cannot find the routes')
+      const [pnl, events] = positionHistoryRoutes(PROTOCOL, served)
       return {
         pnl,
         events,
-        list: listRoute(served),
-        one: positionRoute(served),
+        list: listRoute(PROTOCOL, served),
+        one: positionRoute(PROTOCOL, served),
         requests,
         database,
         async read(life, at) {

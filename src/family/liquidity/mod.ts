@@ -1,0 +1,64 @@
+import { once } from '../../lib/memoize.ts'
+import type { ContractsSetup, FamilySetup, RequiredContract } from '../contract.ts'
+import { createHoldingsReader } from './holdings.ts'
+import type { BriefPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from './protocol.ts'
+import { listRoute } from './routes/list.ts'
+import { positionRoute } from './routes/position.ts'
+import { createProtocolHistories, positionHistoryRoutes } from './routes/position_history.ts'
+import { createWithdrawnReader } from './withdrawn.ts'
+
+/**
+ * Creates what a family owes the rest out of a protocol: routes, holdings, histories and contracts. `listDeployments`
+ * returns the deployments of a chain's setting.
+ */
+export function serveProtocol<
+  Setting,
+  Deployment extends LiquidityDeployment,
+  Brief extends BriefPosition,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
+  listDeployments: (setting: Setting) => readonly Deployment[],
+) {
+  const { createReader } = protocol
+  const toDeployments = (settings: ReadonlyMap<number, Setting>) =>
+    new Map([...settings].map(([chainId, setting]) => [chainId, listDeployments(setting)] as const))
+
+  return {
+    histories({ settings, connect }: FamilySetup<Setting>) {
+      const { clock } = connect()
+      return [...toDeployments(settings)].flatMap(([chainId, deployments]) =>
+        deployments.flatMap((deployment) =>
+          protocol.listHistories({ chainId, deployment }, clock).map((each) => ({ chainId, ...each })),
+        ),
+      )
+    },
+    contracts({ settings, ...setup }: ContractsSetup & { readonly settings: ReadonlyMap<number, Setting> }) {
+      const reader = createReader({ ...setup, deployments: toDeployments(settings) })
+      return [...reader.targets.values()].flatMap((target) =>
+        target.deployments.map(
+          (deployment): RequiredContract => ({
+            read: (wallet, signal) =>
+              reader.readWallet(wallet, { targets: [{ ...target, deployments: [deployment] }], signal }),
+          }),
+        ),
+      )
+    },
+    holdings({ settings, connect }: FamilySetup<Setting>) {
+      const services = connect()
+      const reader = createReader({ ...services, deployments: toDeployments(settings) })
+      return createHoldingsReader(protocol, { reader, readWithdrawn: createWithdrawnReader(protocol, services) })
+    },
+    routes({ chainIds, settings, connect }: FamilySetup<Setting>) {
+      const reader = once(() => createReader({ ...connect(), deployments: toDeployments(settings) }))
+      const histories = once(() => createProtocolHistories(protocol, { ...connect(), reader: reader() }))
+      const options = { chainIds, reader, histories }
+      return [
+        listRoute(protocol, options),
+        positionRoute(protocol, options),
+        ...positionHistoryRoutes(protocol, options),
+      ]
+    },
+  }
+}

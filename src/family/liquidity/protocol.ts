@@ -1,0 +1,253 @@
+import type { GenericSchema } from 'valibot'
+import type { Address } from 'viem'
+import type { Block } from '../../chain/block.ts'
+import type { WithExpiry } from '../../chain/block_cache.ts'
+import type { FeeGrowth, TickRange, TokenAmounts } from '../../finance/math/liquidity.ts'
+import type { Pair } from '../../finance/math/pnl/flow.ts'
+import type { PricedToken } from '../../finance/token/priced_token.ts'
+import type { FamilyServices, IndexableHistory } from '../contract.ts'
+import type { Holding, HoldingsRequest } from '../holding.ts'
+import type { FamilyTarget, HistoricalTargets } from '../moment.ts'
+import type { ManagedHistoryQuery } from './histories.ts'
+import type { ClassifiedPositions, UnreadablePosition } from './list/classify.ts'
+import type { PositionHistoryReader } from './position_history/reader.ts'
+import type { TargetReads } from './targets.ts'
+
+/*
+ * What a protocol of concentrated liquidity knows and its kind does not. Its positions are tokens of a manager, each in
+ * a range of ticks of a pool. The kind has the rest: routes, wire shape, portfolio rows, profit and loss.
+ */
+
+/** The deployment of an exchange on one chain. */
+export interface LiquidityDeployment {
+  /** A block before which its manager has no events; 0 if none is known. */
+  readonly startBlock: number
+}
+
+/** The part of a position that sorting and counting a list need. */
+export interface BriefPosition {
+  readonly chainId: number
+  readonly tokenId: bigint
+  readonly liquidity: bigint
+}
+
+/** A position with all inputs of its figures, at one block. */
+export interface LiquidityPosition<Deployment> extends BriefPosition, TickRange {
+  readonly deployment: Deployment
+  readonly owner: Address
+  readonly token0: PricedToken
+  readonly token1: PricedToken
+  readonly pool: { readonly sqrtPriceX96: bigint; readonly tick: number; readonly global: FeeGrowth }
+}
+
+/** A wallet's positions on one chain, at one block. `Withdrawal` is the outcome of an executed withdrawal. */
+export interface WalletRead<Brief, Withdrawal> extends ClassifiedPositions<Brief> {
+  readonly block: Block
+  /** Complete withdrawals executed in the same call, by id; absent if there were none. */
+  readonly withdrawals?: ReadonlyMap<bigint, Withdrawal>
+}
+
+/** Positions of one id on one chain, at one block. */
+export interface SingleRead<Position> extends ClassifiedPositions<Position> {
+  readonly block: Block
+}
+
+/** A position with what a complete withdrawal pays, if the formula alone does not tell that. */
+export interface FullPosition<Position, Withdrawal> {
+  readonly position: Position
+  readonly withdrawal: Withdrawal | undefined
+}
+
+/** Reads positions, each chain at one block. */
+export interface LiquidityReader<Deployment extends LiquidityDeployment, Brief, Position, Withdrawal> {
+  /** Targets by chain id, for chains that have the protocol. */
+  readonly targets: ReadonlyMap<number, FamilyTarget<Deployment>>
+  readonly past: HistoricalTargets<Deployment>
+  /**
+   * Reads all positions of a wallet on the targets concurrently. A list must be proven complete: the protocol enumerates
+   * the ids, and the manager's count of them is compared in the same call. Throws `UnavailableError` naming the chain if
+   * a target fails, `ListTooLongError` if a list is too long.
+   */
+  readWallet(wallet: Address, options: ReadOptions<Deployment>): Promise<WithExpiry<WalletRead<Brief, Withdrawal>>[]>
+  /** Completes positions of a wallet's list, in their order, each at the block of its list. Fails like `readWallet`. */
+  complete(
+    wallet: Address,
+    request: CompleteRequest<Brief, Withdrawal>,
+  ): Promise<CompletedPositions<Position>> | CompletedPositions<Position>
+  /** Reads the positions of one id on all managers of the targets, spam included. Fails like `readWallet`. */
+  readOne(tokenId: bigint, options: ReadOptions<Deployment>): Promise<WithExpiry<SingleRead<Position>>[]>
+  /**
+   * Adds what figures need besides the state: prices by pools for tokens without another price, and executed
+   * withdrawals. Keeps the order. With `list`, the list of the wallet, a token counts up to one bound over all of its
+   * positions; else each position stands alone. Fails like `readWallet`.
+   */
+  readFull(
+    positions: readonly Position[],
+    at: TargetReads<Deployment, FullContext<Withdrawal>>,
+    list?: readonly WalletRead<Brief, Withdrawal>[],
+  ): Promise<readonly FullPosition<Position, Withdrawal>[]>
+  /** Reads a wallet's first positions from one endpoint, for its portfolio, spam included. Throws as `ReadHoldings`. */
+  readHeld(
+    query: HeldQuery<Deployment>,
+    request: HoldingsRequest,
+    signal: AbortSignal,
+  ): Promise<HeldRead<Position, Withdrawal>>
+}
+
+/** The block of positions, with withdrawals that were executed when they were read. */
+type FullContext<Withdrawal> = Pick<WalletRead<unknown, Withdrawal>, 'block' | 'withdrawals'>
+
+export interface ReadOptions<Deployment> {
+  readonly targets: readonly FamilyTarget<Deployment>[]
+  /** False for the state alone, without prices of its tokens. @default {true} */
+  readonly isFull?: boolean
+  readonly signal: AbortSignal
+}
+
+export interface CompleteRequest<Brief, Withdrawal> {
+  /** Reads of the list. */
+  readonly reads: readonly WalletRead<Brief, Withdrawal>[]
+  readonly positions: readonly Brief[]
+  /** Same as for the list. @default {true} */
+  readonly isFull?: boolean
+  readonly signal: AbortSignal
+}
+
+export interface CompletedPositions<Position> {
+  readonly positions: readonly Position[]
+  /** Positions whose tokens or pools now answer differently: a hostile token can tell reads apart. */
+  readonly unreadable: readonly UnreadablePosition[]
+}
+
+/** What of a position the formulas alone do not tell. */
+export interface FigureContext<Withdrawal> {
+  readonly withdrawal?: Withdrawal | undefined
+  /** Principal withdrawn and not collected; undefined if the position's flows are not known. */
+  readonly withdrawn?: Pair<bigint> | undefined
+}
+
+/** Amounts that a position holds, by the formulas. */
+export interface HeldAmounts {
+  /** Payout of withdrawing all liquidity. */
+  readonly principal: TokenAmounts
+  /** Payout of collecting without withdrawing. */
+  readonly owed: TokenAmounts
+  /** What the manager counts as owed, if its pool may owe less; absent if it is the same. */
+  readonly counted?: TokenAmounts
+}
+
+/** What is owed, by what it is, and what of a position counts. */
+export interface OwedParts {
+  /** Undefined if fees cannot be separated from withdrawn principal. */
+  readonly fees: TokenAmounts | undefined
+  /** Withdrawn principal; undefined if `fees` is. Absent if the protocol pays what is withdrawn at once. */
+  readonly withdrawn?: TokenAmounts | undefined
+  /** Amounts that count together; undefined if that is not known. */
+  readonly total: readonly TokenAmounts[] | undefined
+}
+
+/** Part of a position as a row of a portfolio shows it. */
+export interface HeldPart extends Partial<Pick<Holding, 'refused' | 'withdrawable'>> {
+  /** `principal` */
+  readonly part: string
+  readonly amounts: TokenAmounts
+}
+
+/** A wallet whose first positions a portfolio reads, and the deployments that stand at the block. */
+export interface HeldQuery<Deployment extends LiquidityDeployment> extends FamilyTarget<Deployment> {
+  readonly wallet: Address
+}
+
+/** A wallet's first positions, of one endpoint. */
+export interface HeldRead<Position, Withdrawal> {
+  readonly block: Block
+  /** Number of all positions. */
+  readonly count: number
+  readonly positions: readonly Position[]
+  readonly unreadable: readonly UnreadablePosition[]
+  /** Executed withdrawals; absent if the formulas suffice. */
+  readonly withdrawals?: ReadonlyMap<Position, Withdrawal>
+}
+
+/** Services that a reader uses; without history a protocol that enumerates ids by logs finds none. */
+export type ReaderServices = Pick<FamilyServices, 'clients' | 'clock' | 'firstBlocks'> &
+  Partial<Pick<FamilyServices, 'db' | 'history'>>
+
+/** Words of a protocol in routes and errors. */
+export interface ProtocolWords {
+  /** In errors: `Uniswap V4`. */
+  readonly exchange: string
+  /** Prefix of its tools: `uniswap_v4`. */
+  readonly tool: string
+  /** In summaries, singular: `Uniswap V4 position`. */
+  readonly noun: string
+  /** Sentence that the list's summary ends with. @default none */
+  readonly listNote?: string
+  /** The error for an id that no manager knows. */
+  readonly describeMissing: (tokenId: bigint) => string
+}
+
+/**
+ * One exchange and its forks. Hooks are in the order in which an answer needs them. Two of the field have no hook, since
+ * no protocol here has them: custodians that hold positions for wallets, and rewards of positions.
+ */
+export interface LiquidityProtocol<
+  Deployment extends LiquidityDeployment,
+  Brief extends BriefPosition,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+> {
+  /** Path segment and name of the family: `uniswap-v3`. */
+  readonly name: string
+  readonly words: ProtocolWords
+  /** The contract that a position is a token of. */
+  readonly getManager: (deployment: Deployment) => Address
+  /** `protocol.code` of the deployment's positions: it names the exchange, of forks too. */
+  readonly getCode: (deployment: Deployment) => string
+  /**
+   * Owners, and how to locate a pool and decode both: creates a reader of state over the chains that are configured and
+   * have deployments.
+   */
+  readonly createReader: (
+    services: ReaderServices & { readonly deployments: ReadonlyMap<number, readonly Deployment[]> },
+  ) => LiquidityReader<Deployment, Brief, Position, Withdrawal>
+  /** True if contracts enumerate a wallet's ids, so that a receipt of state covers its list. */
+  readonly isEnumerable: boolean
+  /** The fee rule: what a position holds and is owed, from its state. */
+  readonly computeHeldAmounts: (position: Position) => HeldAmounts
+  /** Sorts what is owed into fees and withdrawn principal, and says what counts in all. */
+  readonly splitOwed: (position: Position, held: HeldAmounts, context: FigureContext<Withdrawal>) => OwedParts
+  /** Parts of a position as rows of a portfolio: what its owner gets, and why not if he does not. */
+  readonly toHeldParts: (position: Position, context: FigureContext<Withdrawal>) => readonly HeldPart[]
+  /** Presents the pool, its fee rule among it, without its square-root price. */
+  readonly presentPool: (position: Position) => object
+  /** Fields of the figures that only this protocol has. @default none */
+  readonly presentWithdrawal?: (full: FullPosition<Position, Withdrawal>) => object
+  /** Schemas of success bodies, without `request_id`. */
+  readonly outputs: { readonly list: GenericSchema; readonly position: GenericSchema }
+  /** Figures besides profit and loss that state alone does not determine, so that no receipt covers them: `usd.total`. */
+  readonly listUncoveredFields: (position: Position) => readonly string[]
+  /**
+   * Flows, how they are proven, and how a burned position is found: creates a reader of positions' histories over stored
+   * flows.
+   */
+  readonly createHistoryReader: (
+    services: Pick<FamilyServices, 'db' | 'history' | 'clock'>,
+  ) => PositionHistoryReader<ManagedHistoryQuery<Deployment, Position>>
+  /** Streams of a deployment's logs that can be indexed ahead, with their titles. */
+  readonly listHistories: (
+    target: { readonly chainId: number; readonly deployment: Deployment },
+    clock: FamilyServices['clock'],
+  ) => readonly Pick<IndexableHistory, 'title' | 'complete'>[]
+  /** True if the error says that profit and loss of the position can never be computed. @default never */
+  readonly isPnlImpossible?: (error: unknown) => boolean
+  /** `pnl_status` of an answer that is recomputed from state alone. */
+  readonly pnlStatusOfState: 'pending' | 'failed'
+  /** How principal is known that was withdrawn and not collected; absent if the protocol pays it at once. */
+  readonly withdrawn?: {
+    /** True if the manager stores an amount as owed to a position: then only its flows tell what it is. */
+    readonly isOwed: (position: Position) => boolean
+    /** Words that name the state after the position's last flow. */
+    readonly listState: (position: Position) => readonly bigint[]
+  }
+}

@@ -1,0 +1,98 @@
+import * as v from 'valibot'
+import { configuredChainId, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { createPagination, slicePage } from '../../../http/route/page.ts'
+import { receipt } from '../../../http/route/receipt.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
+import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
+import { presentCounts } from '../list/counts.ts'
+import { flattenPositions } from '../list/selection.ts'
+import type { PnlOutcome } from '../position_history/pnl.ts'
+import { listAllUncoveredPaths, presentPosition } from '../present.ts'
+import type { BriefPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from '../protocol.ts'
+import { selectTargets, toListError } from '../targets.ts'
+import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from './parameters.ts'
+import type { LiquidityRoutesOptions } from './position_history.ts'
+
+const FAILED: PnlOutcome = { status: 'failed' }
+
+/** Creates the route that lists a wallet's positions. */
+export function listRoute<
+  Deployment extends LiquidityDeployment,
+  Brief extends BriefPosition,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
+  { reader: connected, histories, chainIds }: LiquidityRoutesOptions<Deployment, Brief, Position, Withdrawal>,
+): Route {
+  const { name, words, isEnumerable } = protocol
+  // Where logs find the ids, a receipt of state does not cover the list: it has no such parameter.
+  const receipts = (isEnumerable ? receipt : {}) as typeof receipt
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      status: inactiveStatus,
+      full: fullParameter,
+      chain_id: v.optional(configuredChainId(chainIds)),
+      ...moment,
+      ...receipts,
+      page,
+      limit,
+    }),
+    momentRule(),
+    refuseFullOfInactive(),
+  )
+  return defineRoute({
+    method: 'GET',
+    path: `/v1/positions/${name}`,
+    tool: `${words.tool}_positions`,
+    summary: `Lists the ${words.noun}s of a wallet, active ones unless told otherwise.${words.listNote ? ` ${words.listNote}` : ''}`,
+    input,
+    output: protocol.outputs.list,
+    errors: [503],
+    charge: POSITION_CHARGES.list,
+    async read({ wallet, status, full, page, limit, ...query }, { signal, untilMs, isStateOnly }) {
+      const reader = connected()
+      const targets = selectTargets(reader.targets, query, protocol)
+      const list = await readAt({ targets, moment: query, past: reader.past, signal }, async (resolved) => {
+        const reads = await reader
+          .readWallet(wallet, { targets: resolved, isFull: full, signal })
+          .catch((error: unknown) => {
+            throw toListError(error, resolved)
+          })
+        const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
+        const positions = slicePage(matching, { page, limit })
+        const completed = await reader.complete(wallet, { reads, positions, isFull: full, signal })
+        const { positions: items, unreadable } = completed
+        return { targets: resolved, reads, matching: matching.length, items, unreadable: unreadable.length }
+      })
+      if (!full) return { ...list, full: undefined }
+      const readPnls = (): Promise<readonly PnlOutcome[]> | readonly PnlOutcome[] =>
+        isStateOnly
+          ? list.items.map(() => ({ status: protocol.pnlStatusOfState }))
+          : histories().readOutcomes(list, { signal, untilMs })
+      const [figures, pnls] = await Promise.all([
+        reader.readFull(list.items, { ...list, signal }, list.reads),
+        readPnls(),
+      ])
+      return { ...list, full: figures.map((each, index) => ({ ...each, pnl: pnls[index] ?? FAILED })) }
+    },
+    count: ({ items }) => items.length,
+    ...(isEnumerable && {
+      uncovered: {
+        isAny: ({ full }: { readonly full: boolean }) => full,
+        paths: ({ items }: { readonly items: readonly Position[] }) => listAllUncoveredPaths(protocol, items),
+      },
+    }),
+    // An answer with PnL is not reused: histories grow while the block stays the same.
+    untilMs: ({ reads, full }, query) => (full === undefined && isNow(query) ? getEarliestExpiryMs(reads) : 0),
+    present: ({ reads, matching, items, full, unreadable }, { page, limit }, { url }) => ({
+      data: items.map((position, index) =>
+        presentPosition(protocol, position, { full: full?.[index], hasSqrtPrice: false }),
+      ),
+      pagination: createPagination({ page, limit, total: matching, url }),
+      counts: presentCounts(reads, { filtered: matching, unreadable }),
+      asOf: toAsOf(reads),
+    }),
+  })
+}

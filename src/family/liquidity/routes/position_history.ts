@@ -1,0 +1,111 @@
+import * as v from 'valibot'
+import { configuredChainId, limit, moment, momentRule, page, tokenId } from '../../../http/request/input.ts'
+import { createPagination, slicePage } from '../../../http/route/page.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
+import { CodedError } from '../../../lib/error.ts'
+import type { FamilyServices } from '../../contract.ts'
+import { toAsOf } from '../../moment.ts'
+import { createPositionHistories, type PositionHistories } from '../histories.ts'
+import { checkHistoryComplete, computePnlOrThrow } from '../position_history/pnl_outcome.ts'
+import { presentFlow, presentPnl } from '../present.ts'
+import type {
+  BriefPosition,
+  LiquidityDeployment,
+  LiquidityPosition,
+  LiquidityProtocol,
+  LiquidityReader,
+} from '../protocol.ts'
+import { eventsOutput, pnlOutput } from '../schema.ts'
+import { selectTargets, type TargetSelection } from '../targets.ts'
+import { inactiveStatus, managerAddress, POSITION_CHARGES } from './parameters.ts'
+
+/** Reader and histories of a protocol, for its routes. */
+export interface LiquidityRoutesOptions<
+  Deployment extends LiquidityDeployment,
+  Brief extends BriefPosition,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+> {
+  /** All configured chains, with the protocol or without. */
+  readonly chainIds: readonly number[]
+  readonly reader: () => LiquidityReader<Deployment, Brief, Position, Withdrawal>
+  readonly histories: () => PositionHistories<Deployment, Position>
+}
+
+/** Creates the histories of positions over a reader of their state. */
+export function createProtocolHistories<
+  Deployment extends LiquidityDeployment,
+  Brief extends BriefPosition,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
+  services: Pick<FamilyServices, 'db' | 'history' | 'clock'> & {
+    readonly reader: Pick<LiquidityReader<Deployment, Brief, Position, Withdrawal>, 'past' | 'readOne'>
+  },
+): PositionHistories<Deployment, Position> {
+  const { getManager, computeHeldAmounts: getHeldAmounts, createHistoryReader } = protocol
+  return createPositionHistories({ ...services, histories: createHistoryReader(services), getManager, getHeldAmounts })
+}
+
+/** Creates the routes for the profit and loss of one position, and for the flows that it is computed from. */
+export function positionHistoryRoutes<
+  Deployment extends LiquidityDeployment,
+  Brief extends BriefPosition,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
+  { chainIds, reader, histories }: LiquidityRoutesOptions<Deployment, Brief, Position, Withdrawal>,
+): readonly [pnl: Route, events: Route] {
+  const { name, words } = protocol
+  const position = {
+    id: tokenId,
+    chain_id: v.optional(configuredChainId(chainIds)),
+    manager_address: managerAddress,
+    ...moment,
+  }
+  const common = { method: 'GET', errors: [404, 503, 'MISSING_PARAMETER'], feature: 'history' } as const
+  const find = (query: TargetSelection & { readonly id: bigint }, signal: AbortSignal) =>
+    histories().find({ ...query, targets: selectTargets(reader().targets, query, protocol) }, signal)
+  return [
+    defineRoute({
+      ...common,
+      path: `/v1/positions/${name}/:id/pnl`,
+      tool: `${words.tool}_pnl`,
+      summary: `Counts the profit and loss of one ${words.noun} over the life of its token, also after it was burned.`,
+      input: v.pipe(v.object({ ...position, status: inactiveStatus }), momentRule()),
+      output: pnlOutput,
+      charge: POSITION_CHARGES.pnl,
+      async read({ status, ...query }, { signal }) {
+        const history = await find(query, signal)
+        const profit = await computePnlOrThrow(history)
+        if (status === 'inactive' && !profit.isClosed) {
+          const message = `Position ${history.tokenId} on chain ${history.chainId} is active: ask without "status"`
+          throw new CodedError('NOT_FOUND', message)
+        }
+        return { told: history, profit }
+      },
+      present: ({ told: history, profit }) => ({ data: presentPnl(profit, history), asOf: toAsOf([history]) }),
+    }),
+    defineRoute({
+      ...common,
+      path: `/v1/positions/${name}/:id/events`,
+      tool: `${words.tool}_events`,
+      summary: `Lists what went into one ${words.noun} and out of it, priced at its time, newest first.`,
+      input: v.pipe(v.object({ ...position, page, limit }), momentRule()),
+      output: eventsOutput,
+      charge: POSITION_CHARGES.events,
+      async read({ page, limit, ...query }, { signal }) {
+        const history = await find(query, signal)
+        checkHistoryComplete(history)
+        return { told: history, flows: slicePage(history.history.flows.toReversed(), { page, limit }) }
+      },
+      present: ({ told: history, flows }, { page, limit }, { url }) => ({
+        data: flows.map((flow) => presentFlow(flow, history.history.subject.tokens)),
+        pagination: createPagination({ page, limit, total: history.history.flows.length, url }),
+        asOf: toAsOf([history]),
+      }),
+    }),
+  ]
+}
