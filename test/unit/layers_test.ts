@@ -95,7 +95,7 @@ function violations(refused: (each: Import) => boolean): string[] {
 }
 
 /** Files that several rooms or protocols share, and that only some of them read a chain through. */
-const SHARED = /^src\/(finance\/|family\/(lending|liquidity\/(list|position_history))\/)/
+const SHARED = /^src\/(finance\/|family\/(lending|liquidity\/(list|position_history|enumerable))\/)/
 
 /** What an import asks of a chain, itself or through shared files: functions, not constants or types. */
 function asksChain({ to, names }: Import): boolean {
@@ -139,7 +139,7 @@ test('shared code reads chains only for prices, tokens, events, position histori
   expect(
     asking.filter(
       (file) =>
-        !/^src\/(finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|series\/|standing\.ts|first_blocks\.ts)|family\/(lending\/(read_|series\/)|liquidity\/position_history\/))/.test(
+        !/^src\/(finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|series\/|standing\.ts|first_blocks\.ts)|family\/(lending\/(read_|series\/)|liquidity\/(position_history|enumerable\/(read|position_history|watch|mod\.ts))))/.test(
           file,
         ),
     ),
@@ -210,7 +210,9 @@ test('inside a family only read, holdings, mod and routes reach chain reads, eve
 test('routes of a family read a chain only through its readers', () => {
   expect(
     violations(
-      (each) => asksChain(each) && !/^(read|(holdings|watch|snapshot|mod)$)/.test(familyFile(each.from)?.name ?? 'mod'),
+      (each) =>
+        asksChain(each) &&
+        !/^(read|(protocol|holdings|watch|snapshot|mod)$)/.test(familyFile(each.from)?.name ?? 'mod'),
     ),
   ).toEqual([])
 })

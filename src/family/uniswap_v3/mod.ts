@@ -1,10 +1,9 @@
 import * as v from 'valibot'
 import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import type { EnumerableDeployment } from '../liquidity/enumerable/exchange.ts'
+import { watchExchange } from '../liquidity/enumerable/watch/mod.ts'
 import { serveProtocol } from '../liquidity/mod.ts'
-import { PROTOCOL } from './protocol.ts'
-import { createWatcher } from './read/watch/watcher.ts'
-import { createWatchable } from './routes/watch.ts'
-import type { UniswapV3Deployment } from './table/deployments.ts'
+import { EXCHANGE, PROTOCOL } from './protocol.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and its forks. A manager configured twice would be charged twice. */
@@ -34,9 +33,6 @@ export const UNISWAP_V3 = defineFamily({
     findDuplicates(deployments.map(({ manager }) => manager)).map(
       (manager) => `manager ${manager} of chain ${chainId} is described twice`,
     ),
-  watch: ({ settings, connect }) => ({
-    ...createWatchable(settings),
-    watcher: () => createWatcher({ ...connect(), deployments: settings }),
-  }),
-  ...serveProtocol(PROTOCOL, (deployments: readonly UniswapV3Deployment[]) => deployments),
+  watch: watchExchange(EXCHANGE, PROTOCOL),
+  ...serveProtocol(PROTOCOL, (deployments: readonly EnumerableDeployment[]) => deployments),
 })

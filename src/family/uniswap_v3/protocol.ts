@@ -1,16 +1,12 @@
-import { toLowerHex } from '../../chain/call/words.ts'
-import type { LiquidityProtocol } from '../liquidity/protocol.ts'
-import { isOwed, splitOwed } from './math/fees.ts'
-import { computeHeldAmounts } from './math/figures.ts'
-import { listUncoveredFields, OUTPUTS, presentPool } from './present.ts'
-import type { BriefPosition, Position } from './read/position.ts'
-import { createUniswapV3HistoryReader } from './read/position_history/reader.ts'
-import { createFlowStream } from './read/position_history/stream.ts'
-import { createPositionReader } from './read/read.ts'
-import type { UniswapV3Deployment } from './table/deployments.ts'
+import { checksumAddress, toFunctionSelector } from 'viem'
+import { evmAddress } from '../../finance/schema.ts'
+import type { EnumerableExchange } from '../liquidity/enumerable/exchange.ts'
+import { createEnumerableProtocol } from '../liquidity/enumerable/mod.ts'
+import { integerText, unsignedText } from '../liquidity/schema.ts'
+import { LENS_RUNTIME } from './read/lens_artifact.ts'
 
-/** Uniswap V3 and its forks. */
-export const PROTOCOL: LiquidityProtocol<UniswapV3Deployment, BriefPosition, Position, never> = {
+/** Uniswap V3 and its forks, whose pools are named by their fee. */
+export const EXCHANGE: EnumerableExchange = {
   name: 'uniswap-v3',
   words: {
     exchange: 'Uniswap V3',
@@ -18,45 +14,21 @@ export const PROTOCOL: LiquidityProtocol<UniswapV3Deployment, BriefPosition, Pos
     noun: 'liquidity position',
     describeMissing: (tokenId) => `Position ${tokenId} does not exist on the queried position managers`,
   },
-  getManager: ({ manager }) => manager,
-  getCode: ({ code }) => code,
-  createReader: createPositionReader,
-  isEnumerable: true,
-  computeHeldAmounts,
-  splitOwed(position, { principal, owed }, { withdrawn }) {
-    const split = splitOwed(owed, { stored: position.owed, withdrawn })
-    return { fees: split?.fees, withdrawn: split?.withdrawn, total: [principal, owed] }
-  },
-  toHeldParts(position, { withdrawn }) {
-    const { principal, owed } = computeHeldAmounts(position)
-    const split = splitOwed(owed, { stored: position.owed, withdrawn })
-    // Where the flows do not tell fees and withdrawn principal apart, both together are `owed`.
-    const parts = { principal, ...(split ?? { owed }) }
-    return Object.entries(parts).map(([part, amounts]) => ({ part, amounts }))
-  },
-  presentPool,
-  outputs: OUTPUTS,
-  listUncoveredFields,
-  createHistoryReader: createUniswapV3HistoryReader,
-  listHistories({ chainId, deployment: { manager, code, startBlock } }, clock) {
-    const stream = createFlowStream(clock)
-    const target = { chainId, contract: toLowerHex(manager), startBlock }
-    return [
-      {
-        title: `uniswap-v3 ${code}`,
-        complete: (reader, signal) => reader.complete({ stream, target }, signal),
-      },
-    ]
-  },
-  pnlStatusOfState: 'pending',
-  withdrawn: {
-    isOwed,
-    listState: ({ liquidity, owed, insideLast }) => [
-      liquidity,
-      owed.amount0,
-      owed.amount1,
-      insideLast.growth0,
-      insideLast.growth1,
-    ],
+  lens: { topic: 'uniswap_v3', runtime: LENS_RUNTIME },
+  streamName: 'uniswap_v3_flow',
+  poolKey: {
+    getter: toFunctionSelector('fee()'),
+    getPool: toFunctionSelector('getPool(address,address,uint24)'),
+    max: 2n ** 24n - 1n,
   },
 }
+
+/** The protocol, with the fields of its pools. */
+export const PROTOCOL = createEnumerableProtocol(EXCHANGE, {
+  entries: { id: evmAddress, tick: integerText, feeTier: unsignedText },
+  present: ({ address, tick, fee }) => ({
+    id: checksumAddress(address),
+    tick: tick.toString(),
+    feeTier: fee.toString(),
+  }),
+})

@@ -4,9 +4,10 @@ import { type LensReading, readByLens } from '../../../src/chain/call/lens.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../src/chain/evm/read_block.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
+import { createPositionReader } from '../../../src/family/liquidity/enumerable/read/read.ts'
 import { type FamilyTarget, toReadOptions } from '../../../src/family/moment.ts'
 import { createPositionReader as createMorphoReader } from '../../../src/family/morpho_blue/read/read.ts'
-import { createPositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
+import { EXCHANGE } from '../../../src/family/uniswap_v3/protocol.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { readBalances } from '../../../src/finance/token/balance/read_balances.ts'
 import { createSpamFilter } from '../../../src/finance/token/spam_filter.ts'
@@ -71,7 +72,11 @@ async function readAll({ isBundled = false, ...manner }: Manner): Promise<readon
     read: (attempt, options) => client.read(attempt, { ...options, isBundled: isBundled }),
   }
   const clients = new Map([[one.chain.id, one]])
-  const positions = createPositionReader({ clients, deployments: new Map([[1, [MANAGER]]]), clock: systemClock })
+  const positions = createPositionReader(EXCHANGE, {
+    clients,
+    deployments: new Map([[1, [MANAGER]]]),
+    clock: systemClock,
+  })
   const lending = createLendingReader({ clients, deployments: new Map([[1, MARKETS]]), clock: systemClock })
   const blue = createMorphoReader({ clients, deployments: new Map([[1, MORPHO]]), clock: systemClock })
   const places = { client: one, deployments: [], ...manner }

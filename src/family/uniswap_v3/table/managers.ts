@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { byChain } from '../../../chain/by_chain.ts'
 import { groupBy } from '../../../lib/group_by.ts'
-import type { UniswapV3Deployment } from './deployments.ts'
+import type { EnumerableDeployment } from '../../liquidity/enumerable/exchange.ts'
 
 /** Contracts of an exchange by chain id; the manager has no events before `startBlock`. */
 type Contracts = Readonly<Record<number, readonly [manager: Address, factory: Address, startBlock: number]>>
@@ -140,7 +140,7 @@ const DEPLOYMENTS = Object.entries(EXCHANGES)
  * packages. Project X publishes no registry: ten independent public repositories name these addresses. Blocks: Oku and
  * DefiLlama's adapters, of the manager or of its older factory; 0 if no source has one.
  */
-export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deployment[]> = new Map(
+export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly EnumerableDeployment[]> = new Map(
   [...groupBy(DEPLOYMENTS, ({ chainId }) => chainId)].map(([chainId, rows]) => [
     chainId,
     rows.map(({ code, row: [manager, factory, startBlock] }) => ({ manager, factory, startBlock, code })),

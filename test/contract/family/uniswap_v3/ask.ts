@@ -1,5 +1,5 @@
+import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
-import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import type { Reply, Route } from '../../../../src/http/route/route.ts'
 import { callRoute } from '../../../support/call_route.ts'
@@ -20,7 +20,7 @@ export interface Routes {
 }
 
 /** Creates both endpoints over chain 1 with these deployments. */
-export function createRoutes(clients: readonly FinanceClient[], deployments: readonly UniswapV3Deployment[]): Routes {
+export function createRoutes(clients: readonly FinanceClient[], deployments: readonly EnumerableDeployment[]): Routes {
   const [list, one] = createFamilyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   return { list, one }

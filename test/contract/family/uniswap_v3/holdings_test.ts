@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, isAddressEqual } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
+import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
+import { isOwed } from '../../../../src/family/liquidity/enumerable/math/fees.ts'
+import type { Position } from '../../../../src/family/liquidity/enumerable/read/position.ts'
+import { createPositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
 import { createHoldingsReader } from '../../../../src/family/liquidity/holdings.ts'
 import type { WithdrawnReader } from '../../../../src/family/liquidity/withdrawn.ts'
-import { isOwed } from '../../../../src/family/uniswap_v3/math/fees.ts'
-import { PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
-import type { Position } from '../../../../src/family/uniswap_v3/read/position.ts'
-import { createPositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
-import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
+import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
@@ -41,10 +41,10 @@ beforeAll(async () => {
   wallets = [...Object.values(devnet.wallets), ...random.wallets, SIXTY]
 }, 120_000)
 
-function setUp(overrides: Partial<UniswapV3Deployment> = {}) {
+function setUp(overrides: Partial<EnumerableDeployment> = {}) {
   const { client, requests } = countedClient(createDevnetChain(devnet))
   const deployments = new Map([[client.chain.id, [{ ...DEPLOYMENT, ...overrides }]]])
-  const reader = createPositionReader({
+  const reader = createPositionReader(EXCHANGE, {
     clients: new Map([[client.chain.id, client]]),
     deployments,
     clock: systemClock,

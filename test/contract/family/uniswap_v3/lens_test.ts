@@ -9,7 +9,7 @@ import {
   encodeScan,
   encodeSome,
   type RawBrief,
-} from '../../../../src/family/uniswap_v3/read/abi.ts'
+} from '../../../../src/family/liquidity/enumerable/read/abi.ts'
 import { LENS_RUNTIME } from '../../../../src/family/uniswap_v3/read/lens_artifact.ts'
 import type { PriceSources } from '../../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'

@@ -3,9 +3,9 @@ import { nonfungiblePositionManagerABI } from '@pancakeswap/v3-sdk'
 import { type Abi, isAddressEqual } from 'viem'
 import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
+import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
+import { readNextId } from '../../../../src/family/liquidity/enumerable/position_history/next_id.ts'
 import { isUnminted } from '../../../../src/family/liquidity/position_history/mint/unminted.ts'
-import { readNextId } from '../../../../src/family/uniswap_v3/read/position_history/next_id.ts'
-import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
@@ -23,7 +23,7 @@ import { PANCAKESWAP_INIT_CODE_HASHES } from '../../../support/registries.ts'
 
 let devnet: Devnet
 let pancakeswap: PancakeswapDevnet
-let deployments: readonly UniswapV3Deployment[]
+let deployments: readonly EnumerableDeployment[]
 
 beforeAll(async () => {
   devnet = await sharedDevnet()

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, erc20Abi } from 'viem'
-import { createPositionReader, type PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
+import { createPositionReader, type PositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
+import { EXCHANGE } from '../../../../src/family/uniswap_v3/protocol.ts'
 import { getConfidence } from '../../../../src/finance/price/price.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
@@ -28,7 +29,7 @@ afterAll(() => devnet?.stop())
 function createReader(rpcUrl: string): PositionReader {
   const client = createClient({ ...pooledChain(devnet), rpcUrls: [rpcUrl] })
   const [chainId, deployments] = [client.chain.id, [DEPLOYMENT]] as const
-  return createPositionReader({
+  return createPositionReader(EXCHANGE, {
     clients: new Map([[chainId, client]]),
     deployments: new Map([[chainId, deployments]]),
     clock: systemClock,

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters, type Hex, parseAbi, zeroAddress } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
-import type { ChainRead } from '../../../../src/family/uniswap_v3/read/position.ts'
+import type { ChainRead } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import type { ChainPrices } from '../../../../src/finance/chain.ts'
 import { deployAll } from '../../../devnet/aave_v3/deploy.ts'
 import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'

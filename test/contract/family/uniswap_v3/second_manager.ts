@@ -1,5 +1,5 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, maxUint256, parseAbi } from 'viem'
-import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
+import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { packageCreationCode } from '../../../devnet/artifacts.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
@@ -11,7 +11,7 @@ import { type MintRequest, mintCall } from '../../../devnet/uniswap_v3_calls.ts'
 const ABI = parseAbi(['function approve(address spender, uint256 value)'])
 
 /** Another exchange's position manager over the same factory, at an address after the real one's. */
-export const SECOND: UniswapV3Deployment = {
+export const SECOND: EnumerableDeployment = {
   manager: toWalletAddress('second manager'),
   factory: UNISWAP_V3.factory,
   startBlock: 0,

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { Hex } from 'viem'
 import type { WatchableFamily } from '../../../../src/family/contract.ts'
-import { distanceToEdge } from '../../../../src/family/uniswap_v3/math/watched.ts'
+import { distanceToEdge } from '../../../../src/family/liquidity/enumerable/math/watched.ts'
+import type { Position } from '../../../../src/family/liquidity/enumerable/read/position.ts'
+import { createWatcher } from '../../../../src/family/liquidity/enumerable/watch/watcher.ts'
 import { UNISWAP_V3 as FAMILY } from '../../../../src/family/uniswap_v3/mod.ts'
-import type { Position } from '../../../../src/family/uniswap_v3/read/position.ts'
-import { createWatcher } from '../../../../src/family/uniswap_v3/read/watch/watcher.ts'
+import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { Watcher, WatchSubject } from '../../../../src/family/watch.ts'
 import { sqrtPriceAtTickX96 } from '../../../../src/finance/math/liquidity.ts'
 import type { History } from '../../../../src/history/stream.ts'
@@ -39,6 +40,8 @@ import {
 } from '../../../support/forecast_watcher.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { type PnlRoutes, type PnlScene, startPnlScene, toFeeds } from './pnl/scene.ts'
+
+const SERVED = { exchange: EXCHANGE, protocol: PROTOCOL }
 
 const FIGURES = ['in_range', 'is_active', 'fees_usd', 'value_usd', 'distance_to_edge_percentage']
 const MANAGER = UNISWAP_V3.manager
@@ -77,7 +80,7 @@ describe('confirm()', () => {
     if (history === undefined) throw new Error('Cannot test without a history')
     const { db } = scene.database
     const clients = new Map([[1, client()]])
-    watcher = createWatcher({
+    watcher = createWatcher(SERVED, {
       clients,
       deployments: new Map([[1, [DEPLOYMENT]]]),
       clock: systemClock,
@@ -149,7 +152,8 @@ describe('over a busy chain', () => {
   let positions: RandomPosition[]
   let burned: readonly bigint[]
   const client = () => countedClient(createDevnetChain(devnet)).client
-  const watcherOver = (served = client()) => createWatcher({ ...createTestServices({ clients: [served] }), ...over })
+  const watcherOver = (served = client()) =>
+    createWatcher(SERVED, { ...createTestServices({ clients: [served] }), ...over })
   const over = { deployments: new Map([[1, [DEPLOYMENT]]]) }
 
   beforeAll(async () => {

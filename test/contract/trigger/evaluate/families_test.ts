@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import type { Database } from '../../../../src/db/database.ts'
 import { createWatcher as createAaveWatcher } from '../../../../src/family/aave_v3/watch.ts'
 import { createWatcher as createUniswapWatcher } from '../../../../src/family/uniswap_v3/read/watch/watcher.ts'
+import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../../src/family/watch.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { type RunningJob, startJob } from '../../../../src/lib/job.ts'
@@ -72,7 +73,13 @@ function watchersOver(client: ReturnType<typeof clientAt>): ReadonlyMap<string, 
   const services = createTestServices({ clients: [client] })
   return new Map([
     ['aave-v3', createAaveWatcher({ ...services, deployments: new Map([[1, DEPLOYMENTS]]) })],
-    ['uniswap-v3', createUniswapWatcher({ ...services, deployments: new Map([[1, [DEPLOYMENT]]]) })],
+    [
+      'uniswap-v3',
+      createUniswapWatcher(
+        { exchange: EXCHANGE, protocol: PROTOCOL },
+        { ...services, deployments: new Map([[1, [DEPLOYMENT]]]) },
+      ),
+    ],
   ])
 }
 

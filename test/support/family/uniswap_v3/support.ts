@@ -2,12 +2,16 @@ import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { ChainClient } from '../../../../src/chain/rpc/client.ts'
+import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
+import type {
+  BriefPosition,
+  ListedPosition,
+  Position,
+} from '../../../../src/family/liquidity/enumerable/read/position.ts'
+import type { EnumerableTarget } from '../../../../src/family/liquidity/enumerable/read/queries.ts'
+import { createPositionReader, type PositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
 import { computeFigures as computeProtocolFigures } from '../../../../src/family/liquidity/figures.ts'
-import { PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
-import type { BriefPosition, ListedPosition, Position } from '../../../../src/family/uniswap_v3/read/position.ts'
-import type { UniswapV3Target } from '../../../../src/family/uniswap_v3/read/queries.ts'
-import { createPositionReader, type PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
-import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
+import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import type { Steps } from '../../../../src/lib/async/cooperative.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -17,7 +21,7 @@ import { withLensMode } from '../../lens_mode.ts'
 import { createHurriedClock } from '../../test_clock.ts'
 
 /** The real manager of the devnet. */
-export const DEPLOYMENT: UniswapV3Deployment = {
+export const DEPLOYMENT: EnumerableDeployment = {
   manager: UNISWAP_V3.manager,
   factory: UNISWAP_V3.factory,
   startBlock: 0,
@@ -54,13 +58,13 @@ function patiently<Client extends ChainClient>(client: Client): Client {
 export function createTestReader(
   client: FinanceClient,
   options: {
-    readonly deployments?: readonly UniswapV3Deployment[]
+    readonly deployments?: readonly EnumerableDeployment[]
     readonly mode?: LensMode
     readonly wholeMax?: number
   } = {},
 ) {
   const { deployments = [DEPLOYMENT], mode, ...others } = options
-  const reader = createPositionReader({
+  const reader = createPositionReader(EXCHANGE, {
     clients: new Map([[client.chain.id, withLensMode(client, mode)]]),
     deployments: new Map([[client.chain.id, deployments]]),
     clock: systemClock,
@@ -70,7 +74,7 @@ export function createTestReader(
 }
 
 function placed(reader: PositionReader) {
-  const targets: readonly UniswapV3Target[] = [...reader.targets.values()]
+  const targets: readonly EnumerableTarget[] = [...reader.targets.values()]
   return { reader, targets }
 }
 

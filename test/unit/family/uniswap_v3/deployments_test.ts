@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { getAddress } from 'viem'
 import { CHAINS } from '../../../../src/chain/chains.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
+import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from '../../../../src/family/uniswap_v3/table/managers.ts'
 import {
   type ListedExchange,
@@ -95,6 +96,6 @@ test('addresses are checksummed, and a manager is listed once per chain, Uniswap
   }
 })
 
-function rank({ code }: UniswapV3Deployment): number {
+function rank({ code }: EnumerableDeployment): number {
   return CODES.indexOf(code)
 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import type { Holding } from '../../../../../src/family/holding.ts'
+import { createPositionReader } from '../../../../../src/family/liquidity/enumerable/read/read.ts'
 import { createHoldingsReader } from '../../../../../src/family/liquidity/holdings.ts'
 import { createWithdrawnReader } from '../../../../../src/family/liquidity/withdrawn.ts'
-import { PROTOCOL } from '../../../../../src/family/uniswap_v3/protocol.ts'
-import { createPositionReader } from '../../../../../src/family/uniswap_v3/read/read.ts'
+import { EXCHANGE, PROTOCOL } from '../../../../../src/family/uniswap_v3/protocol.ts'
 import type { History } from '../../../../../src/history/stream.ts'
 import { untilAborted } from '../../../../../src/lib/async/abort.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../../src/lib/error.ts'
@@ -143,7 +143,10 @@ describe('rows of a portfolio', () => {
     const { services } = scene.routes()
     const [client] = services.clients.values()
     if (client === undefined) throw new Error('Cannot test without a client')
-    const reader = createPositionReader({ ...services, deployments: new Map([[client.chain.id, [DEPLOYMENT]]]) })
+    const reader = createPositionReader(EXCHANGE, {
+      ...services,
+      deployments: new Map([[client.chain.id, [DEPLOYMENT]]]),
+    })
     const readWithdrawn = createWithdrawnReader(PROTOCOL, services)
     const holdings = createHoldingsReader(PROTOCOL, { reader, readWithdrawn })
     const held = await readHoldings(holdings, client, { wallet: wallet as Address })

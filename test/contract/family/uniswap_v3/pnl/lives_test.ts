@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toEventSelector } from 'viem'
+import { readPositionOrigin } from '../../../../../src/family/liquidity/enumerable/position_history/origin.ts'
 import { hasPoolPrice, poolPriceAt } from '../../../../../src/family/liquidity/position_history/pool_price.ts'
 import type { PositionFlow } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
-import { readPositionOrigin } from '../../../../../src/family/uniswap_v3/read/position_history/origin.ts'
+import { EXCHANGE } from '../../../../../src/family/uniswap_v3/protocol.ts'
 import type { Flow } from '../../../../../src/finance/math/pnl/flow.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import type { Rational } from '../../../../../src/lib/number/rational.ts'
@@ -207,7 +208,10 @@ test.each([
   try {
     const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
     const read = () =>
-      readPositionOrigin({ client, deployment: DEPLOYMENT, first: question, clock: systemClock }, patient)
+      readPositionOrigin(
+        { client, deployment: DEPLOYMENT, first: question, clock: systemClock, poolKey: EXCHANGE.poolKey },
+        patient,
+      )
     const { value: told } = await read()
     // Some endpoints count the logs of a receipt otherwise than those of a block.
     for (const shift of [-1, 3]) {

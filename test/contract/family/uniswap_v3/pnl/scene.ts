@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { FamilyServices } from '../../../../../src/family/contract.ts'
+import type { EnumerableDeployment } from '../../../../../src/family/liquidity/enumerable/exchange.ts'
 import { UNISWAP_V3 } from '../../../../../src/family/uniswap_v3/mod.ts'
-import type { UniswapV3Deployment } from '../../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { History } from '../../../../../src/history/stream.ts'
@@ -44,7 +44,7 @@ export interface PnlScene {
 
 interface RouteOptions {
   readonly chain?: Partial<FinanceChain>
-  readonly deployments?: readonly UniswapV3Deployment[]
+  readonly deployments?: readonly EnumerableDeployment[]
   readonly database?: TestDatabase
   readonly log?: Log
   /** The family's own. @default a patient one, as histories have */

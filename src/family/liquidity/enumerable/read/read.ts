@@ -1,51 +1,53 @@
 import type { Address } from 'viem'
-import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
-import type { FinanceClient } from '../../../finance/chain.ts'
-import type { FirstBlocks } from '../../../finance/first_blocks.ts'
-import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
-import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import { UpstreamError } from '../../../lib/error.ts'
-import type { LiquidityReader } from '../../liquidity/protocol.ts'
-import { addPoolPrices, createReadingCaches, forEachChain, getReadLimits } from '../../liquidity/targets.ts'
-import { createHistoricalTargets, createTargets } from '../../moment.ts'
+import { type LensAccess, readByLens } from '../../../../chain/call/lens.ts'
+import type { FinanceClient } from '../../../../finance/chain.ts'
+import type { FirstBlocks } from '../../../../finance/first_blocks.ts'
+import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
+import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { UpstreamError } from '../../../../lib/error.ts'
+import { createHistoricalTargets, createTargets } from '../../../moment.ts'
+import type { LiquidityReader } from '../../protocol.ts'
+import { addPoolPrices, createReadingCaches, forEachChain, getReadLimits } from '../../targets.ts'
+import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
 import { computeTotalHeld } from '../math/figures.ts'
-import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import {
-  LENS,
+  type EnumerableTarget,
   type LensQueryContext,
   readHeld,
   readList,
   readOne,
   readScan,
   readSome,
-  type UniswapV3Target,
 } from './queries.ts'
 
 /** Up to this many positions of one wallet on one chain, all are read whole. */
 const WHOLE_MAX = 1_000
-/** Reads positions of the family. */
-export type PositionReader = LiquidityReader<UniswapV3Deployment, BriefPosition, Position, never>
+/** Reads positions of an exchange. */
+export type PositionReader = LiquidityReader<EnumerableDeployment, BriefPosition, Position, never>
 
 /**
  * Creates a reader over the chains that are configured and have deployments. Lists of more than `wholeMax` positions
  * (default 1,000) are read in brief.
  */
-export function createPositionReader(options: {
-  readonly clients: ReadonlyMap<number, FinanceClient>
-  readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
-  readonly clock: Clock
-  readonly firstBlocks?: FirstBlocks | undefined
-  readonly wholeMax?: number
-}): PositionReader {
+export function createPositionReader(
+  exchange: EnumerableExchange,
+  options: {
+    readonly clients: ReadonlyMap<number, FinanceClient>
+    readonly deployments: ReadonlyMap<number, readonly EnumerableDeployment[]>
+    readonly clock: Clock
+    readonly firstBlocks?: FirstBlocks | undefined
+    readonly wholeMax?: number
+  },
+): PositionReader {
   const { clients, clock, wholeMax = WHOLE_MAX } = options
   const targets = createTargets(clients, options.deployments)
   const { classify: classifyToken } = createSpamFilter()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
-  const past = createHistoricalTargets<UniswapV3Deployment>({
-    name: 'Uniswap V3',
+  const past = createHistoricalTargets<EnumerableDeployment>({
+    name: exchange.words.exchange,
     clock,
     firstBlocks: options.firstBlocks,
     getContract: ({ manager }) => manager,
@@ -63,7 +65,11 @@ export function createPositionReader(options: {
           (target) => {
             const { client, block: at } = target
             const readHere = (lens: LensAccess) => read(lens, { ...context, target })
-            return readByLens(endpoint, { ...LENS, clock, chainId: client.chain.id, at, read: readHere }, within)
+            return readByLens(
+              endpoint,
+              { ...exchange.lens, clock, chainId: client.chain.id, at, read: readHere },
+              within,
+            )
           },
           within,
         ),
@@ -102,7 +108,7 @@ export function createPositionReader(options: {
       return priced.map((position) => ({ position, withdrawal: undefined }))
     },
     async readHeld({ wallet, ...dated }, { endpoint, block: at, positionsMax }, signal) {
-      const lens = { ...LENS, chainId: dated.client.chain.id, at, clock }
+      const lens = { ...exchange.lens, chainId: dated.client.chain.id, at, clock }
       const { count, read } = await past.readDeployed(
         dated,
         (target) => {
@@ -148,9 +154,9 @@ export function createPositionReader(options: {
 }
 
 /** Chain and key under which the answer to a query is cached. */
-function toCacheKey(query: string, { client, deployments, block }: UniswapV3Target) {
+function toCacheKey(query: string, { client, deployments, block }: EnumerableTarget) {
   const managers = deployments.map(({ manager }) => manager).join()
-  return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${query}:${managers}` }
+  return { chain: client.chain, key: `${block?.hash ?? ''}:${query}:${managers}` }
 }
 
 /** Finds all positions of a wallet's list on a chain; of a long list, only those that were completed are known. */

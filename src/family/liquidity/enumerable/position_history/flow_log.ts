@@ -1,7 +1,7 @@
 import { type Hex, toEventSelector } from 'viem'
-import { decodeWord } from '../../../chain/call/words.ts'
-import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
-import type { PositionFlow, PositionFlowKind } from '../../liquidity/position_history/position_flow.ts'
+import { decodeWord } from '../../../../chain/call/words.ts'
+import { type HistoryLog, IncompleteError } from '../../../../history/stream.ts'
+import type { PositionFlow, PositionFlowKind } from '../../position_history/position_flow.ts'
 
 /** Events of a position manager that change a position, by topic. Forks of the manager have the same events. */
 export const FLOW_KINDS: ReadonlyMap<Hex, PositionFlowKind> = new Map([

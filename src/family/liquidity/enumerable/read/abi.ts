@@ -1,18 +1,18 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
-import type { Block } from '../../../chain/block.ts'
-import { decodeLensPage, type LensCursor, readOptional } from '../../../chain/call/cursor.ts'
-import { createLazyRecords } from '../../../chain/call/lazy_records.ts'
-import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
+import type { Block } from '../../../../chain/block.ts'
+import { decodeLensPage, type LensCursor, readOptional } from '../../../../chain/call/cursor.ts'
+import { createLazyRecords } from '../../../../chain/call/lazy_records.ts'
+import { encodeArray, encodeCall, encodeStruct } from '../../../../chain/call/words.ts'
 import {
   encodePriceSources,
   NO_PRICE_SOURCES,
   PRICE_SOURCES_ARGUMENT,
   type PriceSources,
-} from '../../../finance/price/price_sources.ts'
-import type { Steps } from '../../../lib/async/cooperative.ts'
-import { UpstreamError } from '../../../lib/error.ts'
-import { memoize } from '../../../lib/memoize.ts'
-import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../liquidity/list/records.ts'
+} from '../../../../finance/price/price_sources.ts'
+import type { Steps } from '../../../../lib/async/cooperative.ts'
+import { UpstreamError } from '../../../../lib/error.ts'
+import { memoize } from '../../../../lib/memoize.ts'
+import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../list/records.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
 const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax`

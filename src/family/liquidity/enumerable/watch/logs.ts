@@ -1,8 +1,8 @@
 import { toEventSelector } from 'viem'
-import { toLowerHex } from '../../../chain/call/words.ts'
-import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
-import type { UniswapV3Deployment } from '../table/deployments.ts'
-import { decodeFlows, FLOW_KINDS } from './log.ts'
+import { toLowerHex } from '../../../../chain/call/words.ts'
+import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
+import type { EnumerableDeployment } from '../exchange.ts'
+import { decodeFlows, FLOW_KINDS } from '../position_history/flow_log.ts'
 
 /** Logged when a position's token is transferred or burned. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
@@ -11,7 +11,7 @@ const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 export const POSITION_EVENTS = [...FLOW_KINDS.values()]
 
 /** Creates a filter for all logs that change a position. Ids are matched later: they would make the filter too long. */
-export function createChangeFilter(deployments: readonly UniswapV3Deployment[]): LogFilter {
+export function createChangeFilter(deployments: readonly EnumerableDeployment[]): LogFilter {
   return {
     addresses: deployments.map(({ manager }) => toLowerHex(manager)),
     topics: [[...FLOW_KINDS.keys(), TRANSFER]],
@@ -21,7 +21,7 @@ export function createChangeFilter(deployments: readonly UniswapV3Deployment[]):
 /** Lists the keys (`getPositionKey`) of positions that the logs change. */
 export function listChangedPositions(
   logs: readonly HistoryLog[],
-  deployments: readonly UniswapV3Deployment[],
+  deployments: readonly EnumerableDeployment[],
 ): ReadonlySet<string> {
   const managers = new Set(createChangeFilter(deployments).addresses)
   return new Set(
@@ -33,7 +33,7 @@ export function listChangedPositions(
 }
 
 /** Decodes the flows in logs of these managers, in order, each with its log. Throws as `decodeFlows`. */
-export function decodeLoggedFlows(logs: readonly HistoryLog[], deployments: readonly UniswapV3Deployment[]) {
+export function decodeLoggedFlows(logs: readonly HistoryLog[], deployments: readonly EnumerableDeployment[]) {
   const managers = new Set(createChangeFilter(deployments).addresses)
   return logs
     .filter(({ address }) => managers.has(address))

@@ -8,19 +8,20 @@ import { createLogSource } from '../../../../history/logs/source.ts'
 import type { HistoryLog } from '../../../../history/stream.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
-import { decodePnlToken } from '../../../liquidity/position_history/flow_price.ts'
-import type { PositionFlow } from '../../../liquidity/position_history/position_flow.ts'
-import type { PnlSubject } from '../../../liquidity/position_history/valued_flows.ts'
-import { decodeFlows } from '../../event/log.ts'
-import type { UniswapV3Deployment } from '../../table/deployments.ts'
+import { decodePnlToken } from '../../position_history/flow_price.ts'
+import type { PositionFlow } from '../../position_history/position_flow.ts'
+import type { PnlSubject } from '../../position_history/valued_flows.ts'
+import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
+import { decodeFlows } from './flow_log.ts'
 
 /** A burned position: only the receipt of its first flow shows its pool and range. */
 interface OriginQuery {
   readonly client: ChainClient
-  readonly deployment: UniswapV3Deployment
+  readonly deployment: EnumerableDeployment
   /** First flow of the position. */
   readonly first: PositionFlow
   readonly clock: Clock
+  readonly poolKey: EnumerableExchange['poolKey']
 }
 
 /** Pool, range and tokens of a position. */
@@ -28,11 +29,8 @@ export interface PositionOrigin extends PnlSubject {
   readonly pool: Address
 }
 
-const POOL_SELECTORS = ['token0()', 'token1()', 'fee()'].map((each) => toFunctionSelector(each))
-const GET_POOL = toFunctionSelector('getPool(address,address,uint24)')
+const TOKEN_SELECTORS = ['token0()', 'token1()'].map((each) => toFunctionSelector(each))
 const DECIMALS = toFunctionSelector('decimals()')
-/** Largest `uint24`. */
-const FEE_MAX = 2n ** 24n - 1n
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
 
 /**
@@ -41,7 +39,7 @@ const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint
  * as cause if the receipt does not show the pool.
  */
 export async function readPositionOrigin(
-  { client, deployment, first, clock }: OriginQuery,
+  { client, deployment, first, clock, poolKey }: OriginQuery,
   signal: AbortSignal,
 ): Promise<QuorumResult<PositionOrigin>> {
   return await readByQuorum(
@@ -58,7 +56,7 @@ export async function readPositionOrigin(
       const callContracts: CallContracts = async (calls) =>
         (await readMulticall(endpoint, { calls, block, clock }, within)).results
       for (const mint of mints) {
-        const pool = await readPool(mint.address, { deployment, callContracts })
+        const pool = await readPool(mint.address, { deployment, poolKey, callContracts })
         const [, , lower = '0x0', upper = '0x0'] = mint.topics
         if (pool !== undefined) return { ...pool, tickLower: decodeTick(lower), tickUpper: decodeTick(upper) }
       }
@@ -73,13 +71,17 @@ type CallContracts = (calls: readonly ContractCall[]) => Promise<readonly Return
 /** Reads pool and tokens of a contract; undefined if it is not a pool of the factory. */
 async function readPool(
   pool: Address,
-  { deployment, callContracts }: { readonly deployment: UniswapV3Deployment; readonly callContracts: CallContracts },
+  {
+    deployment,
+    poolKey,
+    callContracts,
+  }: Pick<OriginQuery, 'deployment' | 'poolKey'> & { readonly callContracts: CallContracts },
 ): Promise<Pick<PositionOrigin, 'pool' | 'tokens'> | undefined> {
-  const words = await callContracts(POOL_SELECTORS.map((data) => ({ to: pool, data })))
-  const [token0, token1, fee] = [tryDecodeAddress(words[0]), tryDecodeAddress(words[1]), tryDecodeUint(words[2])]
-  if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
+  const words = await callContracts([...TOKEN_SELECTORS, poolKey.getter].map((data) => ({ to: pool, data })))
+  const [token0, token1, key] = [tryDecodeAddress(words[0]), tryDecodeAddress(words[1]), tryDecodeUint(words[2])]
+  if (token0 === undefined || token1 === undefined || key === undefined || key > poolKey.max) return undefined
   const [poolWord, decimals0, decimals1] = await callContracts([
-    { to: deployment.factory, data: encodeCall(GET_POOL, token0, token1, fee) },
+    { to: deployment.factory, data: encodeCall(poolKey.getPool, token0, token1, key) },
     { to: token0, data: DECIMALS },
     { to: token1, data: DECIMALS },
   ])
@@ -89,7 +91,7 @@ async function readPool(
 }
 
 /** True if a log is the manager's own of a flow. */
-function matchesFlow(log: HistoryLog, first: PositionFlow, { manager }: UniswapV3Deployment): boolean {
+function matchesFlow(log: HistoryLog, first: PositionFlow, { manager }: EnumerableDeployment): boolean {
   if (!isAddressEqual(log.address, manager)) return false
   const [flow] = decodeFlows([log])
   return flow !== undefined && toFlowText(flow) === toFlowText(first)

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import type { PricedToken } from '../../../../finance/token/priced_token.ts'
 import type { FigureForecast, FigureForecaster, FigureValue, WatchTarget } from '../../../watch.ts'
-import { createChangeFilter, getPositionKey, listChangedPositions } from '../../event/watch.ts'
-import { positionValue, type WatchedPosition } from '../../math/watched.ts'
-import type { UniswapV3Deployment } from '../../table/deployments.ts'
-import type { Position } from '../position.ts'
+import type { EnumerableDeployment } from '../exchange.ts'
+import { positionValue, type WatchedPosition } from '../math/watched.ts'
+import type { Position } from '../read/position.ts'
+import { createChangeFilter, getPositionKey, listChangedPositions } from './logs.ts'
 import type { NamedPositionsRead } from './read_named.ts'
 
 /** Reads positions by manager and id. */
@@ -25,7 +25,7 @@ const BY_PRICE: ReadonlySet<string> = new Set(['in_range', 'is_active', 'distanc
  * earnings of a range that the price crossed and left again within one block.
  */
 export function createForecaster(options: {
-  readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+  readonly deployments: ReadonlyMap<number, readonly EnumerableDeployment[]>
   readonly read: ReadNamed
 }): FigureForecaster {
   const { deployments, read } = options

@@ -1,6 +1,6 @@
-import { formatUsd } from '../../../finance/figure.ts'
-import { formatRational } from '../../../lib/number/rational.ts'
-import type { ConfirmedFigures } from '../../watch.ts'
+import { formatUsd } from '../../../../finance/figure.ts'
+import { formatRational } from '../../../../lib/number/rational.ts'
+import type { ConfirmedFigures } from '../../../watch.ts'
 import { positionValue, type WatchedPosition } from '../math/watched.ts'
 
 const PERCENTAGE_DIGITS = 4

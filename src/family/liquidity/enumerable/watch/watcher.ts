@@ -2,32 +2,38 @@ import type { LensAccess } from '../../../../chain/call/lens.ts'
 import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
 import type { FamilyServices } from '../../../contract.ts'
-import { readTargetByLens } from '../../../liquidity/targets.ts'
-import { createWithdrawnReader } from '../../../liquidity/withdrawn.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject, WatchTarget } from '../../../watch.ts'
-import { createChangeFilter, decodeLoggedFlows, getPositionKey } from '../../event/watch.ts'
-import { toConfirmedFigures, WATCHED_UNKNOWN } from '../../present/watched.ts'
-import { PROTOCOL } from '../../protocol.ts'
-import type { UniswapV3Deployment } from '../../table/deployments.ts'
-import type { Position } from '../position.ts'
-import { LENS } from '../queries.ts'
-import { createPositionReader } from '../read.ts'
+import type { LiquidityProtocol } from '../../protocol.ts'
+import { readTargetByLens } from '../../targets.ts'
+import { createWithdrawnReader } from '../../withdrawn.ts'
+import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
+import type { BriefPosition, Position } from '../read/position.ts'
+import { createPositionReader } from '../read/read.ts'
+import { toConfirmedFigures, WATCHED_UNKNOWN } from './figures.ts'
 import { createForecaster } from './forecaster.ts'
+import { createChangeFilter, decodeLoggedFlows, getPositionKey } from './logs.ts'
 import { type NamedPositionsRead, readNamed } from './read_named.ts'
 
 /** Positions of one read, as many as one call holds, and concurrent reads. */
 const CHUNKS = { size: 500, runningMax: 3 } as const
 
-/** Creates a reader of positions for triggers. */
+/** Creates a reader of an exchange's positions for triggers; `protocol` is made of the exchange. */
 export function createWatcher(
+  {
+    exchange,
+    protocol,
+  }: {
+    readonly exchange: EnumerableExchange
+    readonly protocol: LiquidityProtocol<EnumerableDeployment, BriefPosition, Position, never>
+  },
   options: Pick<FamilyServices, 'clients' | 'clock' | 'db' | 'history'> & {
-    readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+    readonly deployments: ReadonlyMap<number, readonly EnumerableDeployment[]>
   },
 ): Watcher {
   const { deployments, clock } = options
-  const reader = createPositionReader(options)
+  const reader = createPositionReader(exchange, options)
   const { classify: classifyToken } = createSpamFilter()
-  const readWithdrawn = createWithdrawnReader(PROTOCOL, options)
+  const readWithdrawn = createWithdrawnReader(protocol, options)
   const getDeployments = (chainId: number) => deployments.get(chainId) ?? []
 
   const toTarget = ({ client, block }: WatchTarget) => ({
@@ -48,7 +54,7 @@ export function createWatcher(
     const context = { target, classifyToken, isPriced: true }
     if (refs.length === 0) return { positions: new Map(), gone: new Set() }
     const read = (lens: LensAccess) => readNamed(lens, { refs, block: watchTarget.block }, context)
-    return await readTargetByLens(target, { ...LENS, clock, read }, signal)
+    return await readTargetByLens(target, { ...exchange.lens, clock, read }, signal)
   }
 
   /** Reads positions with all inputs of their figures. */

@@ -4,8 +4,8 @@ import {
   principal,
   type TickRange,
   type TokenAmounts,
-} from '../../../finance/math/liquidity.ts'
-import type { PricedToken } from '../../../finance/token/priced_token.ts'
+} from '../../../../finance/math/liquidity.ts'
+import type { PricedToken } from '../../../../finance/token/priced_token.ts'
 import { capByPool, collectable, type SharedRange } from './fees.ts'
 
 /** Inputs of a position's figures, at one block. */

@@ -7,8 +7,8 @@ import { createCache } from '../../../../lib/async/cache.ts'
 import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import { createAdaptiveConcurrency } from '../../../liquidity/position_history/adaptive_concurrency.ts'
-import { readPositionFlows } from '../../../liquidity/position_history/position_flow.ts'
+import { createAdaptiveConcurrency } from '../../position_history/adaptive_concurrency.ts'
+import { readPositionFlows } from '../../position_history/position_flow.ts'
 
 /** Words of the manager's `positions` at the end of a block; undefined if the manager does not know the position. */
 type ManagerState = readonly string[] | undefined

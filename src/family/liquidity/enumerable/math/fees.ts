@@ -1,6 +1,6 @@
-import type { FeeGrowth, TokenAmounts } from '../../../finance/math/liquidity.ts'
-import type { Pair } from '../../../finance/math/pnl/flow.ts'
-import { minBigint, mulDivDown, Q128, UINT128_MAX, wrap256 } from '../../../lib/number/fixed_point.ts'
+import type { FeeGrowth, TokenAmounts } from '../../../../finance/math/liquidity.ts'
+import type { Pair } from '../../../../finance/math/pnl/flow.ts'
+import { minBigint, mulDivDown, Q128, UINT128_MAX, wrap256 } from '../../../../lib/number/fixed_point.ts'
 
 /**
  * Amounts that the manager counts as owed now: owed at the position's last update plus the growth since then, modulo

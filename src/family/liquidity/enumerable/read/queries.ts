@@ -1,16 +1,16 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
-import type { LensAccess } from '../../../chain/call/lens.ts'
-import { type LensPage, readPages, readPagesAt } from '../../../chain/call/pages.ts'
-import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
-import { getPriceSources, NO_PRICE_SOURCES } from '../../../finance/price/price_sources.ts'
-import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
-import { runCooperatively, type Steps } from '../../../lib/async/cooperative.ts'
-import { UpstreamError } from '../../../lib/error.ts'
-import { joinPages } from '../../liquidity/list/pages.ts'
-import { ListTooLongError } from '../../liquidity/list/selection.ts'
-import type { FamilyTarget } from '../../moment.ts'
-import type { UniswapV3Deployment } from '../table/deployments.ts'
+import { isSameBlock, type PinnedBlock } from '../../../../chain/block.ts'
+import type { LensAccess } from '../../../../chain/call/lens.ts'
+import { type LensPage, readPages, readPagesAt } from '../../../../chain/call/pages.ts'
+import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
+import { getPriceSources, NO_PRICE_SOURCES } from '../../../../finance/price/price_sources.ts'
+import type { SpamFilter } from '../../../../finance/token/spam_filter.ts'
+import { runCooperatively, type Steps } from '../../../../lib/async/cooperative.ts'
+import { UpstreamError } from '../../../../lib/error.ts'
+import type { FamilyTarget } from '../../../moment.ts'
+import { joinPages } from '../../list/pages.ts'
+import { ListTooLongError } from '../../list/selection.ts'
+import type { EnumerableDeployment } from '../exchange.ts'
 import type { RawBrief, RawRead } from './abi.ts'
 import {
   decodeLens,
@@ -23,7 +23,6 @@ import {
   type LensContracts,
   type PositionRefs,
 } from './abi.ts'
-import { LENS_RUNTIME } from './lens_artifact.ts'
 import {
   type BriefPosition,
   type ChainRead,
@@ -46,7 +45,7 @@ const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of the transport's limit. */
 const PAGE_BYTES_MAX = 1_000_000
 /** Chain and position managers to read. */
-export type UniswapV3Target = FamilyTarget<UniswapV3Deployment>
+export type EnumerableTarget = FamilyTarget<EnumerableDeployment>
 
 /*
  * Lens queries, each about one block. They throw `UpstreamError` if the answers are of different blocks or about other
@@ -54,12 +53,9 @@ export type UniswapV3Target = FamilyTarget<UniswapV3Deployment>
  * answer.
  */
 
-/** Lens of the family. */
-export const LENS = { topic: 'uniswap_v3', runtime: LENS_RUNTIME } as const
-
 /** Target of a query, and the spam filter for the tokens of its answer. */
 export interface LensQueryContext {
-  readonly target: UniswapV3Target
+  readonly target: EnumerableTarget
   readonly classifyToken: SpamFilter['classify']
   /** True to read prices of tokens, which takes half the bytes of a query about one position. */
   readonly isPriced: boolean
@@ -234,7 +230,7 @@ function toLensContracts({ target: { client, deployments }, isPriced }: LensQuer
  * Creates a counter of a wallet's positions over all managers of a target. It throws if a manager does not answer, or
  * beyond `LIST_MAX`.
  */
-function createCounter(wallet: Address, target: UniswapV3Target) {
+function createCounter(wallet: Address, target: EnumerableTarget) {
   return (managers: RawRead['managers']): number => {
     const count = sumBalances(managers, wallet, target)
     if (count <= LIST_MAX) return count
@@ -243,7 +239,7 @@ function createCounter(wallet: Address, target: UniswapV3Target) {
 }
 
 /** Sums a wallet's balances over all managers. Throws if a manager does not answer. */
-function sumBalances(managers: RawRead['managers'], wallet: Address, { deployments }: UniswapV3Target): number {
+function sumBalances(managers: RawRead['managers'], wallet: Address, { deployments }: EnumerableTarget): number {
   // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
   if (wallet !== zeroAddress) checkManagers(managers, deployments)
   return managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
@@ -252,7 +248,7 @@ function sumBalances(managers: RawRead['managers'], wallet: Address, { deploymen
 /** Throws if a manager does not answer: without it, a total would be too small. */
 function checkManagers(
   managers: RawRead['managers'],
-  deployments: readonly UniswapV3Deployment[],
+  deployments: readonly EnumerableDeployment[],
   parameter?: 'manager_address',
 ): void {
   const unresponsive = deployments.find((_, index) => managers[index]?.balance === undefined)

@@ -1,13 +1,16 @@
 import * as v from 'valibot'
 import { type Address, isAddressEqual } from 'viem'
-import { evmAddress, tokenId } from '../../../http/request/input.ts'
-import type { Watchable } from '../../watch.ts'
-import { POSITION_EVENTS } from '../event/watch.ts'
+import { evmAddress, tokenId } from '../../../../http/request/input.ts'
+import type { Watchable } from '../../../watch.ts'
+import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
 import { POSITION_FIGURES } from '../math/watched.ts'
-import type { UniswapV3Deployment } from '../table/deployments.ts'
+import { POSITION_EVENTS } from './logs.ts'
 
 /** Creates the description of subjects that triggers can watch: positions of a manager. */
-export function createWatchable(settings: ReadonlyMap<number, readonly UniswapV3Deployment[]>): Watchable {
+export function createWatchable(
+  { name }: Pick<EnumerableExchange, 'name'>,
+  settings: ReadonlyMap<number, readonly EnumerableDeployment[]>,
+): Watchable {
   return {
     subject(chainId) {
       const managers = (settings.get(chainId) ?? []).map(({ manager }) => manager)
@@ -27,7 +30,7 @@ export function createWatchable(settings: ReadonlyMap<number, readonly UniswapV3
     figures: POSITION_FIGURES,
     events: POSITION_EVENTS,
     answerPath: ({ token_id, manager_address }, chainId, blockNumber) =>
-      `/v1/positions/uniswap-v3/${token_id}?chain_id=${chainId}&manager_address=${manager_address}&full=true` +
+      `/v1/positions/${name}/${token_id}?chain_id=${chainId}&manager_address=${manager_address}&full=true` +
       `&at_block=${blockNumber}`,
   }
 }

@@ -1,22 +1,17 @@
-import type { Block } from '../../../chain/block.ts'
-import type { FinanceChain } from '../../../finance/chain.ts'
-import { computePrices, type PricedToken } from '../../../finance/token/priced_token.ts'
-import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
-import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
-import {
-  type ClassifiedPositions,
-  classifyPositions,
-  type PositionParts,
-  resolveIndex,
-} from '../../liquidity/list/classify.ts'
-import { priceParts } from '../../liquidity/list/priced_parts.ts'
-import type { UniswapV3Deployment } from '../table/deployments.ts'
+import type { Block } from '../../../../chain/block.ts'
+import type { FinanceChain } from '../../../../finance/chain.ts'
+import { computePrices, type PricedToken } from '../../../../finance/token/priced_token.ts'
+import type { SpamFilter } from '../../../../finance/token/spam_filter.ts'
+import { type Steps, sortInSteps } from '../../../../lib/async/cooperative.ts'
+import { type ClassifiedPositions, classifyPositions, type PositionParts, resolveIndex } from '../../list/classify.ts'
+import { priceParts } from '../../list/priced_parts.ts'
+import type { EnumerableDeployment } from '../exchange.ts'
 import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
 
 /** Fields that a list sorts and counts positions by. */
 export interface BriefPosition {
   readonly chainId: number
-  readonly deployment: UniswapV3Deployment
+  readonly deployment: EnumerableDeployment
   readonly tokenId: bigint
   readonly liquidity: bigint
 }
@@ -42,7 +37,7 @@ export interface ChainRead<Listed extends BriefPosition = Position> extends Clas
 
 interface InterpretOptions {
   readonly chain: FinanceChain
-  readonly deployments: readonly UniswapV3Deployment[]
+  readonly deployments: readonly EnumerableDeployment[]
   readonly classifyToken: SpamFilter['classify']
   /** False if the lens read no prices. */
   readonly isPriced: boolean

@@ -2,10 +2,10 @@ import { zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
 import type { LensAccess } from '../../../../chain/call/lens.ts'
 import { runCooperatively } from '../../../../lib/async/cooperative.ts'
-import { getPositionKey } from '../../event/watch.ts'
-import type { PositionRefs } from '../abi.ts'
-import { interpret, type Position } from '../position.ts'
-import { type LensQueryContext, readSelected, toInterpretOptions } from '../queries.ts'
+import type { PositionRefs } from '../read/abi.ts'
+import { interpret, type Position } from '../read/position.ts'
+import { type LensQueryContext, readSelected, toInterpretOptions } from '../read/queries.ts'
+import { getPositionKey } from './logs.ts'
 
 /** Positions that were read, by `getPositionKey`. */
 export interface NamedPositionsRead {

@@ -5,62 +5,58 @@ import type { Database } from '../../../../db/database.ts'
 import type { History, StreamTarget } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import type { ManagedHistoryQuery } from '../../../liquidity/histories.ts'
-import { createMintFinder } from '../../../liquidity/position_history/mint/mint_block.ts'
-import { isUnminted } from '../../../liquidity/position_history/mint/unminted.ts'
-import {
-  type PositionFlow,
-  positionSubject,
-  readPositionFlows,
-} from '../../../liquidity/position_history/position_flow.ts'
+import type { ManagedHistoryQuery } from '../../histories.ts'
+import { createMintFinder } from '../../position_history/mint/mint_block.ts'
+import { isUnminted } from '../../position_history/mint/unminted.ts'
+import { type PositionFlow, positionSubject, readPositionFlows } from '../../position_history/position_flow.ts'
 import {
   createPositionHistoryReader,
   getPositionKey,
   type PositionHistoryReader,
-} from '../../../liquidity/position_history/reader.ts'
-import type { UniswapV3Deployment } from '../../table/deployments.ts'
-import type { Position } from '../position.ts'
+} from '../../position_history/reader.ts'
+import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
+import type { Position } from '../read/position.ts'
 import { readNextId } from './next_id.ts'
 import { type PositionOrigin, readPositionOrigin } from './origin.ts'
 import { createPoolPriceReader } from './pool_price.ts'
 import { createFlowStream } from './stream.ts'
 
 /** Position whose history is read. */
-export type UniswapV3HistoryQuery = ManagedHistoryQuery<UniswapV3Deployment, Position>
-
-export type UniswapV3HistoryReader = PositionHistoryReader<UniswapV3HistoryQuery>
+export type FlowHistoryQuery = ManagedHistoryQuery<EnumerableDeployment, Position>
 
 /** Cached origins of burned positions. */
 const ORIGINS_MAX = 10_000
 
 /** Creates a reader of position histories over stored flows. */
-export function createUniswapV3HistoryReader(services: {
-  readonly db: Database
-  readonly history: History
-  readonly clock: Clock
-}): UniswapV3HistoryReader {
+export function createFlowHistoryReader(
+  exchange: Pick<EnumerableExchange, 'streamName' | 'poolKey'>,
+  services: { readonly db: Database; readonly history: History; readonly clock: Clock },
+): PositionHistoryReader<FlowHistoryQuery> {
   const { db, clock } = services
-  const stream = createFlowStream(clock)
+  const stream = createFlowStream(exchange, clock)
   const findMint = createMintFinder()
   const origins = createCache<PositionOrigin>({ clock, entriesMax: ORIGINS_MAX })
   const poolPrices = createPoolPriceReader(clock)
 
   /** Reads the origin of a burned position, cached once the block of its mint is final. */
   function readOrigin(
-    query: UniswapV3HistoryQuery,
+    query: FlowHistoryQuery,
     { first, finalTo }: { readonly first: PositionFlow; readonly finalTo: number },
     signal: AbortSignal,
   ): Promise<PositionOrigin> {
     const { client, deployment } = query
     const read = async (shared: AbortSignal) => {
-      const { value, endpoints } = await readPositionOrigin({ client, deployment, first, clock }, shared)
+      const { value, endpoints } = await readPositionOrigin(
+        { client, deployment, first, clock, poolKey: exchange.poolKey },
+        shared,
+      )
       const lifeMs = getCacheTtlMs(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
     return origins.get({ key: getPositionKey(query), read }, signal)
   }
 
-  return createPositionHistoryReader<UniswapV3HistoryQuery, PositionFlow, StreamTarget>(services, {
+  return createPositionHistoryReader<FlowHistoryQuery, PositionFlow, StreamTarget>(services, {
     stream,
     async locate({ client, deployment, tokenId, position }, toBlock, signal) {
       const { manager, startBlock: firstBlock } = deployment

@@ -1,0 +1,66 @@
+import type { ObjectEntries } from 'valibot'
+import { toLowerHex } from '../../../chain/call/words.ts'
+import type { LiquidityProtocol } from '../protocol.ts'
+import type { EnumerableDeployment, EnumerableExchange } from './exchange.ts'
+import { isOwed, splitOwed } from './math/fees.ts'
+import { computeHeldAmounts } from './math/figures.ts'
+import { createFlowHistoryReader } from './position_history/reader.ts'
+import { createFlowStream } from './position_history/stream.ts'
+import { buildEnumerableOutputs, SPLIT_FIELDS } from './present.ts'
+import type { BriefPosition, Position } from './read/position.ts'
+import { createPositionReader } from './read/read.ts'
+
+/** The protocol of an enumerable exchange. */
+export type EnumerableProtocol = LiquidityProtocol<EnumerableDeployment, BriefPosition, Position, never>
+
+/** Makes the protocol of an exchange; `pool` has the fields of its pools in answers, and how they are presented. */
+export function createEnumerableProtocol(
+  exchange: EnumerableExchange,
+  pool: { readonly entries: ObjectEntries; readonly present: (pool: Position['pool']) => object },
+): EnumerableProtocol {
+  return {
+    name: exchange.name,
+    words: exchange.words,
+    getManager: ({ manager }) => manager,
+    getCode: ({ code }) => code,
+    createReader: (options) => createPositionReader(exchange, options),
+    isEnumerable: true,
+    computeHeldAmounts,
+    splitOwed(position, { principal, owed }, { withdrawn }) {
+      const split = splitOwed(owed, { stored: position.owed, withdrawn })
+      return { fees: split?.fees, withdrawn: split?.withdrawn, total: [principal, owed] }
+    },
+    toHeldParts(position, { withdrawn }) {
+      const { principal, owed } = computeHeldAmounts(position)
+      const split = splitOwed(owed, { stored: position.owed, withdrawn })
+      // Where the flows do not tell fees and withdrawn principal apart, both together are `owed`.
+      const parts = { principal, ...(split ?? { owed }) }
+      return Object.entries(parts).map(([part, amounts]) => ({ part, amounts }))
+    },
+    presentPool: (position) => pool.present(position.pool),
+    outputs: buildEnumerableOutputs(pool.entries),
+    listUncoveredFields: (position) => (isOwed(position) ? SPLIT_FIELDS : []),
+    createHistoryReader: (services) => createFlowHistoryReader(exchange, services),
+    listHistories({ chainId, deployment: { manager, code, startBlock } }, clock) {
+      const stream = createFlowStream(exchange, clock)
+      const target = { chainId, contract: toLowerHex(manager), startBlock }
+      return [
+        {
+          title: `${exchange.name} ${code}`,
+          complete: (reader, signal) => reader.complete({ stream, target }, signal),
+        },
+      ]
+    },
+    pnlStatusOfState: 'pending',
+    withdrawn: {
+      isOwed,
+      listState: ({ liquidity, owed, insideLast }) => [
+        liquidity,
+        owed.amount0,
+        owed.amount1,
+        insideLast.growth0,
+        insideLast.growth1,
+      ],
+    },
+  }
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.27;
+
+import {Positions} from '../positions.sol';
+import {PriceSources} from '../../../finance/price/prices.sol';
+
+interface IManager {
+    function balanceOf(address) external view returns (uint256);
+    function tokenOfOwnerByIndex(address, uint256) external view returns (uint256);
+    function ownerOf(uint256) external view returns (address);
+    function positions(uint256) external view;
+}
+
+interface IPool {
+    function slot0() external view;
+    function feeGrowthGlobal0X128() external view returns (uint256);
+    function feeGrowthGlobal1X128() external view returns (uint256);
+    function ticks(int24) external view;
+    function positions(bytes32) external view;
+}
+
+/// Reads positions of managers that enumerate those of a wallet, as Uniswap V3's does, with their pools, tokens and USD prices in one `eth_call`. It is never deployed: its
+/// code stands at an address for the length of one call, or runs as the creation code of one.
+///
+/// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it.
+///
+///   header    u8 version = 1, u64 chain id, u64 block number, u64 block timestamp, bytes32 hash of the parent block,
+///             u32 list entries taken, u8 number of managers, then for each: u8 1 if it answered, u32 balance
+///   1 token   as in `positions.sol`
+///   2 pool    u8 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
+///             u256 feeGrowthGlobal0X128, u256 feeGrowthGlobal1X128
+///   3 broken  u8 manager, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
+///   4 open    u8 manager, u256 token id, address owner, u16 pool, i24 tickLower, i24 tickUpper, u256
+///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1,
+///             then what the pool owes the manager for that range and all its ids: u128 liquidity, u256
+///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1, all zero where
+///             the pool tells nothing or nothing is owed; u128 liquidity, then feeGrowthOutside0X128,
+///             feeGrowthOutside1X128 of the lower and of the upper tick
+///   5 closed  like 4 up to the pool's tokensOwed1: no liquidity, no use for the ticks
+///   6 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
+///
+/// Tokens and pools are numbered as in `positions.sol`. A page ends early, and says so by `taken`, before gas or `bytesMax`
+/// could run out in the middle of a record.
+abstract contract EnumerablePositions is Positions {
+    uint256 private constant BRIEFS_MAX = 4096;
+
+    struct Deployments {
+        address[] managers;
+        address[] factories;
+    }
+
+    /// What the page has met so far.
+    struct Seen {
+        /// Positions are written as briefs.
+        bool brief;
+        /// The answer of `positions`.
+        uint256 state;
+        Numbers numbers;
+        /// Pool addresses by number; 0 if the pool is unreadable.
+        uint256 poolList;
+    }
+
+    /// The factory's function that returns the pool of two tokens and the fifth word of a position.
+    function poolSelector() internal pure virtual returns (bytes4);
+
+    /// Entries `offset` to `offset + count` of the wallet's list over all managers, in the order of enumeration.
+    function list(
+        address wallet,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 offset,
+        uint256 count,
+        uint256 bytesMax
+    ) external view {
+        (Page memory page, Seen memory seen) = open();
+        if (count > POSITIONS_MAX) count = POSITIONS_MAX;
+        entries(page, seen, wallet, deployments, prices, offset, count, bytesMax);
+    }
+
+    /// The same entries as briefs: what is needed to count and order them, and to tell spam.
+    function scan(
+        address wallet,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 offset,
+        uint256 count,
+        uint256 bytesMax
+    ) external view {
+        (Page memory page, Seen memory seen) = open();
+        seen.brief = true;
+        if (count > BRIEFS_MAX) count = BRIEFS_MAX;
+        entries(page, seen, wallet, deployments, prices, offset, count, bytesMax);
+    }
+
+    function entries(
+        Page memory page,
+        Seen memory seen,
+        address wallet,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 offset,
+        uint256 count,
+        uint256 bytesMax
+    ) private view {
+        Limits memory limits = limitsOf(prices, bytesMax);
+        header(page, deployments.managers.length);
+        uint256 balancesAt = page.cursor;
+        for (uint256 i = 0; i < deployments.managers.length; i++) {
+            bool ok = ask1(page, deployments.managers[i], IManager.balanceOf.selector, uint160(wallet), 32);
+            put(page, ok ? 1 : 0, 1);
+            uint256 balance = ok ? word(page.answer) : 0;
+            put(page, balance > type(uint32).max ? type(uint32).max : balance, 4);
+        }
+        for (uint256 i = 0; i < deployments.managers.length; i++) {
+            uint256 balance = uint32(word(balancesAt + i * 5) >> 216);
+            if (offset >= balance) {
+                offset -= balance;
+                continue;
+            }
+            for (; offset < balance && page.taken < count; offset++) {
+                if (!room(page, seen.numbers, limits)) close(page);
+                entry(page, seen, deployments, prices, i, wallet, offset);
+                page.taken++;
+            }
+            offset = 0;
+        }
+        close(page);
+    }
+
+    /// Positions of one owner by manager, a number into the deployments, and id, which is known to be the owner's.
+    function some(
+        address owner,
+        uint256[] calldata indexes,
+        uint256[] calldata ids,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 bytesMax
+    ) external view {
+        (Page memory page, Seen memory seen) = open();
+        Limits memory limits = limitsOf(prices, bytesMax);
+        presence(page, deployments);
+        for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
+            if (!room(page, seen.numbers, limits)) close(page);
+            known(page, seen, deployments, prices, indexes[i], ids[i], owner);
+            page.taken++;
+        }
+        close(page);
+    }
+
+    /// The position of that id on every manager that knows it; a manager that does not know it writes no record.
+    function one(uint256 id, Deployments calldata deployments, PriceSources calldata prices) external view {
+        (Page memory page, Seen memory seen) = open();
+        presence(page, deployments);
+        for (uint256 i = 0; i < deployments.managers.length; i++) {
+            address manager = deployments.managers[i];
+            if (!readPosition(page, seen, manager, id)) continue;
+            page.taken++;
+            if (!ask1(page, manager, IManager.ownerOf.selector, id, 32)) {
+                broken(page, i, id, 5);
+                continue;
+            }
+            address owner = address(uint160(word(page.answer)));
+            position(page, seen, prices, i, deployments, id, owner);
+        }
+        close(page);
+    }
+
+    function entry(
+        Page memory page,
+        Seen memory seen,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 index,
+        address wallet,
+        uint256 offset
+    ) private view {
+        address manager = deployments.managers[index];
+        argument(page, 0, uint160(wallet));
+        argument(page, 1, offset);
+        if (!askMany(page, manager, IManager.tokenOfOwnerByIndex.selector, 2, 32)) return broken(page, index, 0, 1);
+        known(page, seen, deployments, prices, index, word(page.answer), wallet);
+    }
+
+    function known(
+        Page memory page,
+        Seen memory seen,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 index,
+        uint256 id,
+        address owner
+    ) private view {
+        if (!readPosition(page, seen, deployments.managers[index], id)) return broken(page, index, id, 2);
+        position(page, seen, prices, index, deployments, id, owner);
+    }
+
+    function readPosition(
+        Page memory page,
+        Seen memory seen,
+        address manager,
+        uint256 id
+    ) private view returns (bool ok) {
+        uint256 answer = page.answer;
+        page.answer = seen.state;
+        ok = ask1(page, manager, IManager.positions.selector, id, 384);
+        page.answer = answer;
+    }
+
+    /// Writes the records of the position whose `positions` answer stands at `seen.state`.
+    function position(
+        Page memory page,
+        Seen memory seen,
+        PriceSources calldata prices,
+        uint256 index,
+        Deployments calldata deployments,
+        uint256 id,
+        address owner
+    ) private view {
+        uint256 state = seen.state;
+        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, index, deployments.factories[index]);
+        if (pool == address(0)) return broken(page, index, id, 3);
+        uint256 liquidity = word(state + 224);
+        if (seen.brief) {
+            put(page, 6, 1);
+            put(page, index, 1);
+            put(page, id, 32);
+            put(page, poolOrdinal, 2);
+            return put(page, liquidity, 16);
+        }
+        uint256 answer = page.answer;
+        if (liquidity > 0) {
+            if (!ask1(page, pool, IPool.ticks.selector, word(state + 160), 128)) return broken(page, index, id, 4);
+            page.answer = answer + 128;
+            bool ok = ask1(page, pool, IPool.ticks.selector, word(state + 192), 128);
+            page.answer = answer;
+            if (!ok) return broken(page, index, id, 4);
+        }
+        put(page, liquidity > 0 ? 4 : 5, 1);
+        put(page, index, 1);
+        put(page, id, 32);
+        put(page, uint160(owner), 20);
+        put(page, poolOrdinal, 2);
+        put(page, word(state + 160), 3);
+        put(page, word(state + 192), 3);
+        put(page, word(state + 256), 32);
+        put(page, word(state + 288), 32);
+        put(page, word(state + 320), 16);
+        put(page, word(state + 352), 16);
+        share(page, deployments.managers[index], pool, state);
+        if (liquidity == 0) return;
+        put(page, liquidity, 16);
+        put(page, word(answer + 64), 32);
+        put(page, word(answer + 96), 32);
+        put(page, word(answer + 192), 32);
+        put(page, word(answer + 224), 32);
+    }
+
+    /// Writes the pool's own position of the manager in the range, which all ids of that range share. Behind the answers
+    /// of both ticks.
+    function share(Page memory page, address manager, address pool, uint256 state) private view {
+        uint256 answer = page.answer + 256;
+        uint256 key;
+        assembly ("memory-safe") {
+            mstore(0, shl(96, manager))
+            mstore(20, shl(232, mload(add(state, 160))))
+            mstore(23, shl(232, mload(add(state, 192))))
+            key := keccak256(0, 26)
+        }
+        bool ok = word(state + 224) > 0 || word(state + 320) > 0 || word(state + 352) > 0;
+        if (ok) {
+            page.answer = answer;
+            ok = ask1(page, pool, IPool.positions.selector, key, 160);
+            page.answer = answer - 256;
+        }
+        for (uint256 i = 0; i < 5; i++) {
+            put(page, ok ? word(answer + i * 32) : 0, i == 1 || i == 2 ? 32 : 16);
+        }
+    }
+
+    function poolOf(
+        Page memory page,
+        Seen memory seen,
+        PriceSources calldata prices,
+        uint256 index,
+        address factory
+    ) private view returns (uint256 ordinal, address pool) {
+        uint256 state = seen.state;
+        uint256 key;
+        uint256 question = page.question;
+        assembly ("memory-safe") {
+            mstore(question, index)
+            mstore(add(question, 32), mload(add(state, 64)))
+            mstore(add(question, 64), mload(add(state, 96)))
+            mstore(add(question, 96), mload(add(state, 128)))
+            key := shr(16, keccak256(question, 128))
+        }
+        uint256 slot;
+        (slot, ordinal) = poolSlot(seen.numbers, key);
+        if (ordinal > 0) return (ordinal - 1, address(uint160(word(seen.poolList + (ordinal - 1) * 32))));
+        uint256 token0 = word(state + 64);
+        uint256 token1 = word(state + 96);
+        uint256 fee = word(state + 128);
+        argument(page, 0, token0);
+        argument(page, 1, token1);
+        argument(page, 2, fee);
+        if (!askMany(page, factory, poolSelector(), 3, 32)) return (0, address(0));
+        pool = address(uint160(word(page.answer)));
+        uint256 answer = page.answer;
+        bool ok = pool != address(0) && ask(page, pool, IPool.slot0.selector, 64);
+        page.answer = answer + 64;
+        ok = ok && ask(page, pool, IPool.feeGrowthGlobal0X128.selector, 32);
+        page.answer = answer + 96;
+        ok = ok && ask(page, pool, IPool.feeGrowthGlobal1X128.selector, 32);
+        page.answer = answer + 128;
+        if (!ok) {
+            page.answer = answer;
+            return (0, address(0));
+        }
+        uint256 ordinal0 = tokenOf(page, seen.numbers, prices, address(uint160(token0)));
+        uint256 ordinal1 = tokenOf(page, seen.numbers, prices, address(uint160(token1)));
+        page.answer = answer;
+        ordinal = addPool(seen.numbers, slot, key);
+        set(seen.poolList + ordinal * 32, uint160(pool));
+        put(page, 2, 1);
+        put(page, index, 1);
+        put(page, uint160(pool), 20);
+        put(page, ordinal0, 2);
+        put(page, ordinal1, 2);
+        put(page, fee, 3);
+        put(page, word(answer), 20);
+        put(page, word(answer + 32), 3);
+        put(page, word(answer + 64), 32);
+        put(page, word(answer + 96), 32);
+    }
+
+    function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {
+        put(page, 3, 1);
+        put(page, index, 1);
+        put(page, id, 32);
+        put(page, what, 1);
+    }
+
+    function header(Page memory page, uint256 managerCount) private view {
+        begin(page);
+        put(page, managerCount, 1);
+    }
+
+    /// The header of readings that count nothing.
+    function presence(Page memory page, Deployments calldata deployments) private view {
+        header(page, deployments.managers.length);
+        for (uint256 i = 0; i < deployments.managers.length; i++) {
+            put(page, deployments.managers[i].code.length > 0 ? 1 : 0, 1);
+            put(page, 0, 4);
+        }
+    }
+
+    function open() private pure returns (Page memory page, Seen memory seen) {
+        page.question = reserve(160);
+        page.answer = reserve(512);
+        seen.state = reserve(384);
+        seen.numbers = openNumbers(POOLS_MAX);
+        seen.poolList = reserve(POOLS_MAX * 32);
+    }
+}

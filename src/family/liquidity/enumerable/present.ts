@@ -1,0 +1,51 @@
+import * as v from 'valibot'
+import { withFull } from '../../../finance/schema.ts'
+import {
+  amounts,
+  buildOutputs,
+  LISTED_PNL_STATUS,
+  pnlFigures,
+  positionToken,
+  rangeFigures,
+  usdFigures,
+  usdOrNullText,
+} from '../schema.ts'
+
+const PNL_STATUS_WORDS = {
+  list: LISTED_PNL_STATUS,
+  position: 'ready, or unpriced: a price is missing; the answer is 503 until its history is read',
+} as const
+
+/** Fields that separate fees from withdrawn principal. */
+export const SPLIT_FIELDS = [
+  'uncollected_fees',
+  'withdrawn_principal',
+  'usd.uncollected_fees',
+  'usd.withdrawn_principal',
+] as const
+
+/** Builds the schemas of success bodies from the fields of a pool. */
+export function buildEnumerableOutputs<const Pool extends v.ObjectEntries>(pool: Pool) {
+  return buildOutputs({
+    pool,
+    token0: positionToken,
+    code: v.string(),
+    getFigures: (answer) => ({
+      amounts: withFull(amounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
+      uncollected_fees: withFull(
+        v.nullable(amounts),
+        'what collecting would pay, without withdrawn_principal; null if its history is needed to tell them apart and is not read',
+      ),
+      withdrawn_principal: withFull(
+        v.nullable(amounts),
+        'principal that was withdrawn and not collected; null as uncollected_fees is',
+      ),
+      ...rangeFigures,
+      usd: usdFigures(
+        { amounts: usdOrNullText, uncollected_fees: usdOrNullText, withdrawn_principal: usdOrNullText },
+        'US dollars; a value is null where one of the tokens has no price, or its amounts are; total is all of it together',
+      ),
+      ...pnlFigures(PNL_STATUS_WORDS[answer]),
+    }),
+  })
+}
