@@ -50,10 +50,10 @@ export function createHoldingsReader<
 
   return {
     chainIds: new Set(reader.targets.keys()),
-    async open(wallet, { client, block, onAlone }, signal) {
+    async open(wallet, { client, block }, signal) {
       const target = reader.targets.get(client.chain.id)
       if (target === undefined) return undefined
-      const dated = { ...target, client, onAlone, ...(block && { block }) }
+      const dated = { ...target, client, ...(block && { block }) }
       const deployments = await reader.past.filterDeployed(dated, signal)
       if (deployments.length === 0) return undefined
       return async (request, within) => {

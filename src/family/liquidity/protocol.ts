@@ -177,8 +177,10 @@ export type ReaderServices = Pick<FamilyServices, 'clients' | 'clock' | 'firstBl
 export interface ProtocolWords {
   /** In errors: `Uniswap V4`. */
   readonly exchange: string
-  /** Prefix of its tools: `uniswap_v4`. */
-  readonly tool: string
+  /** Prefix of its operations: `uniswap_v4`. */
+  readonly operation: string
+  /** Its name for agents: `Uniswap V3 and its forks`. */
+  readonly title: string
   /** In summaries, singular: `Uniswap V4 position`. */
   readonly noun: string
   /** Sentence that the list's summary ends with. @default none */

@@ -10,7 +10,8 @@ export const EXCHANGE: EnumerableExchange = {
   name: 'uniswap-v3',
   words: {
     exchange: 'Uniswap V3',
-    tool: 'uniswap',
+    operation: 'uniswap',
+    title: 'Uniswap V3 and its forks',
     noun: 'liquidity position',
     describeMissing: (tokenId) => `Position ${tokenId} does not exist on the queried position managers`,
   },

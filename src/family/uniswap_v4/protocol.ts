@@ -14,7 +14,8 @@ export const PROTOCOL: LiquidityProtocol<UniswapV4Deployment, ListedPosition, Po
   name: 'uniswap-v4',
   words: {
     exchange: 'Uniswap V4',
-    tool: 'uniswap_v4',
+    operation: 'uniswap_v4',
+    title: 'Uniswap V4',
     noun: 'Uniswap V4 position',
     listNote: 'The first call for a wallet may answer 503 while they are searched.',
     describeMissing: (tokenId) => `There is no position ${tokenId} on any manager asked`,

@@ -406,11 +406,7 @@ class WorkAnswer<Input extends object, Result> implements Answer {
   constructor(
     call: WorkCall<Input, Result>,
     result: Result,
-    {
-      credits,
-      untilMs,
-      unwitnessed,
-    }: Pick<Answer, 'credits' | 'untilMs'> & { readonly unwitnessed: Unwitnessed },
+    { credits, untilMs, unwitnessed }: Pick<Answer, 'credits' | 'untilMs'> & { readonly unwitnessed: Unwitnessed },
   ) {
     this.credits = credits
     this.untilMs = untilMs

@@ -4,12 +4,9 @@ import { createHoldingsReader as createAave } from '../../../src/family/aave_v3/
 import type { HoldingsReader, HoldingsTarget } from '../../../src/family/holding.ts'
 import { createHoldingsReader as createLiquidity } from '../../../src/family/liquidity/holdings.ts'
 import { createHoldingsReader as createMorpho } from '../../../src/family/morpho_blue/holdings.ts'
-import { createHoldingsReader as createV3 } from '../../../src/family/uniswap_v3/holdings.ts'
-import { createHoldingsReader as createV4 } from '../../../src/family/uniswap_v4/holdings.ts'
-import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
 import { PROTOCOL as UNISWAP_V3 } from '../../../src/family/uniswap_v3/protocol.ts'
 import { PROTOCOL as UNISWAP_V4 } from '../../../src/family/uniswap_v4/protocol.ts'
+import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
 
 const client = { chain: { id: 1 } }
 /** A reader of a family that leaves its only deployment out by the word of one endpoint. */

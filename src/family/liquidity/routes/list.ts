@@ -4,6 +4,7 @@ import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { presentCounts } from '../list/counts.ts'
 import { flattenPositions } from '../list/selection.ts'
 import type { PnlOutcome } from '../position_history/pnl.ts'
@@ -45,7 +46,8 @@ export function listRoute<
   return defineRoute({
     method: 'GET',
     path: `/v1/positions/${name}`,
-    tool: `${words.tool}_positions`,
+    operation: `${words.operation}_positions`,
+    tool: { ...LIQUIDITY_TOOLS.list, protocol: { code: name, name: words.title } },
     summary: `Lists the ${words.noun}s of a wallet, active ones unless told otherwise.${words.listNote ? ` ${words.listNote}` : ''}`,
     input,
     output: protocol.outputs.list,

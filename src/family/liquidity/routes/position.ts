@@ -4,6 +4,7 @@ import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { selectOnlyPosition } from '../list/selection.ts'
 import { computePnlOutcome } from '../position_history/pnl_outcome.ts'
 import { listUncoveredPaths, presentPosition } from '../present.ts'
@@ -37,7 +38,8 @@ export function positionRoute<
   return defineRoute({
     method: 'GET',
     path: `/v1/positions/${name}/:id`,
-    tool: `${words.tool}_position`,
+    operation: `${words.operation}_position`,
+    tool: { ...LIQUIDITY_TOOLS.position, protocol: { code: name, name: words.title } },
     summary: `Reads the on-chain state of one ${words.noun}.`,
     input,
     output: protocol.outputs.position,

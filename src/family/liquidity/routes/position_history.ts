@@ -5,6 +5,7 @@ import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { FamilyServices } from '../../contract.ts'
 import { toAsOf } from '../../moment.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { createPositionHistories, type PositionHistories } from '../histories.ts'
 import { checkHistoryComplete, computePnlOrThrow } from '../position_history/pnl_outcome.ts'
 import { presentFlow, presentPnl } from '../present.ts'
@@ -72,7 +73,8 @@ export function positionHistoryRoutes<
     defineRoute({
       ...common,
       path: `/v1/positions/${name}/:id/pnl`,
-      tool: `${words.tool}_pnl`,
+      operation: `${words.operation}_pnl`,
+      tool: { ...LIQUIDITY_TOOLS.pnl, protocol: { code: name, name: words.title } },
       summary: `Counts the profit and loss of one ${words.noun} over the life of its token, also after it was burned.`,
       input: v.pipe(v.object({ ...position, status: inactiveStatus }), momentRule()),
       output: pnlOutput,
@@ -91,7 +93,8 @@ export function positionHistoryRoutes<
     defineRoute({
       ...common,
       path: `/v1/positions/${name}/:id/events`,
-      tool: `${words.tool}_events`,
+      operation: `${words.operation}_events`,
+      tool: { ...LIQUIDITY_TOOLS.events, protocol: { code: name, name: words.title } },
       summary: `Lists what went into one ${words.noun} and out of it, priced at its time, newest first.`,
       input: v.pipe(v.object({ ...position, page, limit }), momentRule()),
       output: eventsOutput,

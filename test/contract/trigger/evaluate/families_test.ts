@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import type { Database } from '../../../../src/db/database.ts'
 import { createWatcher as createAaveWatcher } from '../../../../src/family/aave_v3/watch.ts'
-import { createWatcher as createUniswapWatcher } from '../../../../src/family/uniswap_v3/read/watch/watcher.ts'
+import { createWatcher as createUniswapWatcher } from '../../../../src/family/liquidity/enumerable/watch/watcher.ts'
 import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../../src/family/watch.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'

@@ -14,7 +14,7 @@ test('what a request met counts until a try succeeds, however young the last suc
     async run<Row>() {
       tries++
       if (isFull) throw full
-      return [{ value: null }] as readonly Row[]
+      return [{ value: null }] as readonly unknown[] as readonly Row[]
     },
     async close() {},
   }

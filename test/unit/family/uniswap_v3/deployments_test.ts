@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { getAddress } from 'viem'
 import { CHAINS } from '../../../../src/chain/chains.ts'
-import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from '../../../../src/family/uniswap_v3/table/managers.ts'
 import {
