@@ -1,3 +1,29 @@
+/**
+ * How an answer gets a history of which no log is missing:
+ *
+ * 1. The caller names a stream, its target and a subject: what is followed, on which contract, for whom (`stream.ts`).
+ * 2. `finality/` reads the newest final block, has the other endpoints confirm it, and compares the block that the
+ *    stored history was built on, its anchor, with the chain. Where the chain has another block there, the history goes
+ *    back to an older block, or stops.
+ * 3. `coverage.ts` reads which blocks are stored, for the subject and for all. With none, the contracts' state may prove
+ *    that the subject has no rows; then no log is read.
+ * 4. `follow/follower.ts` finds the blocks that are missing, those of a single endpoint's word among them if a second
+ *    one may serve. `follow/plan.ts` chooses to read the subject alone or all subjects at once, `follow/scheduler.ts`
+ *    gives requesters their turns, and a lease keeps other processes off the same blocks.
+ * 5. `proof/cover.ts` goes through these blocks in parts, newest first. `logs/reader.ts` divides a part into requests
+ *    that the endpoint accepts.
+ * 6. `proof/proof.ts` reads each part until two reads have every known log, from two endpoints if two may serve.
+ *    `proof/evidence.ts` decides about a log that only one of them gave, by receipts.
+ * 7. The stream decodes the logs; `stored_part.ts` stores its rows with their coverage in one statement.
+ * 8. When no block is missing, the stream compares the subject's rows with the contracts' state. Blocks that fail are
+ *    read once more; after that the answer names the check.
+ * 9. `proof/tail.ts` reads the rows after the final block, at the same time as 4 to 8 if some history is stored. They
+ *    are never stored.
+ *
+ * A caller waits four seconds for 4 to 8; then `follow/pending_errors.ts` tells the progress, and the work continues for
+ * half a minute. `follow/prefetch.ts` starts reads before 2 has confirmed its block: they are used only if it does.
+ */
+
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
