@@ -55,12 +55,11 @@ export interface RawAnswer {
   readonly code: string
 }
 
-/** Sends bytes over a new connection and reads until it closes, or until nothing has come for `quietMs`. */
-export function sendRaw(
-  port: number,
-  bytes: string | Uint8Array,
-  options: { readonly quietMs?: number } = {},
-): Promise<RawAnswer> {
+/** A server that says nothing for so long has failed. */
+const SILENT_MS = 20_000
+
+/** Sends bytes over a new connection and reads until the answer is whole or the connection closes. */
+export function sendRaw(port: number, bytes: string | Uint8Array): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     const chunks: Buffer[] = []
@@ -69,7 +68,7 @@ export function sendRaw(
       socket.destroy()
       resolve(rawAnswer(Buffer.concat(chunks)))
     }
-    const timer = setTimeout(finish, options.quietMs ?? 2_000)
+    const timer = setTimeout(finish, SILENT_MS)
     socket.on('connect', () => socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes))
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk)

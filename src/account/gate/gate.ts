@@ -11,7 +11,7 @@
  *    sent.
  * 5. A change, and an answer kept for an idempotency key (`idempotency.ts`), commit in the same statement as their
  *    charge.
- * 6. If nobody knows whether a batch was charged, the requests fail, and `journal.ts` writes them to disk before they do.
+ * 6. If it is unknown whether a batch was charged, the requests fail, and `journal.ts` writes them to disk before they do.
  *    `voider.ts` ends them as 503 when the database answers: it refunds what was charged, and a row under the same id
  *    blocks what may still arrive. A change that was made stays.
  * 7. After a crash another process adopts the journal of the dead one, and does 6 for it (`journal_watch.ts`).
