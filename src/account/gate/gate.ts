@@ -19,6 +19,7 @@
  *    succeed now.
  */
 
+import { requestRollupFold } from '../../../sql/functions.ts'
 import { idempotencyRelease, ledgerFind } from '../../../sql/queries.ts'
 import { type Database, SqlError } from '../../db/database.ts'
 import {
@@ -39,9 +40,8 @@ import { withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AlreadyLoggedError, UnavailableError } from '../../lib/error.ts'
 import { createFailureTracker } from '../../lib/failure_tracker.ts'
-import { type JobOptions, startJob } from '../../lib/job.ts'
-import type { Log } from '../../lib/log.ts'
-import { logThrottled } from '../../lib/log.ts'
+import { type Job, type JobOptions, startJob } from '../../lib/job.ts'
+import { type Log, logThrottled } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { createLogIdCache } from '../log_ids.ts'
@@ -52,8 +52,6 @@ import { type JournalDisk, systemDisk } from './journal_disk.ts'
 import { createKeyCache } from './key_cache.ts'
 import { isAllowedNetwork } from './key_limits.ts'
 import { createGateMetrics } from './metrics.ts'
-import { createRefusalLogLimiter } from './refusal_log_limiter.ts'
-import { rollupJob } from './rollup.ts'
 import {
   type ChangeSettlement,
   getChangeRefusal,
@@ -398,4 +396,49 @@ const UNKNOWN_CHANGE =
 
 function unsettledError(cause: unknown): UnavailableError {
   return new UnavailableError(UNSETTLED, { cause })
+}
+
+/** Rows of one organization in one second; one more row represents all further refusals. */
+const ROWS_MAX = 100
+const LATE_MAX_SEC = 10
+
+/**
+ * Creates a limiter for one process that decides whether a request refused at `requestedAtMs`, milliseconds since the
+ * epoch, gets a row in the log. Refusals are free of charge and not rate-limited: with a row for each, one key without
+ * credits could fill the disk.
+ */
+function createRefusalLogLimiter(rowsMax = ROWS_MAX) {
+  const counts = new Map<string, number>()
+  let currentSec = 0
+  return (organizationId: string, requestedAtMs: number): boolean => {
+    const requestedSec = Math.floor(requestedAtMs / 1_000)
+    // Late settlements count in the current second; a clock that was set back resets the counts.
+    if (requestedSec > currentSec || requestedSec < currentSec - LATE_MAX_SEC) {
+      currentSec = requestedSec
+      counts.clear()
+    }
+    const count = (counts.get(organizationId) ?? 0) + 1
+    counts.set(organizationId, count)
+    return count <= rowsMax + 1
+  }
+}
+
+const EVERY_MS = 1_000
+const ROLLUP_DEADLINE_MS = 10_000
+
+/**
+ * Adds new log rows to the rollups within about a second; the gate wakes the job after each logged batch. The first
+ * round counts rows that earlier processes left uncounted. Totals are exact before and after a round.
+ */
+function rollupJob({ db, log }: { readonly db: Database; readonly log: Log }): Job {
+  return {
+    name: 'log_rollup',
+    gatherMs: EVERY_MS,
+    retryMs: { least: EVERY_MS, most: EVERY_MS },
+    async round() {
+      await requestRollupFold(db, {}, { deadlineMs: ROLLUP_DEADLINE_MS })
+      return undefined
+    },
+    onError: (error) => log.error({ msg: 'Failed to roll up the request log', error }),
+  }
 }

@@ -1,5 +1,7 @@
 import type { PinnedBlock } from '../../chain/block.ts'
+import { blockAgeMaxSec } from '../../chain/block_age.ts'
 import { createBlockCache } from '../../chain/block_cache.ts'
+import type { Chain } from '../../chain/chain.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { EndpointPrunedError } from '../../chain/rpc/error.ts'
@@ -8,8 +10,7 @@ import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Anchor, AnchorState, Coverage, FinalMark } from '../coverage.ts'
 import type { CandidateTip, ExpectedTip, OnExpectedTip, PendingTip, Tip } from '../tip.ts'
-import { type AgreedTip, readAgreedTip } from './agreed_tip.ts'
-import { checkFinalBlock } from './anchor_check.ts'
+import { type AgreedTip, readAgreedTip, readHeaderIfAny } from './agreed_tip.ts'
 
 /** The chain no longer contains the block that its history was built on. */
 export class HistoryStoppedError extends UnavailableError {}
@@ -191,4 +192,43 @@ function stoppedError({ chain }: ChainClient, { number }: Anchor): HistoryStoppe
     `The history of chain ${chain.id} (${chain.name}) is stopped: block ${number} was final and is not part of the chain any more`,
     { retryAfterSec: STOPPED_RETRY_SEC },
   )
+}
+
+/**
+ * The common verdict of all endpoints on a block that was final: they have it, they have another one, or their chain is
+ * shorter. `open`: they differ or are silent.
+ */
+type MarkVerdict = 'same' | 'replaced' | 'beyond' | 'open'
+
+/** Blocks that a node may lag behind if the chain's block time is unknown. */
+const LAG_BLOCKS = 1_000
+
+/** Compares a block that was final with the chain of every usable endpoint. */
+export async function checkFinalBlock(client: ChainClient, mark: FinalMark, signal: AbortSignal): Promise<MarkVerdict> {
+  const {
+    chain: { id: chainId },
+    clock,
+  } = client
+  const usableEndpoints = client.background.filter(({ usable }) => usable)
+  const verdicts = await Promise.all(
+    usableEndpoints.map(async (endpoint): Promise<MarkVerdict> => {
+      const header = await readHeaderIfAny(endpoint, { chainId, at: BigInt(mark.number), clock }, signal)
+      if (header === 'silent') return 'open'
+      if (header !== undefined) return header.hash === mark.hash ? 'same' : 'replaced'
+      const head = await readHeaderIfAny(endpoint, { chainId, at: 'latest', clock }, signal)
+      const isBeyond =
+        head !== undefined && head !== 'silent' && Number(head.number) + computeLagMax(client.chain) < mark.number
+      return isBeyond ? 'beyond' : 'open'
+    }),
+  )
+  const [first = 'open', ...otherVerdicts] = verdicts
+  if (otherVerdicts.every((each) => each === first)) return first
+  // No endpoint has the block; the chains of some are shorter.
+  return verdicts.every((each) => each === 'replaced' || each === 'beyond') ? 'replaced' : 'open'
+}
+
+/** Maximum number of blocks that a node may lag behind and still count as fresh. */
+function computeLagMax(chain: Chain): number {
+  const { blockTimeMs } = chain
+  return blockTimeMs === undefined ? LAG_BLOCKS : Math.ceil((blockAgeMaxSec(chain) * 1_000) / blockTimeMs)
 }

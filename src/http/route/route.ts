@@ -11,7 +11,6 @@ import {
   receiptBudgetMs,
   receiptCredits,
 } from './receipt.ts'
-import type { ToolFacts } from './tool.ts'
 
 /** Context of a read besides its typed input. */
 export interface ReadContext {
@@ -420,4 +419,26 @@ class WorkAnswer<Input extends object, Result> implements Answer {
     if (this.#unwitnessed.size === 0) return reply
     return { ...reply, unwitnessed: [...new Set([...(reply.unwitnessed ?? []), ...this.#unwitnessed])] }
   }
+}
+
+/** The tool of a route, for agents. Routes of several protocols that answer one question share a tool. */
+interface ToolFacts {
+  /** A verb and what it is about: `list_lending_positions`. Routes of one protocol each may have the same. */
+  readonly name: string
+  /** A name for people, of at most 48 characters. */
+  readonly title: string
+  /** What it reads, of every route that shares it. @default the summary of its route */
+  readonly description?: string
+  /** The protocol that the route reads: agents choose among those of their tool. */
+  readonly protocol?: Protocol
+  /** True for the one tool with which agents begin. */
+  readonly isFirst?: true
+}
+
+/** A protocol as agents name it. */
+interface Protocol {
+  /** Path segment: `uniswap-v3`. */
+  readonly code: string
+  /** Its name for people, with the forks that it covers. */
+  readonly name: string
 }

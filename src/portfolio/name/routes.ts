@@ -1,10 +1,12 @@
 import * as v from 'valibot'
-import { type Address, encodeFunctionData, parseAbi, zeroAddress } from 'viem'
+import { type Address, bytesToHex, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
+import { namehash, normalize, packetToBytes } from 'viem/ens'
 import type { Block } from '../../chain/block.ts'
 import { createBlockCache, type WithExpiry } from '../../chain/block_cache.ts'
 import { decodeLensPage } from '../../chain/call/cursor.ts'
 import { type LensReading, readByLens } from '../../chain/call/lens.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
+import { documented } from '../../http/request/input.ts'
 import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -12,7 +14,6 @@ import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
 import { EVM_ADDRESS, text } from '../../lib/text/text_format.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
-import { computeNamehashes, encodeDnsName, ensName } from './name.ts'
 
 /** ENS resolves names on Ethereum alone. */
 const ENS_CHAIN_ID = 1
@@ -120,4 +121,44 @@ export function createNameReader(options: { readonly client: ChainClient; readon
       client.read((endpoint, within) => readByLens(endpoint, lensQuery, within), { signal: shared })
     return cache.reuse({ chain, key: name, read }, signal)
   }
+}
+
+const NAME_BYTES_MAX = 255
+const EXPECTED_NAME = `expected an ENS name such as vitalik.eth, of at most ${NAME_BYTES_MAX} bytes`
+
+/** Schema of an ENS name with at least two labels; yields its normal form (ENSIP-15), which folds case. */
+const ensName = v.pipe(
+  v.string(EXPECTED_NAME),
+  v.rawTransform(({ dataset, addIssue, NEVER }): string => {
+    const name = tryNormalize(dataset.value)
+    if (name?.includes('.') && Buffer.byteLength(name) <= NAME_BYTES_MAX) return name
+    addIssue({ message: EXPECTED_NAME })
+    return NEVER
+  }),
+  documented({
+    type: 'string',
+    maxLength: NAME_BYTES_MAX,
+    description: `ENS name of at most ${NAME_BYTES_MAX} bytes; normalized by ENSIP-15.`,
+    examples: ['vitalik.eth'],
+  }),
+)
+
+function tryNormalize(text: string): string | undefined {
+  try {
+    return normalize(text)
+  } catch {
+    // An empty label, or characters that names must not have.
+    return undefined
+  }
+}
+
+/** Encodes a normalized name in DNS wire format. */
+function encodeDnsName(name: string): Hex {
+  return bytesToHex(packetToBytes(name))
+}
+
+/** Computes the hashes of a normalized name, of its parent and so on, without the root. */
+function computeNamehashes(name: string): readonly Hex[] {
+  const labels = name.split('.')
+  return labels.map((_, index) => namehash(labels.slice(index).join('.')))
 }

@@ -1,23 +1,27 @@
 import { open } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
 import type { HattipHandler } from '@hattip/core'
+import { LOGIN_LINK_SEC } from '../../account/session.ts'
+import { listServedChainIds } from '../../config/chains.ts'
 import type { Config } from '../../config/config.ts'
 import { openDatabase } from '../../db/connection/pool.ts'
 import { migrate } from '../../db/migrate.ts'
-import type { ListeningServer } from '../../http/server/listening.ts'
+import { formatServerUrl, type ListeningServer } from '../../http/server/listening.ts'
 import { whenAborted } from '../../lib/async/abort.ts'
 import { type Clock, repeat, systemClock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import { createLog, type Log, logThrottled } from '../../lib/log.ts'
+import { isLoopback } from '../../lib/loopback.ts'
 import { createMetrics } from '../../lib/metrics.ts'
-import { createFirstOrganization, startEmbeddedDatabase } from '../embedded_database.ts'
+import { createFirstOrganization, type FirstStart, startEmbeddedDatabase } from '../embedded_database.ts'
 import { createProcessMetrics } from '../health/metrics.ts'
 import { createServices } from '../mod.ts'
+import type { Ports } from '../process/channel.ts'
 import { createLifecycle } from '../process/lifecycle.ts'
 import { findWorker, type Worker } from '../process/worker.ts'
 import { createWorkerPool } from '../process/worker_pool.ts'
-import { logListening, printFirstStart } from './announce.ts'
+import { loginUrl } from './login_url.ts'
 import type { ServeOptions, StartOptions } from './options.ts'
-import { claimPort, openPort } from './port.ts'
 
 /** How long the last answers may take to reach their callers, milliseconds. */
 const ANSWERS_MS = 500
@@ -202,4 +206,121 @@ async function claimPorts({
   const release = await claimPort({ ...address, name: 'PORT', port })
   if (operatorPort === undefined) return [release]
   return [release, await claimPort({ ...address, name: 'OPERATOR_PORT', port: operatorPort })]
+}
+
+/** Prints the key and the links of a first start. */
+function printFirstStart(config: Config, first: FirstStart, listens: Ports, out: StartOptions['out']): void {
+  const { organizationId, key, credits, links } = first
+  const operator = loginUrl(config, { secret: links.operator, isOperator: true, listens })
+  const organization = loginUrl(config, { secret: links.organization, isOperator: false, listens })
+  const lines = [
+    '',
+    `First start: created the organization "default" (${organizationId}) with ${credits.toLocaleString('en')} credits.`,
+    'Its API key, shown this once:',
+    '',
+    `  ${key}`,
+    '',
+    `Links that sign in once, within ${LOGIN_LINK_SEC / 60} minutes (later: walletscope login):`,
+    '',
+    `  operator      ${operator}`,
+    `  organization  ${organization}`,
+    '',
+  ]
+  out(lines.join('\n'))
+}
+
+/** Logs the address, and warns about unsafe settings. */
+export function logListening(config: Config, listens: Ports, { log, out }: Pick<StartOptions, 'log' | 'out'>): void {
+  const { host, databaseTls, publicUrl, workers, omissions } = config
+  const { port, operatorPort } = listens
+  const chains = listServedChainIds(config)
+  log.info({ msg: 'Listening', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
+  if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
+  for (const { chainId, omitted } of omissions) log.warn({ msg: LEAVES_OUT, chainId, omitted })
+  if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })
+  out(`walletscope listens on ${formatServerUrl(host, port)}`)
+  if (operatorPort !== undefined) out(`Operator pages: ${formatServerUrl(host, operatorPort)}`)
+}
+
+const UNPROTECTED = {
+  off: 'DATABASE_TLS is off: passwords and data cross the network to the database unprotected',
+  unverified:
+    'DATABASE_TLS is unverified: an attacker between this process and the database can read and change everything',
+}
+
+const LEAVES_OUT =
+  'A row of CHAINS_FILE leaves out what is built in: its lists stand in place of the built-in ones, those under "add" are joined to them'
+
+const LINKS_FOLLOW_HOST =
+  'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http, and names that ALLOWED_HOSTS does not list are refused'
+
+const FAILURES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program uses it',
+  EACCES: 'this user may not use that port',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'this machine has no such address',
+}
+
+/** Opens a port; a failure names the setting that chose it. */
+async function openPort(
+  handler: HattipHandler,
+  {
+    listen,
+    name,
+    ...address
+  }: Pick<ServeOptions, 'listen'> & {
+    readonly name: string
+    readonly host: string
+    readonly port: number
+    readonly shared: boolean
+    readonly clock: Clock
+  },
+): Promise<ListeningServer> {
+  try {
+    return await listen({ handler }, address)
+  } catch (cause) {
+    const reason = FAILURES[getErrnoCode(cause)] ?? 'the system refused'
+    throw new Error(`Cannot listen on HOST ${address.host} ${name} ${address.port}: ${reason}`, { cause })
+  }
+}
+
+/**
+ * Claims a port for workers, which share it, until the result is called. Throws as `openPort` if another program has the
+ * port, or another supervisor has claimed it and is about to open it: the system would split the requests between both.
+ */
+export async function claimPort(
+  address: Pick<ServeOptions, 'listen'> & {
+    readonly name: string
+    readonly host: string
+    readonly port: number
+    readonly clock: Clock
+  },
+): Promise<() => void> {
+  const { name, host, port } = address
+  if (port === 0) return () => {}
+  const claim = await listenAbstract(`walletscope ${host} ${port}`).catch((cause: unknown) => {
+    throw new Error(`Cannot listen on HOST ${host} ${name} ${port}: another service is starting there`, { cause })
+  })
+  try {
+    const server = await openPort(() => new Response(null, { status: 503 }), { ...address, shared: false })
+    await server.stop()
+    return () => claim?.close()
+  } catch (error) {
+    claim?.close()
+    throw error
+  }
+}
+
+/**
+ * Listens on an abstract socket: a name that one process has, until that process ends however it ends. Only Linux has
+ * them; undefined elsewhere.
+ */
+async function listenAbstract(name: string): Promise<Server | undefined> {
+  if (process.platform !== 'linux') return undefined
+  return await new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy())
+    server.once('error', reject)
+    server.listen(`\0${name}`, () => resolve(server))
+    server.unref()
+  })
 }

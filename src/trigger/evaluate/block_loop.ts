@@ -1,12 +1,13 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import { StatePrunedError } from '../../chain/rpc/client.ts'
+import { readBlock, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
+import { type ChainClient, type Endpoint, StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Job } from '../../lib/job.ts'
-import { createBlockSchedule } from './block_schedule.ts'
+import { minBigint } from '../../lib/number/fixed_point.ts'
+import type { BlockMark, FinalityLevel } from '../trigger.ts'
 import { revertToStored } from './change_collector.ts'
 import { type Evaluation, type EvaluationContext, evaluateAdded, evaluateBlock } from './evaluate.ts'
-import { readNextBlocks } from './heads.ts'
 import {
   createLeaseHolder,
   type EvaluatedBlock,
@@ -218,4 +219,184 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       }
     },
   }
+}
+
+/** Predicts when a chain's next block can be read. */
+interface BlockSchedule {
+  /** Records the first read of a block at `nowMs`. */
+  recordBlock(block: Pick<PinnedBlock, 'number' | 'timestampSec'>, nowMs: number): void
+  /** Pause before the next read of the newest block, milliseconds. */
+  pauseMs(nowMs: number): number
+}
+
+/** Polling interval for a due block: a twenty-fourth of the block time, within `LOOK_MS`. */
+const LOOK_SHARE = 24
+const LOOK_MS = { least: 100, most: 500 }
+/** Assumed block time if unknown, milliseconds. */
+const BLOCK_MS = 1_000
+/** Weight of a new observation in the moving averages. */
+const LEARN = 0.2
+/** Maximum pause: chains with an unknown block time may pause for hours, and clocks may be wrong. */
+const PAUSE_MS_MAX = 12_000
+/** Share of the usual lateness after which polling starts, a little before the block usually appears. */
+const EARLY = 0.9
+
+/** Creates a schedule from the chain's usual block time, if known; it learns how late blocks can be read. */
+export function createBlockSchedule(usualMs: number | undefined): BlockSchedule {
+  let blockMs = usualMs
+  let lateMs = 0
+  let last: { readonly number: bigint; readonly atMs: number; readonly seenMs: number } | undefined
+
+  return {
+    recordBlock({ number, timestampSec }, nowMs) {
+      const atMs = Number(timestampSec) * 1_000
+      if (last !== undefined && number > last.number) {
+        const perBlock = (atMs - last.atMs) / Number(number - last.number)
+        if (usualMs === undefined) blockMs = blockMs === undefined ? perBlock : blockMs + LEARN * (perBlock - blockMs)
+        lateMs += LEARN * (Math.min(PAUSE_MS_MAX, Math.max(0, nowMs - atMs)) - lateMs)
+      } else if (last === undefined) lateMs = 0
+      last = { number, atMs, seenMs: nowMs }
+    },
+    pauseMs(nowMs) {
+      const each = blockMs ?? BLOCK_MS
+      const look = Math.min(LOOK_MS.most, Math.max(LOOK_MS.least, each / LOOK_SHARE))
+      if (last === undefined) return look
+      // Whatever the clocks show, the next block comes one block time after this one.
+      const dueMs = Math.min(last.atMs + EARLY * lateMs, last.seenMs) + each - nowMs
+      return Math.max(look, Math.min(dueMs, PAUSE_MS_MAX))
+    },
+  }
+}
+
+/** The blocks to evaluate now. */
+interface NextBlocks {
+  /** Oldest first; each is the parent of the next. Empty if there is no later one. */
+  readonly blocks: readonly PinnedBlock[]
+  readonly newest: PinnedBlock
+  /** First evaluated block that is not on this branch; null if all are. */
+  readonly fork: bigint | null
+  /** The first block that is left out, if the first of `blocks` is not the next one. */
+  readonly skippedFrom: bigint | undefined
+}
+
+/** Limits of what is evaluated after the block before. */
+export interface HeadQuery {
+  readonly level: FinalityLevel
+  /** The last evaluated block. */
+  readonly at: BlockMark | null
+  /** Hashes of evaluated blocks by number. */
+  readonly hashes: ReadonlyMap<bigint, string>
+  /** Number of blocks that were pending before the last ones were evaluated; undefined if none were left. */
+  readonly pendingBefore: bigint | undefined
+  /** With more pending blocks than before, those whose age exceeds this are left out, seconds. */
+  readonly lagMaxSec: number
+  /** True to leave out all pending blocks but the newest: their state is gone. */
+  readonly skips: boolean
+}
+
+/**
+ * Maximum number of pending blocks: of more, all but the newest are left out. Final blocks come by hundreds, and on fast
+ * chains by thousands.
+ */
+const PENDING_MAX = { latest: 512n, final: 4_096n } as const
+/** Blocks of one read. */
+const BLOCKS_MAX = 16n
+/** Maximum depth of a reorganization; a deeper one counts as this deep. */
+const FORK_MAX = 64n
+const BUDGET_MS = 5_000
+
+/**
+ * The blocks of a partition after `at`; undefined if the chain has none of this finality yet. Throws as
+ * `ChainClient.read`.
+ */
+export async function readNextBlocks(
+  client: ChainClient,
+  query: HeadQuery,
+  signal: AbortSignal,
+): Promise<NextBlocks | undefined> {
+  return await client.read((endpoint, within) => findNextBlocks({ endpoint, client, ...query }, within), {
+    signal,
+    priority: 'background',
+    past: 'header',
+    budgetMs: BUDGET_MS,
+  })
+}
+
+interface EndpointQuery extends HeadQuery {
+  readonly endpoint: Endpoint
+  readonly client: ChainClient
+}
+
+async function findNextBlocks(query: EndpointQuery, signal: AbortSignal): Promise<NextBlocks | undefined> {
+  const { level, at } = query
+  const newest = await readHead(query, signal)
+  if (newest === undefined) return undefined
+  if (at === null) return { blocks: [newest], newest, fork: null, skippedFrom: undefined }
+  // A shorter branch comes from a lagging node, or will be overtaken.
+  if (newest.number <= at.number) return { blocks: [], newest, fork: null, skippedFrom: undefined }
+  const next = newest.number === at.number + 1n ? newest : await readByNumber(query, at.number + 1n, signal)
+  // `safe` and `finalized` blocks are not replaced.
+  const fork = level !== 'latest' || next.parentHash === at.hash ? null : await findFork(query, at, signal)
+  const first = fork ?? next.number
+  if (mustSkip(query, { first, newest, at })) return { blocks: [newest], newest, fork, skippedFrom: first }
+  const count = Number(minBigint(newest.number - first + 1n, BLOCKS_MAX))
+  const blocks = await Promise.all(
+    Array.from({ length: count }, (_, index) => first + BigInt(index)).map((number) => {
+      const known = [next, newest].find((block) => block.number === number)
+      return known ?? readByNumber(query, number, signal)
+    }),
+  )
+  if (blocks.some(({ parentHash }, index) => index > 0 && parentHash !== blocks[index - 1]?.hash)) {
+    throw new UpstreamError('The chain changed while its blocks were read')
+  }
+  return { blocks, newest, fork, skippedFrom: undefined }
+}
+
+/** True if the blocks before the newest are left out: their state is gone, they are too many, or more and more. */
+function mustSkip(
+  { level, pendingBefore, lagMaxSec, skips }: HeadQuery,
+  { first, newest, at }: { readonly first: bigint; readonly newest: PinnedBlock; readonly at: BlockMark },
+): boolean {
+  const pending = newest.number - first + 1n
+  if (pending === 1n) return false
+  const isFallingBehind =
+    pendingBefore !== undefined && pending > pendingBefore && newest.timestampSec - at.timestampSec > lagMaxSec
+  return skips || pending > PENDING_MAX[level === 'latest' ? 'latest' : 'final'] || isFallingBehind
+}
+
+/**
+ * Finds the first replaced block, at or before `at`. Below a gap of blocks that were not evaluated, the branch may begin
+ * anywhere in the gap, so it counts as beginning after the next evaluated block that it shares.
+ */
+async function findFork(query: EndpointQuery, at: BlockMark, signal: AbortSignal): Promise<bigint> {
+  const { hashes } = query
+  const evaluated = [...hashes.keys()].filter((number) => number < at.number && at.number - number <= FORK_MAX)
+  let fork = at.number
+  for (const number of evaluated.sort((a, b) => (a < b ? 1 : -1))) {
+    const { hash } = await readByNumber(query, number, signal)
+    if (hash === hashes.get(number)) return number + 1n
+    fork = number
+  }
+  return fork
+}
+
+async function readHead(query: EndpointQuery, signal: AbortSignal): Promise<PinnedBlock | undefined> {
+  const { endpoint, client, level } = query
+  const { id: chainId, finality } = client.chain
+  if (level === 'latest') return await readLatestBlock(endpoint, chainId, signal)
+  if ('depth' in finality) {
+    const { number } = await readLatestBlock(endpoint, chainId, signal)
+    return number < BigInt(finality.depth)
+      ? undefined
+      : await readByNumber(query, number - BigInt(finality.depth), signal)
+  }
+  return await readHeader(endpoint, { chainId, at: level === 'safe' ? 'safe' : finality.tag }, signal)
+}
+
+async function readByNumber(
+  { endpoint, client }: EndpointQuery,
+  number: bigint,
+  signal: AbortSignal,
+): Promise<PinnedBlock> {
+  return await readBlock(endpoint, { chainId: client.chain.id, number }, signal)
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readConfig } from '../../../src/config/config.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { logListening } from '../../../src/service/serve/announce.ts'
+import { logListening } from '../../../src/service/serve/serve.ts'
 
 test.each([
   ['1,137,101', {}, [1, 137, 101]],

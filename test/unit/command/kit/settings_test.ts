@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import { composeFile, kubernetesManifests, systemdUnit } from '../../../../src/command/kit/kit.ts'
-import { kitSettings } from '../../../../src/command/kit/settings.ts'
+import { composeFile, kitSettings, kubernetesManifests, systemdUnit } from '../../../../src/command/kit/kit.ts'
 import { readConfig } from '../../../../src/config/config.ts'
 import { FIRST_VARIABLES, FURTHER_VARIABLES } from '../../../../src/config/variables.ts'
 

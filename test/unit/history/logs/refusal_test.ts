@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { parseRefusal } from '../../../../src/chain/rpc/refusal.ts'
+import { shrinkWindow, startWindow } from '../../../../src/history/logs/limits.ts'
 import { classifyRefusal, LogsRefusedError, type RefusalReaction } from '../../../../src/history/logs/refusal.ts'
-import { shrinkWindow, startWindow } from '../../../../src/history/logs/window.ts'
 import { type Dialect, OTHER_DIALECTS, RANGE_DIALECTS, RESULT_DIALECTS } from './dialects.ts'
 import { REFUSALS } from './refusals.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { growWindow, nextLength, shrinkWindow, startWindow } from '../../../../src/history/logs/window.ts'
+import { growWindow, nextLength, shrinkWindow, startWindow } from '../../../../src/history/logs/limits.ts'
 import { splitRange } from '../../../../src/history/range.ts'
 
 test('a window grows while answers are sparse, and aims at 2,000 logs', () => {

@@ -5,7 +5,7 @@ import { FINANCE_CHAINS } from '../../../../src/finance/chain.ts'
 import type { PoolPriceOutcome } from '../../../../src/finance/price/pool/pool_price.ts'
 import { noPriceBecause, type UsdPrice, type UsdPriceOutcome } from '../../../../src/finance/price/price.ts'
 import type { Token } from '../../../../src/finance/token/token.ts'
-import { findUnaskedTokens, toHeldAssets } from '../../../../src/portfolio/read/assets.ts'
+import { findUnaskedTokens, toHeldAssets } from '../../../../src/portfolio/read/read_chain.ts'
 import { classifyAssets } from '../../../../src/portfolio/sum/classify.ts'
 import { computeTotal } from '../../../../src/portfolio/sum/total.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { serveBun } from '../../../../src/http/server/bun.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
-import { claimPort } from '../../../../src/service/serve/port.ts'
+import { claimPort } from '../../../../src/service/serve/serve.ts'
 
 /** A port that is free at this moment. */
 async function findFreePort(): Promise<number> {

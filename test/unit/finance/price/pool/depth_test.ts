@@ -16,7 +16,7 @@ import {
   dropNewLiquidity,
   findTick,
   type PoolEvent,
-} from '../../../../../src/finance/price/pool/logs.ts'
+} from '../../../../../src/finance/price/pool/read_pools.ts'
 
 const Q96 = 2n ** 96n
 const Q128 = 2n ** 128n

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createBlockSchedule } from '../../../../../src/trigger/evaluate/block_schedule.ts'
+import { createBlockSchedule } from '../../../../../src/trigger/evaluate/block_loop.ts'
 
 const NOW_MS = 1_800_000_000_000
 const block = (number: number, timestampSec: number) => ({ number: BigInt(number), timestampSec: BigInt(timestampSec) })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ChainClient } from '../../../../../src/chain/rpc/client.ts'
-import { type HeadQuery, readNextBlocks } from '../../../../../src/trigger/evaluate/heads.ts'
+import { type HeadQuery, readNextBlocks } from '../../../../../src/trigger/evaluate/block_loop.ts'
 
 const never = new AbortController().signal
 
