@@ -126,10 +126,10 @@ async function ask(portfolio: Portfolio, more = '&max_snapshots=366') {
 }
 
 /** The same once all days are read: how many one answer waits for is the machine's. */
-async function askUntilRead(portfolio: Portfolio): ReturnType<typeof ask> {
-  return await ask(portfolio).catch((error: unknown) => {
+async function askUntilRead(portfolio: Portfolio, more?: string): ReturnType<typeof ask> {
+  return await ask(portfolio, more).catch((error: unknown) => {
     if (!(error instanceof PendingError)) throw error
-    return askUntilRead(portfolio)
+    return askUntilRead(portfolio, more)
   })
 }
 
@@ -154,7 +154,7 @@ async function truthAt(portfolio: Portfolio, timestamps: readonly number[], more
 
 test('each snapshot is the balance of its midnight, from the first day with anything on, and is read once', async () => {
   const { portfolio, requests } = portfolioOver()
-  const { data, headers, asOf, unwitnessed, credits } = await ask(portfolio)
+  const { data, headers, asOf, unwitnessed, credits } = await askUntilRead(portfolio)
   const times = data.map(({ timestamp }) => timestamp)
   const last = Math.floor(nowSec / DAY_SEC) * DAY_SEC
   expect(times).toEqual(Array.from({ length: times.length }, (_, index) => last - (times.length - 1 - index) * DAY_SEC))
@@ -179,9 +179,9 @@ test('each snapshot is the balance of its midnight, from the first day with anyt
 }, 120_000)
 
 test('another token list and named tokens are read again; the old rows stay', async () => {
-  const before = (await ask(portfolioOver().portfolio)).data
+  const before = (await askUntilRead(portfolioOver().portfolio)).data
   const longer = portfolioOver({}, { tokens: [unlisted] })
-  const { data } = await ask(longer.portfolio)
+  const { data } = await askUntilRead(longer.portfolio)
   expect(takeSome(data)).toEqual(
     (await truthAt(
       longer.portfolio,
@@ -191,7 +191,7 @@ test('another token list and named tokens are read again; the old rows stay', as
   expect(data.filter(({ unpriced }) => unpriced === 1).length).toBeGreaterThan(10)
   const plain = portfolioOver()
   const named = `&tokens=${unlisted}&include_unlisted=true`
-  const asked = await ask(plain.portfolio, `&max_snapshots=366${named}`)
+  const asked = await askUntilRead(plain.portfolio, `&max_snapshots=366${named}`)
   expect(takeSome(asked.data)).toEqual(
     (await truthAt(
       plain.portfolio,
@@ -201,16 +201,16 @@ test('another token list and named tokens are read again; the old rows stay', as
   )
   expect(asked.data.map(({ unpriced }) => unpriced)).toEqual(data.map(({ unpriced }) => unpriced))
   plain.requests.length = 0
-  expect((await ask(plain.portfolio)).data).toEqual(before)
+  expect((await askUntilRead(plain.portfolio)).data).toEqual(before)
   expect(plain.requests.filter((method) => method === 'eth_call')).toEqual([])
 }, 120_000)
 
 test('midnights that were stored before a deployment was configured are read again', async () => {
   const fresh = await testDatabase()
   try {
-    const without = await ask(portfolioOver({}, { db: fresh, deployments: { uniswapV3: [] } }).portfolio)
+    const without = await askUntilRead(portfolioOver({}, { db: fresh, deployments: { uniswapV3: [] } }).portfolio)
     const { portfolio } = portfolioOver({}, { db: fresh })
-    const { data } = await ask(portfolio)
+    const { data } = await askUntilRead(portfolio)
     const [last] = await truthAt(portfolio, [data.at(-1)?.timestamp ?? 0])
     expect(data.at(-1)?.net_worth_usd).toBe(last?.net_worth_usd ?? '')
     expect(data.at(-1)?.net_worth_usd).not.toBe(without.data.at(-1)?.net_worth_usd)
@@ -223,7 +223,7 @@ test('the snapshots of a midnight whose block was replaced are read again', asyn
   const fresh = await testDatabase()
   try {
     const { portfolio } = portfolioOver({}, { db: fresh })
-    const { data } = await ask(portfolio, '&max_snapshots=5')
+    const { data } = await askUntilRead(portfolio, '&max_snapshots=5')
     const day = (data[2]?.timestamp ?? 0) / DAY_SEC
     const count = async () =>
       Number((await fresh.db.run<{ n: string }>('select count(*) as n from portfolio_snapshot', []))[0]?.n)
@@ -349,7 +349,7 @@ describe('without an endpoint that keeps old state', () => {
           later.data.map(({ timestamp }) => timestamp),
         )) as never,
       )
-      const completed = await ask(archive.portfolio)
+      const completed = await askUntilRead(archive.portfolio)
       expect(completed.data).toHaveLength(TOLD + 3)
       expect(completed.headers).toEqual({})
     } finally {

@@ -276,11 +276,12 @@ test('the type filter counts and shows one type alone', async () => {
   }
 })
 
-test('an answer costs 1 credit, names its block, and links to its neighbours', async () => {
+test('an answer costs 1 credit, names its block and whose word it rests on, and links to its neighbours', async () => {
   const [wallet] = past.wallets as [Address]
   const { reply, credits, creditsMin } = await ask(wallet, '&limit=2&page=2')
   expect([credits, creditsMin]).toEqual([1, 1])
   expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: await aave.blockNumber() }])
+  expect(reply.unwitnessed).toEqual([1])
   expect(reply.pagination).toMatchObject({ page: 2, limit: 2, total: truthAbout(wallet).length })
   expect(reply.pagination?.next_page).toContain('page=3')
   expect(reply.pagination?.prev_page).toContain('page=1')

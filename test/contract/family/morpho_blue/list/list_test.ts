@@ -81,6 +81,8 @@ describe('the list', () => {
       ])
       expect(answer.message).toBeUndefined()
       expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: BigInt(block) }])
+      // Its only endpoint alone says which markets the wallet had entered.
+      expect(answer.reply.unwitnessed).toEqual([1])
       // The loan token of one market says nothing of its decimals.
       const { undescribed } = morpho.markets
       const told = listAmounts(answer.data, markets)
@@ -110,7 +112,8 @@ describe('the list', () => {
     const at = (await devnet.client.getBlock()).timestamp
     for (const wallet of [...Object.values(morpho.wallets), ...wallets]) {
       const target = ['1.05', '1.5', '4'][seen.health % 3] ?? '1.5'
-      const { data } = await lister.ask({ wallet, target_health_factor: target })
+      const { data, reply } = await lister.ask({ wallet, target_health_factor: target })
+      expect(reply.unwitnessed).toBeUndefined()
       for (const [index, position] of (data[0]?.positions ?? []).entries()) {
         const calculations = data[0]?.calculations[index]
         const market = markets.find(({ id }) => id === position.marketId)
