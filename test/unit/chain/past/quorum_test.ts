@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test'
 import type { Chain } from '../../../../src/chain/chain.ts'
-import { DisputeError, isCacheableForever, readByQuorum } from '../../../../src/chain/past/quorum.ts'
+import { DisputeError, isCacheableForever, noteWitnesses, readByQuorum } from '../../../../src/chain/past/quorum.ts'
 import { type ChainClient, type Endpoint, StatePrunedError } from '../../../../src/chain/rpc/client.ts'
 import { untilAborted } from '../../../../src/lib/async/abort.ts'
+import { getRequesters, withRequesters } from '../../../../src/lib/async/requesters.ts'
+import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed } from '../../../../src/lib/async/unwitnessed.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../../../src/lib/error.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
@@ -157,6 +159,30 @@ test('a read ends when its caller leaves', async () => {
   const reading = open('never', 'never').read({ signal: leaving.signal })
   leaving.abort()
   await expect(reading).rejects.toBeInstanceOf(AbortedError)
+})
+
+test('endpoints are asked on behalf of the requesters of the read, and what is noted there is noted for it', async () => {
+  const { client } = open('a', 'a')
+  const signal = withRequesters(new Set(['organization']), trackUnwitnessed(new AbortController().signal))
+  const seen: string[][] = []
+  const attempt = async (_: Endpoint, within: AbortSignal) => {
+    seen.push([...getRequesters(within)])
+    noteUnwitnessed(within, [7])
+    return 'a'
+  }
+  await readByQuorum(client, attempt, { signal, what: 'the state', toText: String })
+  expect(seen).toEqual([['organization'], ['organization']])
+  expect([...getUnwitnessed(signal)]).toEqual([7])
+})
+
+test('fewer than two witnesses of the past are noted', () => {
+  const { client } = open('a')
+  const note = (witnesses: number) => {
+    const signal = trackUnwitnessed(new AbortController().signal)
+    noteWitnesses(client, witnesses, signal)
+    return [...getUnwitnessed(signal)]
+  }
+  expect([0, 1, 2, 3].map(note)).toEqual([[5], [5], [], []])
 })
 
 test('a value is permanent with two witnesses, or with the only endpoint', () => {
