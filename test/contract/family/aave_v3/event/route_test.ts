@@ -281,7 +281,8 @@ test('an answer costs 1 credit, names its block and whose word it rests on, and 
   const { reply, credits, creditsMin } = await ask(wallet, '&limit=2&page=2')
   expect([credits, creditsMin]).toEqual([1, 1])
   expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: await aave.blockNumber() }])
-  expect(reply.unwitnessed).toEqual([1])
+  // A page without events rests on the logs alone, which one endpoint gave.
+  for (const each of [reply, (await ask(wallet, '&page=99')).reply]) expect(each.unwitnessed).toEqual([1])
   expect(reply.pagination).toMatchObject({ page: 2, limit: 2, total: truthAbout(wallet).length })
   expect(reply.pagination?.next_page).toContain('page=3')
   expect(reply.pagination?.prev_page).toContain('page=1')

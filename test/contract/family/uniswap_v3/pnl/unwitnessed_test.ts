@@ -50,5 +50,6 @@ test('prices that one endpoint gave are told although two gave the logs', async 
   await database.db.run('update price_at set witnesses = 1', [])
   const dead = [scene.devnet.rpcUrl, 'http://127.0.0.1:9']
   const { pnl } = scene.routes({ chain: { rpcUrls: dead }, database, isPatient: true })
-  expect((await askAbout(pnl, position.tokenId)).reply.unwitnessed).toEqual([1])
+  // The second answer rests on prices that are remembered.
+  for (let asked = 0; asked < 2; asked++) expect((await askAbout(pnl, position.tokenId)).reply.unwitnessed).toEqual([1])
 }, 60_000)

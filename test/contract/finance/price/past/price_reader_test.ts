@@ -4,6 +4,7 @@ import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/
 import { DisputeError } from '../../../../../src/chain/past/quorum.ts'
 import { createPriceReader } from '../../../../../src/finance/price/past/price_reader.ts'
 import type { PriceBlock } from '../../../../../src/finance/price/past/prices_at.ts'
+import { getUnwitnessed, trackUnwitnessed } from '../../../../../src/lib/async/unwitnessed.ts'
 import { type Clock, systemClock } from '../../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
@@ -136,6 +137,21 @@ test('a price stored before the bridge of its token failed is not believed', asy
   expect(await over(2)()).toBe(UNITS)
   const [outcome] = await pricesOver(2, readerOver(2, { unbacked: [TOKEN] }))([TOKEN], [block])
   expect(outcome).toMatchObject({ kind: 'missing', because: 'its bridge lost what it stands for' })
+})
+
+test('prices that one endpoint gave are noted, whether they are read, stored or missing', async () => {
+  const noted = async (endpoints: 1 | 2, at: PriceBlock, { client, history } = readerOver(endpoints)) => {
+    const signal = trackUnwitnessed(new AbortController().signal)
+    const requests = [{ token: TOKEN, block: at, isFinal: true }]
+    await history.pricesAt(client, { source: { kind: 'chain' }, requests }, signal)
+    return [...getUnwitnessed(signal)]
+  }
+  for (const at of [block, stale]) {
+    const [one, two] = [readerOver(1), readerOver(2)]
+    for (let asked = 0; asked < 2; asked++) expect(await noted(1, at, one)).toEqual([1])
+    await database.db.run('delete from price_at', [])
+    for (let asked = 0; asked < 2; asked++) expect(await noted(2, at, two)).toEqual([])
+  }
 })
 
 test('a price of a feed that an older rule stored is read anew', async () => {
