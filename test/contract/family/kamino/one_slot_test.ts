@@ -5,7 +5,7 @@ import { obligationBytes, type ServedAccounts, SF, toFakeAddress, toServedAccoun
 import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC, WALLET } from '../../../support/kamino_scene.ts'
 import { startSolanaDouble } from '../../../support/solana.ts'
 
-const ANSWERS = caseCount(1_000)
+const ANSWERS = caseCount(1_000, 60)
 const AT_ONCE = 8
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 /** Obligations of the wallet, the last of which is closed at a slot. */

@@ -6,13 +6,14 @@ import { orcaStage } from '../../../support/family/orca_whirlpool/stage.ts'
 import { type ServedAccounts, toFakeAddress } from '../../../support/kamino.ts'
 import { type OrcaCase, orcaAccounts, orcaCase } from '../../../support/orca_vectors.ts'
 import { startSolanaDouble } from '../../../support/solana.ts'
+import { createPatientClock } from '../../../support/test_clock.ts'
 
 const WALLET = toFakeAddress('wallet')
 const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 /** From this slot on, one token belongs to another wallet. */
-const SOLD_AT = SLOT + Math.floor(1.2 * caseCount(1_000))
-const ANSWERS = caseCount(1_000)
+const SOLD_AT = SLOT + Math.floor(1.2 * caseCount(1_000, 60))
+const ANSWERS = caseCount(1_000, 60)
 const AT_ONCE = 8
 /** Everything changed three times, or a machine at its limits took a second for an answer. */
 const REFUSED = /changed while (it was|they were) read|gave no answer in time/
@@ -120,7 +121,7 @@ interface Shown {
 test(`each of ${ANSWERS} answers is of the slot that it names, while every account changes with each request`, async () => {
   double.accounts = (slot) => chainAt(slot).accounts
   // The cluster's clock stands still, and a slow machine takes longer than an answer may be old.
-  const stages = [0, 1].map(() => orcaStage([double], { now: () => NOW_SEC * 1_000 }))
+  const stages = [0, 1].map(() => orcaStage([double], { now: () => NOW_SEC * 1_000, clock: createPatientClock() }))
   const slots = new Set<string>()
   let [left, failed, sold] = [ANSWERS, 0, 0]
 

@@ -23,12 +23,12 @@ export interface OrcaAnswer {
 /** The family over test doubles, with a clock that can be advanced. */
 export function orcaStage(
   doubles: readonly SolanaDouble[],
-  options: { readonly row?: object; readonly now?: Clock['now'] } = {},
+  options: { readonly row?: object; readonly now?: Clock['now']; readonly clock?: Clock } = {},
 ) {
-  const { now = systemClock.now } = options
+  const { clock: given = systemClock, now = given.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { ...systemClock, now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const clock: Clock = { ...given, now, monotonicMs: () => given.monotonicMs() + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const solana = createSolanaClient({
     rpcUrls: doubles.map(({ url }) => url),
