@@ -420,15 +420,28 @@ describe('a receipt with', () => {
   test('a flipped raw bit is detected by any endpoint, whether figures use it or not', async () => {
     const { answer } = getCall(decodePayload(receipts.position))
     let silent = 0
+    let unused: Envelope | undefined
     for (let at = 116 + 8; at < answer.length; at += 61) {
       const lie = lied(receipts.position, (payload) => {
         getCall(payload).answer = flipped(answer, at)
       })
-      if ((await checked(stage, encodeReceipt(lie))).is === 'true') silent++
+      if ((await checked(stage, encodeReceipt(lie))).is === 'true') {
+        silent++
+        unused ??= lie
+      }
       const { is } = await checked(stage, encodeReceipt(lie), [devnet.rpcUrl])
       expect([at, is]).toEqual([at, 'false'])
     }
     expect(silent).toBeGreaterThan(3)
+    if (unused === undefined) throw new Error('Expected a bit that no figure uses')
+    // An endpoint that says nothing hides it from no other.
+    for (const rpcUrls of [
+      ['http://127.0.0.1:9', devnet.rpcUrl],
+      [devnet.rpcUrl, 'http://127.0.0.1:9'],
+    ]) {
+      const { verdicts, is } = await checked(stage, encodeReceipt(unused), rpcUrls)
+      expect([verdicts.answers.is, is]).toEqual(['false', 'false'])
+    }
   }, 60_000)
 
   test('the hash of a sibling block is detected by any endpoint, and by a given block hash', async () => {
