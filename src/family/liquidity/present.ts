@@ -1,6 +1,6 @@
 import { checksumAddress } from 'viem'
 import { formatPercentage, formatUsd, formatUsdE6 } from '../../finance/figure.ts'
-import type { TokenAmounts } from '../../finance/math/liquidity.ts'
+import type { TickRange, TokenAmounts } from '../../finance/math/liquidity.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import { worth } from '../../finance/math/pnl/replay.ts'
 import { getConfidence } from '../../finance/price/price.ts'
@@ -75,7 +75,7 @@ export function presentPosition<
   position: Position,
   { full, hasSqrtPrice }: PresentOptions<Position, Withdrawal>,
 ) {
-  const { tokenId, chainId, liquidity, tickLower, tickUpper, token0, token1, deployment, pool } = position
+  const { tokenId, chainId, liquidity, token0, token1, deployment, pool } = position
   const wallet = checksumAddress(position.owner)
   return {
     token_id: tokenId.toString(),
@@ -83,21 +83,16 @@ export function presentPosition<
     manager_address: checksumAddress(protocol.getManager(deployment)),
     wallet,
     is_active: liquidity > 0n,
-    position_state: {
+    position_state: presentState({
       id: tokenId.toString(),
       owner: wallet,
-      liquidity: liquidity.toString(),
-      tickLower: tickLower.toString(),
-      tickUpper: tickUpper.toString(),
-      token0: presentToken(token0),
-      token1: presentToken(token1),
-      pool: {
-        ...protocol.presentPool(position),
-        ...(hasSqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}),
-      },
-      chain: { id: chainId },
-      protocol: { code: protocol.getCode(deployment) },
-    },
+      chainId,
+      code: protocol.getCode(deployment),
+      state: position,
+      tokens: [presentToken(token0), presentToken(token1)],
+      pool: protocol.presentPool(position),
+      sqrtPrice: hasSqrtPrice ? pool.sqrtPriceX96 : undefined,
+    }),
     ...(full === undefined ? {} : presentFigures(protocol, full)),
   }
 }
@@ -125,7 +120,7 @@ function presentFigures<
     in_range: inRange,
     prices: { ...prices, inverse },
     usd: {
-      ...presentPrices(position),
+      ...presentPrices([toShownPrice(token0), toShownPrice(token1)]),
       amounts: formatUsdE6OrNull(usd?.amountsE6),
       uncollected_fees: formatUsdE6OrNull(usd?.feesE6),
       ...(keepsWithdrawn && { withdrawn_principal: formatUsdE6OrNull(usd?.withdrawnE6) }),
@@ -135,20 +130,58 @@ function presentFigures<
   }
 }
 
+/** Presents the state of a position of any chain; its square-root price only if it is given. */
+export function presentState(options: {
+  readonly id: string
+  readonly owner: string
+  readonly chainId: number
+  readonly code: string
+  readonly state: TickRange & { readonly liquidity: bigint }
+  /** As answers have them. */
+  readonly tokens: Pair<object>
+  readonly pool: object
+  readonly sqrtPrice: bigint | undefined
+}) {
+  const { id, owner, chainId, code, state, tokens, pool, sqrtPrice } = options
+  return {
+    id,
+    owner,
+    liquidity: state.liquidity.toString(),
+    tickLower: state.tickLower.toString(),
+    tickUpper: state.tickUpper.toString(),
+    token0: tokens[0],
+    token1: tokens[1],
+    pool: { ...pool, ...(sqrtPrice === undefined ? {} : { sqrtPrice: sqrtPrice.toString() }) },
+    chain: { id: chainId },
+    protocol: { code },
+  }
+}
+
 function presentToken({ address, symbol, decimals, name }: PricedToken) {
   return { id: checksumAddress(address), symbol, decimals, name }
 }
 
+/** A price in answers, and where it is from; null without a price. */
+interface ShownPrice {
+  readonly price: Decimal | undefined
+  readonly source: string | null
+  readonly confidence: string | null
+}
+
 /** Presents the prices of both tokens, with their sources. */
-function presentPrices({ token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken }) {
+export function presentPrices([price0, price1]: Pair<ShownPrice>) {
   return {
-    token0_price: formatUsdOrNull(token0.price),
-    token0_price_source: token0.price?.source ?? null,
-    token0_price_confidence: token0.price === undefined ? null : getConfidence(token0.price),
-    token1_price: formatUsdOrNull(token1.price),
-    token1_price_source: token1.price?.source ?? null,
-    token1_price_confidence: token1.price === undefined ? null : getConfidence(token1.price),
+    token0_price: formatUsdOrNull(price0.price),
+    token0_price_source: price0.source,
+    token0_price_confidence: price0.confidence,
+    token1_price: formatUsdOrNull(price1.price),
+    token1_price_source: price1.source,
+    token1_price_confidence: price1.confidence,
   }
+}
+
+function toShownPrice({ price }: PricedToken): ShownPrice {
+  return { price, source: price?.source ?? null, confidence: price === undefined ? null : getConfidence(price) }
 }
 
 /** Presents amounts of both tokens, in raw units and whole tokens. */
@@ -186,7 +219,7 @@ function presentPrice({ units, scale, source }: FlowPrice) {
 }
 
 /** Formats US dollars per whole token; null if there is no price. */
-export function formatUsdOrNull(price: Decimal | undefined): string | null {
+function formatUsdOrNull(price: Decimal | undefined): string | null {
   return price === undefined ? null : formatFixed(price.units, { scale: price.scale, digits: 6 })
 }
 

@@ -27,17 +27,53 @@ export const positionToken = v.strictObject({
   name: v.string(),
 })
 
-const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
-const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
-/** Prices of both tokens, with their sources. */
-const tokenPrices = {
-  token0_price: usdOrNullText,
-  token0_price_source: priceSource,
-  token0_price_confidence: priceConfidence,
-  token1_price: usdOrNullText,
-  token1_price_source: priceSource,
-  token1_price_confidence: priceConfidence,
+/** Builds the state of a position, of any chain. */
+export function positionState<
+  Id extends v.GenericSchema,
+  Owner extends v.GenericSchema,
+  Token0 extends v.GenericSchema,
+  Token1 extends v.GenericSchema,
+  const Pool extends v.ObjectEntries,
+  Code extends v.GenericSchema,
+>(options: {
+  readonly id: Id
+  readonly owner: Owner
+  readonly tokens: readonly [Token0, Token1]
+  readonly pool: Pool
+  readonly code: Code
+}) {
+  const { id, owner, tokens, pool, code } = options
+  return v.strictObject({
+    id,
+    owner,
+    liquidity: unsignedText,
+    tickLower: integerText,
+    tickUpper: integerText,
+    token0: tokens[0],
+    token1: tokens[1],
+    pool: v.strictObject(pool),
+    chain: v.strictObject({ id: chainId }),
+    protocol: v.strictObject({ code }),
+  })
 }
+
+/** Builds the prices of both tokens, with their sources. */
+export function tokenPrices<Source extends v.GenericSchema, Confidence extends v.GenericSchema>(
+  source: Source,
+  confidence: Confidence,
+) {
+  const [priceSource, priceConfidence] = [v.nullable(source), v.nullable(confidence)]
+  return {
+    token0_price: usdOrNullText,
+    token0_price_source: priceSource,
+    token0_price_confidence: priceConfidence,
+    token1_price: usdOrNullText,
+    token1_price_source: priceSource,
+    token1_price_confidence: priceConfidence,
+  }
+}
+
+const evmPrices = tokenPrices(v.picklist(USD_PRICE_SOURCES), v.picklist(PRICE_CONFIDENCES))
 const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
 
 /** Fields about a range that `full=true` adds. */
@@ -146,7 +182,7 @@ export function pnlFigures(words: string) {
 
 /** Builds the field of values in US dollars that `full=true` adds; `values` are those between prices and the total. */
 export function usdFigures<const Values extends v.ObjectEntries>(values: Values, words: string) {
-  return withFull(v.strictObject({ ...tokenPrices, ...values, total: usdOrNullText }), words)
+  return withFull(v.strictObject({ ...evmPrices, ...values, total: usdOrNullText }), words)
 }
 
 /** Builds the schemas of success bodies, without `request_id`; `getFigures` returns the fields that `full=true` adds. */
@@ -170,17 +206,12 @@ export function buildOutputs<
       manager_address: evmAddress,
       wallet: evmAddress,
       is_active: v.boolean(),
-      position_state: v.strictObject({
+      position_state: positionState({
         id: unsignedText,
         owner: evmAddress,
-        liquidity: unsignedText,
-        tickLower: integerText,
-        tickUpper: integerText,
-        token0,
-        token1: positionToken,
-        pool: v.strictObject(fields),
-        chain: v.strictObject({ id: chainId }),
-        protocol: v.strictObject({ code }),
+        tokens: [token0, positionToken],
+        pool: fields,
+        code,
       }),
       ...getFigures(answer),
     })

@@ -15,14 +15,28 @@ export function presentCounts(
   const positions = reads.flatMap((read) => read.positions)
   const spams = reads.flatMap((read) => read.spams)
   const totalActive = positions.filter(({ liquidity }) => liquidity > 0n).length
-  return {
+  return presentTotals({
     totalActive,
     totalInactive: positions.length - totalActive,
-    total: positions.length,
     filtered,
     errors: reads.reduce((sum, read) => sum + read.unreadable.length, unreadable),
     spams: spams.slice(0, SPAMS_SHOWN_MAX).map(presentSpam),
-  }
+  })
+}
+
+/** Presents the number of positions of each kind on any chain; `filtered` are those that match the request. */
+export function presentTotals<Spam>(counts: {
+  readonly totalActive: number
+  readonly totalInactive: number
+  readonly filtered: number
+  /** Positions that cannot be decoded. */
+  readonly errors: number
+  /** As answers have them. */
+  readonly spams: readonly Spam[]
+}) {
+  const { totalActive, totalInactive, filtered, errors, spams } = counts
+  const total = totalActive + totalInactive
+  return { totalActive, totalInactive, total, filtered, errors, spams: spams.slice(0, SPAMS_SHOWN_MAX) }
 }
 
 /** Presents a spam position, with the reason. */

@@ -1,12 +1,15 @@
 import * as v from 'valibot'
 import { base58Address, chainId, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
-import { formatUsdE6OrNull, formatUsdOrNull, presentAmount } from '../../liquidity/present.ts'
+import { presentTotals } from '../../liquidity/list/counts.ts'
+import { formatUsdE6OrNull, presentAmount, presentPrices, presentState } from '../../liquidity/present.ts'
 import {
   amount,
   integerText,
   positionCounts,
+  positionState,
   rangeFigures,
+  tokenPrices,
   unsignedText,
   usdOrNullText,
 } from '../../liquidity/schema.ts'
@@ -16,8 +19,6 @@ import type { OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
 /** Chain id of Solana in answers. */
 const CHAIN_ID = 101
 const CODE = 'orca_whirlpool'
-/** Highest number of spam positions that an answer lists. */
-const SPAMS_SHOWN_MAX = 1_000
 
 const token = v.strictObject({
   id: base58Address,
@@ -42,9 +43,6 @@ const reward = v.strictObject({
   usd: v.pipe(usdOrNullText, v.description('US dollars of what can be collected')),
 })
 
-const source = v.nullable(v.literal('scope'))
-const confidence = v.nullable(v.literal('oracle'))
-
 /** Fields that `full=true` adds to a position. */
 const figures = {
   amounts: withFull(taxedAmounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
@@ -53,12 +51,7 @@ const figures = {
   ...rangeFigures,
   usd: withFull(
     v.strictObject({
-      token0_price: usdOrNullText,
-      token0_price_source: source,
-      token0_price_confidence: confidence,
-      token1_price: usdOrNullText,
-      token1_price_source: source,
-      token1_price_confidence: confidence,
+      ...tokenPrices(v.literal('scope'), v.literal('oracle')),
       amounts: usdOrNullText,
       uncollected_fees: usdOrNullText,
       rewards: usdOrNullText,
@@ -84,17 +77,12 @@ function position<const Pool extends v.ObjectEntries>(pool: Pool) {
     wallet: base58Address,
     is_active: v.boolean(),
     slot: v.optional(v.pipe(unsignedText, v.description('If positions of one answer were read at different slots'))),
-    position_state: v.strictObject({
+    position_state: positionState({
       id: base58Address,
       owner: base58Address,
-      liquidity: unsignedText,
-      tickLower: integerText,
-      tickUpper: integerText,
-      token0: token,
-      token1: token,
-      pool: v.strictObject(pool),
-      chain: v.strictObject({ id: chainId }),
-      protocol: v.strictObject({ code: v.literal(CODE) }),
+      tokens: [token, token],
+      pool,
+      code: v.literal(CODE),
     }),
     ...figures,
   })
@@ -133,24 +121,21 @@ export function presentPosition(
     wallet,
     is_active: state.liquidity > 0n,
     ...(options.hasSlot ? { slot: position.slot.toString() } : {}),
-    position_state: {
+    position_state: presentState({
       id: tokenId,
       owner: wallet,
-      liquidity: state.liquidity.toString(),
-      tickLower: state.tickLower.toString(),
-      tickUpper: state.tickUpper.toString(),
-      token0: presentToken(position.tokenA),
-      token1: presentToken(position.tokenB),
+      chainId: CHAIN_ID,
+      code: CODE,
+      state,
+      tokens: [presentToken(position.tokenA), presentToken(position.tokenB)],
       pool: {
         id: state.pool,
         tick: pool.tick.toString(),
         feeTier: pool.feeRate.toString(),
         adaptiveFee: pool.hasAdaptiveFee,
-        ...(options.hasSqrtPrice ? { sqrtPrice: pool.sqrtPriceX64.toString() } : {}),
       },
-      chain: { id: CHAIN_ID },
-      protocol: { code: CODE },
-    },
+      sqrtPrice: options.hasSqrtPrice ? pool.sqrtPriceX64 : undefined,
+    }),
     ...(figureState === undefined ? {} : presentFigures({ ...position, ...figureState })),
   }
 }
@@ -171,18 +156,17 @@ function presentFigures(position: FigureInput<OrcaToken>) {
     in_range: inRange,
     prices: { ...prices, inverse },
     usd: {
-      token0_price: formatUsdOrNull(tokenA.price),
-      token0_price_source: tokenA.price === undefined ? null : 'scope',
-      token0_price_confidence: tokenA.price === undefined ? null : 'oracle',
-      token1_price: formatUsdOrNull(tokenB.price),
-      token1_price_source: tokenB.price === undefined ? null : 'scope',
-      token1_price_confidence: tokenB.price === undefined ? null : 'oracle',
+      ...presentPrices([toShownPrice(tokenA), toShownPrice(tokenB)]),
       amounts: formatUsdE6OrNull(usd.amountsE6),
       uncollected_fees: formatUsdE6OrNull(usd.feesE6),
       rewards: formatUsdE6OrNull(usd.rewardsE6),
       total: formatUsdE6OrNull(usd.totalE6),
     },
   }
+}
+
+function toShownPrice({ price }: OrcaToken) {
+  return { price, source: price === undefined ? null : 'scope', confidence: price === undefined ? null : 'oracle' }
 }
 
 function presentTaxed(raw: bigint, orcaToken: OrcaToken) {
@@ -211,17 +195,16 @@ interface PositionCounts {
 
 /** Presents how many positions of each kind a wallet has, and which were left out as spam. */
 export function presentCounts({ totalActive, totalInactive, filtered, unreadable, omitted, spams }: PositionCounts) {
-  return {
+  return presentTotals({
     totalActive,
     totalInactive,
-    total: totalActive + totalInactive,
     filtered,
     errors: unreadable + omitted,
-    spams: spams.slice(0, SPAMS_SHOWN_MAX).map(({ program, tokenId, reason }) => ({
+    spams: spams.map(({ program, tokenId, reason }) => ({
       token_id: tokenId,
       chain_id: CHAIN_ID,
       manager_address: program,
       reason,
     })),
-  }
+  })
 }
