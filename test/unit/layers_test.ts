@@ -47,22 +47,26 @@ interface Import {
 
 const STATEMENT = /(?:import|export)\s+(type\s+)?([^'";]*?)\s*from\s*'(\.[^']+)'|import\s*\(?\s*'(\.[^']+)'/g
 
-/** A family that does not exist has to be as a folder of `src/family`, and is looked at as if it were one. */
-const MADE_UP = ['test/contract/family/pawnshop/', 'src/family/pawnshop/'] as const
+/** Families that do not exist have to be as folders of `src/family`, and are looked at as if they were. */
+const MADE_UP = ['pawnshop', 'bazaar'].map((name) => [`test/contract/family/${name}/`, `src/family/${name}/`] as const)
+
+/** The path of a file as if its family existed. */
+function bringHome(file: string): string {
+  return MADE_UP.reduce((path, [folder, home]) => path.replace(folder, home), file)
+}
 
 function readImports(pattern: string): Import[] {
-  const [folder, home] = MADE_UP
   return [...new Glob(pattern).scanSync(ROOT)].flatMap((file) =>
     [...readFileSync(join(ROOT, file), 'utf8').matchAll(STATEMENT)].map(([, type, list = '*', target, bare]) => ({
-      from: file.replace(folder, home),
-      to: relative(ROOT, join(ROOT, dirname(file), target ?? bare ?? '')).replace(folder, home),
+      from: bringHome(file),
+      to: bringHome(relative(ROOT, join(ROOT, dirname(file), target ?? bare ?? ''))),
       names: type === undefined ? runtimeNames(list) : [],
     })),
   )
 }
 
 const OWN = readImports('src/**/*.ts')
-const IMPORTS: readonly Import[] = [...OWN, ...readImports(`${MADE_UP[0]}**/*.ts`)]
+const IMPORTS: readonly Import[] = [...OWN, ...MADE_UP.flatMap(([folder]) => readImports(`${folder}**/*.ts`))]
 
 const FAMILY_FILES = [...new Set(IMPORTS.map(({ from }) => from))].filter((file) => familyFile(file) !== undefined)
 
@@ -191,9 +195,9 @@ test('rooms above the families name none of them', () => {
 
 test('a family has one shape: tables, reading, mathematics, presentation, routes, holdings, and events if it has a past', () => {
   const shape = /^((table|read|math|present|routes|event)(\/.*)?|protocol|holdings|watch|snapshot|mod)$/
-  const files = ['src/family/*/', MADE_UP[0]]
+  const files = ['src/family/*/', ...MADE_UP.map(([folder]) => folder)]
     .flatMap((folder) => [...new Glob(`${folder}**/*.ts`).scanSync(ROOT)])
-    .flatMap((path) => familyFile(path.replace(...MADE_UP))?.name ?? [])
+    .flatMap((path) => familyFile(bringHome(path))?.name ?? [])
   expect(files.length).toBeGreaterThan(50)
   expect(files.filter((name) => !shape.test(name))).toEqual([])
 })

@@ -1,0 +1,37 @@
+import * as v from 'valibot'
+import { checksumAddress, toFunctionSelector } from 'viem'
+import type { EnumerableExchange } from '../../../../src/family/liquidity/enumerable/exchange.ts'
+import { createEnumerableProtocol } from '../../../../src/family/liquidity/enumerable/mod.ts'
+import { integerText } from '../../../../src/family/liquidity/schema.ts'
+import { evmAddress } from '../../../../src/finance/schema.ts'
+import { formatExact } from '../../../../src/lib/number/decimal.ts'
+import { LENS_RUNTIME } from './read/lens_artifact.ts'
+
+/** The made-up exchange: it has the contracts of Uniswap V3, under other names. */
+export const EXCHANGE: EnumerableExchange = {
+  name: 'bazaar',
+  words: {
+    exchange: 'Bazaar',
+    operation: 'bazaar',
+    title: 'Bazaar',
+    noun: 'bazaar position',
+    describeMissing: (tokenId) => `No stall of the bazaar has position ${tokenId}`,
+  },
+  lens: { topic: 'bazaar', runtime: LENS_RUNTIME },
+  streamName: 'bazaar_flow',
+  poolKey: {
+    getter: toFunctionSelector('fee()'),
+    getPool: toFunctionSelector('getPool(address,address,uint24)'),
+    max: 2n ** 24n - 1n,
+  },
+}
+
+/** The protocol; its pools have an odd fee field, in percent. */
+export const PROTOCOL = createEnumerableProtocol(EXCHANGE, {
+  entries: { id: evmAddress, tick: integerText, fee: v.strictObject({ percent: v.string() }) },
+  present: ({ address, tick, fee }) => ({
+    id: checksumAddress(address),
+    tick: tick.toString(),
+    fee: { percent: formatExact(BigInt(fee), 4) },
+  }),
+})
