@@ -15,6 +15,8 @@ interface Call {
   /** In snake case, as its file. */
   readonly name: string
   readonly params: readonly Field[]
+  /** True if each item of the last parameter is sent as a parameter. */
+  readonly isVariadic?: boolean
   /** Its TypeScript type. */
   readonly result: string
   /** What makes the call: a function of `src/db/query.ts`. */
@@ -64,9 +66,12 @@ function toLines(comment: string): string[] {
 }
 
 /** Text of a typed call with its docstring. */
-export function writeCall({ title, lane }: Header, { name, params, result, maker, source, columns }: Call): string {
+export function writeCall(
+  { title, lane }: Header,
+  { name, params, isVariadic, result, maker, source, columns }: Call,
+): string {
   const named = params.map((each) => ({ ...each, name: camelCase(each.name) }))
-  const rest = columns === undefined ? '' : `, columns: ${quoted(columns)}`
+  const rest = [columns && `, columns: ${quoted(columns)}`, isVariadic && ', isVariadic: true'].filter(Boolean).join('')
   return [
     `/** ${title} */`,
     `export const ${camelCase(name)} = ${maker}<`,

@@ -19,6 +19,7 @@ import { bindRows, bindValue } from '../src/db/query.ts'
 interface Entry {
   readonly name: string
   readonly params: readonly { readonly name: string; readonly oid: number }[]
+  readonly isVariadic: boolean
   /** Its columns, or the type of its one value. */
   readonly returns: readonly { readonly name: string; readonly oid: number }[] | number
 }
@@ -44,16 +45,22 @@ async function readEntry(sql: Sql, name: string): Promise<Entry> {
   const types: readonly number[] = row['types'].map(Number)
   const args = types.map((oid, index) => ({ oid, name: row['names'][index], mode: row['modes']?.[index] ?? 'i' }))
   const columns = args.filter(({ mode }) => mode === 't')
-  if (!row['is_set'] && args.some(({ mode }) => mode !== 'i')) throw new Error('expected "returns table" or one value')
-  const params = args.filter(({ mode }) => mode === 'i')
-  return { name, params, returns: row['is_set'] ? columns : Number(row['value']) }
+  if (!row['is_set'] && args.some(({ mode }) => mode !== 'i' && mode !== 'v'))
+    throw new Error('expected "returns table" or one value')
+  const params = args.filter(({ mode }) => mode === 'i' || mode === 'v')
+  return {
+    name,
+    params,
+    isVariadic: args.some(({ mode }) => mode === 'v'),
+    returns: row['is_set'] ? columns : Number(row['value']),
+  }
 }
 
 async function createCall(
   sql: Sql,
   { header, entry }: { readonly header: Header; readonly entry: Entry },
 ): Promise<string> {
-  const { name, returns } = entry
+  const { name, isVariadic, returns } = entry
   const columns = typeof returns === 'number' ? [] : returns
   const nullable = header.declared.flatMap((line) => {
     const [, names] = /^null (.+)$/.exec(line) ?? []
@@ -71,12 +78,12 @@ async function createCall(
   const source = `name: '${name}'`
   if (typeof returns === 'number') {
     const result = returns === VOID ? 'void' : columnType(returns)
-    return writeCall(header, { name, params, result, maker: 'bindValue', source })
+    return writeCall(header, { name, params, isVariadic, result, maker: 'bindValue', source })
   }
   const result = formatType(
     returns.map((each) => ({ name: each.name, type: columnType(each.oid) + orNull(each.name) })),
   )
-  return writeCall(header, { name, params, result, maker: 'bindRows', source, columns: returns })
+  return writeCall(header, { name, params, isVariadic, result, maker: 'bindRows', source, columns: returns })
 }
 
 const VOID = 2278

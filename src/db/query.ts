@@ -30,16 +30,26 @@ interface Signature<Params extends object> {
   readonly params: readonly (keyof Params)[]
   /** Absent if the function returns one value or nothing. */
   readonly columns?: readonly string[]
+  /** True if the last parameter is a list of which each item is sent as a parameter of its own. */
+  readonly isVariadic?: boolean
 }
 
 /** Binds a function that returns a table; `sql/functions.ts` has all functions that the program calls. */
 export function bindRows<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
-  { name, params, columns }: Signature<Params>,
+  { name, params: names, columns, isVariadic = false }: Signature<Params>,
 ): Call<Params, readonly Row[]> {
-  const call = `${name}(${params.map((_, index) => `$${index + 1}`)})`
-  const text = columns === undefined ? `select ${call} as value` : `select ${columns} from ${call}`
-  return bindQuery<Params, Row>(lane, { text, params })
+  const getText = (valueCount: number) => {
+    const call = `${name}(${Array.from({ length: valueCount }, (_, index) => `$${index + 1}`)})`
+    return columns === undefined ? `select ${call} as value` : `select ${columns} from ${call}`
+  }
+  if (!isVariadic) return bindQuery<Params, Row>(lane, { text: getText(names.length), params: names })
+  return (db, params, options) => {
+    const values: Param[] = names.map((each) => params[each])
+    const last = values.pop()
+    values.push(...(Array.isArray(last) ? last : []))
+    return db.run<Row>(getText(values.length), values, { ...options, lane })
+  }
 }
 
 /** Binds a function that returns one value or nothing. */
