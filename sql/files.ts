@@ -52,19 +52,17 @@ import historyCut from './functions/history_cut.sql' with { type: 'text' }
 import historyFallBack from './functions/history_fall_back.sql' with { type: 'text' }
 import historyForget from './functions/history_forget.sql' with { type: 'text' }
 import historyIsAgreed from './functions/history_is_agreed.sql' with { type: 'text' }
+import historyRowStore from './functions/history_row_store.sql' with { type: 'text' }
 import idempotencyClaim from './functions/idempotency_claim.sql' with { type: 'text' }
 import leaseRelease from './functions/lease_release.sql' with { type: 'text' }
 import leaseTake from './functions/lease_take.sql' with { type: 'text' }
-import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
-import liquidityChangeStore from './functions/liquidity_change_store.sql' with { type: 'text' }
 import messageClaimDue from './functions/message_claim_due.sql' with { type: 'text' }
 import messageDueAgain from './functions/message_due_again.sql' with { type: 'text' }
 import messageMark from './functions/message_mark.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
-import positionFlowStore from './functions/position_flow_store.sql' with { type: 'text' }
 import requestLogDrop from './functions/request_log_drop.sql' with { type: 'text' }
 import requestLogExtend from './functions/request_log_extend.sql' with { type: 'text' }
 import requestRollupPendingSince from './functions/request_rollup_pending_since.sql' with { type: 'text' }
@@ -83,7 +81,6 @@ import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerLines from './functions/trigger_lines.sql' with { type: 'text' }
 import triggerSkip from './functions/trigger_skip.sql' with { type: 'text' }
 import triggerUnseen from './functions/trigger_unseen.sql' with { type: 'text' }
-import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import watchMeter from './functions/watch_meter.sql' with { type: 'text' }
 import watchMeterRestored from './functions/watch_meter_restored.sql' with { type: 'text' }
 import watchStamp from './functions/watch_stamp.sql' with { type: 'text' }
@@ -148,19 +145,17 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'history_fall_back', text: historyFallBack },
   { name: 'history_forget', text: historyForget },
   { name: 'history_is_agreed', text: historyIsAgreed },
+  { name: 'history_row_store', text: historyRowStore },
   { name: 'idempotency_claim', text: idempotencyClaim },
   { name: 'lease_release', text: leaseRelease },
   { name: 'lease_take', text: leaseTake },
-  { name: 'lending_event_store', text: lendingEventStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
-  { name: 'liquidity_change_store', text: liquidityChangeStore },
   { name: 'message_claim_due', text: messageClaimDue },
   { name: 'message_due_again', text: messageDueAgain },
   { name: 'message_mark', text: messageMark },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },
-  { name: 'position_flow_store', text: positionFlowStore },
   { name: 'request_log_drop', text: requestLogDrop },
   { name: 'request_log_extend', text: requestLogExtend },
   { name: 'request_rollup_pending_since', text: requestRollupPendingSince },
@@ -179,7 +174,6 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_lines', text: triggerLines },
   { name: 'trigger_skip', text: triggerSkip },
   { name: 'trigger_unseen', text: triggerUnseen },
-  { name: 'wallet_entry_store', text: walletEntryStore },
   { name: 'watch_meter', text: watchMeter },
   { name: 'watch_meter_restored', text: watchMeterRestored },
   { name: 'watch_stamp', text: watchStamp },

@@ -67,29 +67,23 @@ export const historyForget = bindRows<
   { rows: string; prices: string }
 >('background', { name: 'history_forget', params: ['chainId'], columns: ['rows', 'prices'] })
 
+/** Stores rows of a history and their coverage, in any table that inherits history_row. */
+export const historyRowStore = bindValue<
+  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; epoch: string | number; table: string; subjectColumn: string; subjectValues: readonly string[]; rowSubjects: readonly string[]; columns: readonly string[]; values: readonly string[] },
+  boolean
+>('background', { name: 'history_row_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'epoch', 'table', 'subjectColumn', 'subjectValues', 'rowSubjects', 'columns', 'values'], isVariadic: true })
+
 /** Claims an idempotency key for a request, or returns the state of the request that has it. */
 export const idempotencyClaim = bindRows<
   { organization: string; key: string; hash: string; settlement: string; claimSec: number; bytesMax: string | number },
   { state: string; headers: string | null; body: string | null }
 >('gate', { name: 'idempotency_claim', params: ['organization', 'key', 'hash', 'settlement', 'claimSec', 'bytesMax'], columns: ['state', 'headers', 'body'] })
 
-/** Stores lending events and their coverage. */
-export const lendingEventStore = bindValue<
-  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; markets: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; legs: readonly number[]; kinds: readonly string[]; assets: readonly string[]; amounts: readonly string[]; counterparties: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; indexes: readonly string[]; epoch: string | number },
-  boolean
->('background', { name: 'lending_event_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'markets', 'blocks', 'logIndexes', 'legs', 'kinds', 'assets', 'amounts', 'counterparties', 'txHashes', 'times', 'indexes', 'epoch'] })
-
 /** Stores wallets' snapshots in a market at a midnight with the number of endpoints that gave them, if the block that was read is still the one of that midnight; else nothing. */
 export const lendingSnapshotStore = bindValue<
   { chainId: string | number; contract: string; day: number; hash: string; wallets: readonly string[]; collaterals: readonly string[]; debts: readonly string[]; netWorths: readonly string[]; healthFactors: readonly string[]; witnesses: number },
   boolean
 >('read', { name: 'lending_snapshot_store', params: ['chainId', 'contract', 'day', 'hash', 'wallets', 'collaterals', 'debts', 'netWorths', 'healthFactors', 'witnesses'] })
-
-/** Stores changes of liquidity positions and their coverage. */
-export const liquidityChangeStore = bindValue<
-  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; tokenIds: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; pools: readonly string[]; ticksLower: readonly number[]; ticksUpper: readonly number[]; liquidities: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; epoch: string | number },
-  boolean
->('background', { name: 'liquidity_change_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'pools', 'ticksLower', 'ticksUpper', 'liquidities', 'txHashes', 'times', 'epoch'] })
 
 /** Claims up to p_most due messages for p_lease_sec. */
 export const messageClaimDue = bindRows<
@@ -120,12 +114,6 @@ export const portfolioSnapshotStore = bindValue<
   { chainId: string | number; name: string; day: number; hash: string; wallets: readonly string[]; netWorths: readonly string[]; assets: readonly string[]; debts: readonly string[]; held: readonly string[]; liquidity: readonly string[]; supplied: readonly string[]; unpriced: readonly number[]; rowCounts: readonly number[]; gaps: readonly string[]; witnesses: number },
   boolean
 >('read', { name: 'portfolio_snapshot_store', params: ['chainId', 'name', 'day', 'hash', 'wallets', 'netWorths', 'assets', 'debts', 'held', 'liquidity', 'supplied', 'unpriced', 'rowCounts', 'gaps', 'witnesses'] })
-
-/** Stores flows of liquidity positions and their coverage. */
-export const positionFlowStore = bindValue<
-  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; tokenIds: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; kinds: readonly string[]; liquidities: readonly string[]; amounts0: readonly string[]; amounts1: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; epoch: string | number; rowSubjects: readonly string[]; subjectIds: readonly string[] },
-  boolean
->('background', { name: 'position_flow_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'kinds', 'liquidities', 'amounts0', 'amounts1', 'txHashes', 'times', 'epoch', 'rowSubjects', 'subjectIds'] })
 
 /** Creates missing windows of organizations from the log. */
 export const rateWindowPrime = bindValue<
@@ -204,9 +192,3 @@ export const triggerUnseen = bindValue<
   { chainId: string | number; finality: string; shard: number; epoch: string | number; block: string | number; organizations: readonly string[]; ids: readonly string[]; seenOrganizations: readonly string[]; seenIds: readonly string[] },
   void
 >('background', { name: 'trigger_unseen', params: ['chainId', 'finality', 'shard', 'epoch', 'block', 'organizations', 'ids', 'seenOrganizations', 'seenIds'] })
-
-/** Stores entries of wallets and their coverage. */
-export const walletEntryStore = bindValue<
-  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; entries: readonly string[]; blocks: readonly string[] | readonly number[]; epoch: string | number },
-  boolean
->('background', { name: 'wallet_entry_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'entries', 'blocks', 'epoch'] })

@@ -14,8 +14,8 @@ export function encodeParam(param: Param): string | null {
   throw new TypeError(`Cannot send a ${typeof param} to the database: expected a parameter type`)
 }
 
-function encodeNumber(value: number): string {
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+function encodeNumber(value: number | bigint): string {
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
     throw new RangeError('Cannot send a number to the database: expected a safe integer, send larger ones as text')
   }
   return String(value)
@@ -30,7 +30,21 @@ function encodeArray(values: readonly unknown[]): string {
   }
   const joined = values.join('","')
   if (!joined.includes('\\') && !values.some((value) => value.includes('"'))) return `{"${joined}"}`
-  return `{${values.map((value) => `"${value.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+  return `{${values.map(encodeText).join(',')}}`
+}
+
+/** Returns the text of an array, which a statement casts: `$1::bigint[]`. */
+export function toArrayText(values: readonly (string | number | bigint | null)[]): string {
+  if (!values.some((value) => value === null || typeof value === 'bigint')) return encodeArray(values)
+  const words = values.map((value) => {
+    if (value === null) return 'NULL'
+    return typeof value === 'string' ? encodeText(value) : encodeNumber(value)
+  })
+  return `{${words.join(',')}}`
+}
+
+function encodeText(value: string): string {
+  return `"${value.replace(/["\\]/g, '\\$&')}"`
 }
 
 type Decode = (text: string) => unknown

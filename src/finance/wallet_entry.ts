@@ -1,15 +1,7 @@
 import type { Hex } from 'viem'
-import { walletEntryStore } from '../../sql/functions.ts'
 import { walletEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import {
-  hexFromBytes,
-  STORE_DEADLINE_MS,
-  storeInChunks,
-  toHexDigits,
-  toNameParams,
-  toPartParams,
-} from '../history/stored_part.ts'
+import { createRowTable, hexFromBytes, toHexDigits, toNameParams } from '../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../history/stream.ts'
 import { coalesce } from '../lib/async/coalesce.ts'
 import { groupBy } from '../lib/group_by.ts'
@@ -26,18 +18,16 @@ export interface WalletEntry {
 }
 
 /** Entries as a stream stores them: the first of each wallet and id. */
-export const WALLET_ENTRIES: StreamTable<WalletEntry> = {
+export const WALLET_ENTRIES: StreamTable<WalletEntry> = createRowTable({
+  name: 'wallet_entry',
   toSubject: ({ wallet }) => wallet,
-  store: storeInChunks((db, part) => {
-    const { rows } = part
-    const columns = {
-      wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
-      entries: rows.map(({ entry }) => toHexDigits(entry)),
-      blocks: rows.map(({ block }) => block),
-    }
-    return walletEntryStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
-  }),
-}
+  subjectColumn: 'wallet',
+  columns: {
+    wallet: ({ wallet }) => toHexDigits(wallet),
+    entry: ({ entry }) => toHexDigits(entry),
+    block: ({ block }) => block,
+  },
+})
 
 /** Keeps the first entry of each wallet and id, in their order. */
 export function keepFirstEntries(all: readonly WalletEntry[]): WalletEntry[] {

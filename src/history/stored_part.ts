@@ -1,9 +1,11 @@
 import type { Hex } from 'viem'
+import { historyRowStore } from '../../sql/functions.ts'
+import { toArrayText } from '../db/codec.ts'
 import type { Database } from '../db/database.ts'
 import type { StoredPart, StreamTable, StreamTarget } from './stream.ts'
 
 /** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
-export const STORE_DEADLINE_MS = 30_000
+const STORE_DEADLINE_MS = 30_000
 
 /** Nothing was stored: the chain's history is stopped, or was rolled back since the logs were read. */
 export class NotStoredError extends Error {
@@ -40,8 +42,8 @@ export function toSubjectParam(subjects: readonly Hex[] | null): readonly string
   return subjects?.map(toHexDigits) ?? ['']
 }
 
-/** The parameters of every function that stores rows, besides the rows. */
-export function toPartParams(part: StoredPart<unknown>) {
+/** The parameters that store a part, besides its rows. */
+function toPartParams(part: StoredPart<unknown>) {
   const { subjects, fromBlock: from, toBlock: to, witnesses, epoch } = part
   return { ...toNameParams(part), subjects: toSubjectParam(subjects), from, to, witnesses, epoch }
 }
@@ -53,6 +55,51 @@ export function toPageParams(
 ) {
   const blocks = { fromBlock, toBlock: Math.max(fromBlock, toBlock) }
   return { ...blocks, max, afterBlock: after.block, afterLogIndex: after.logIndex }
+}
+
+/** A value of a column; bytes are hexadecimal digits without prefix, as `toHexDigits` returns them. */
+type ColumnValue = string | number | bigint | null
+
+/** Rows of streams in a table of the database that inherits `history_row`. */
+interface RowTable<Row> {
+  /** Name of the table. */
+  readonly name: string
+  readonly toSubject: (row: Row) => Hex
+  /** The column that holds the subject, and its value for a subject. @default {its bytes} */
+  readonly subjectColumn: string
+  readonly toSubjectValue?: (subject: Hex) => ColumnValue
+  /** Values of all columns that a row brings, by name; `place` is not among them. */
+  readonly columns: Readonly<Record<string, (row: Row) => ColumnValue>> & { readonly block: (row: Row) => number }
+}
+
+/**
+ * Creates the store of a table's rows: a stream needs no function of its own in the database. If the table's primary key
+ * has `block`, its rows each come from a log, and rows of two endpoints replace those of one; if not, a row says since
+ * when something is so, and the earliest is kept.
+ */
+export function createRowTable<Row extends { readonly block: number }>({
+  name: table,
+  toSubject,
+  subjectColumn,
+  toSubjectValue = toHexDigits,
+  columns,
+}: RowTable<Row>): StreamTable<Row> {
+  const names = Object.keys(columns)
+  const getters = Object.values(columns)
+  const store = storeInChunks<Row>((db, part) => {
+    const { rows, subjects, witnesses } = part
+    const params = {
+      ...toPartParams(part),
+      table,
+      columns: names,
+      values: getters.map((getValue) => toArrayText(rows.map(getValue))),
+      subjectColumn,
+      subjectValues: (subjects ?? []).map((subject) => String(toSubjectValue(subject))),
+      rowSubjects: witnesses > 1 ? [] : rows.map((row) => toHexDigits(toSubject(row))),
+    }
+    return historyRowStore(db, params, { deadlineMs: STORE_DEADLINE_MS })
+  })
+  return { toSubject, store }
 }
 
 /** Rows of one statement: encoding more of them would block the event loop. */

@@ -1,15 +1,7 @@
 import type { Hex } from 'viem'
-import { lendingEventStore } from '../../../sql/functions.ts'
 import { lendingEventList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import {
-  hexFromBytes,
-  STORE_DEADLINE_MS,
-  storeInChunks,
-  toHexDigits,
-  toNameParams,
-  toPartParams,
-} from '../../history/stored_part.ts'
+import { createRowTable, hexFromBytes, toHexDigits, toNameParams } from '../../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../../history/stream.ts'
 
 /** Rows of one read from the database, and most rows in all, more than any wallet has. */
@@ -56,30 +48,28 @@ export interface LendingEvent {
 }
 
 /** Lending events as a stream stores them. */
-export const LENDING_EVENTS: StreamTable<LendingEvent> = {
+export const LENDING_EVENTS: StreamTable<LendingEvent> = createRowTable({
+  name: 'lending_event',
   toSubject: ({ wallet }) => wallet,
-  store: storeInChunks((db, part) => {
-    const { rows } = part
-    const columns = {
-      wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
-      markets: rows.map(({ market }) => toDigitsOrEmpty(market)),
-      blocks: rows.map(({ block }) => block),
-      logIndexes: rows.map(({ logIndex }) => logIndex),
-      legs: rows.map(({ leg }) => leg),
-      kinds: rows.map(({ kind }) => kind),
-      assets: rows.map(({ asset }) => toHexDigits(asset)),
-      amounts: rows.map(({ amount }) => String(amount)),
-      counterparties: rows.map(({ counterparty }) => toDigitsOrEmpty(counterparty)),
-      txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
-      times: rows.map(({ timestampSec }) => timestampSec ?? -1),
-      indexes: rows.map(({ indexRay }) => String(indexRay ?? -1n)),
-    }
-    return lendingEventStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
-  }),
-}
+  subjectColumn: 'wallet',
+  columns: {
+    wallet: ({ wallet }) => toHexDigits(wallet),
+    market: ({ market }) => toDigitsOrNull(market),
+    block: ({ block }) => block,
+    log_index: ({ logIndex }) => logIndex,
+    leg: ({ leg }) => leg,
+    kind: ({ kind }) => kind,
+    asset: ({ asset }) => toHexDigits(asset),
+    amount: ({ amount }) => amount,
+    counterparty: ({ counterparty }) => toDigitsOrNull(counterparty),
+    tx_hash: ({ transactionHash }) => toHexDigits(transactionHash),
+    time: ({ timestampSec }) => timestampSec,
+    index_ray: ({ indexRay }) => indexRay,
+  },
+})
 
-function toDigitsOrEmpty(bytes: Hex | null): string {
-  return bytes === null ? '' : toHexDigits(bytes)
+function toDigitsOrNull(bytes: Hex | null): string | null {
+  return bytes === null ? null : toHexDigits(bytes)
 }
 
 /**

@@ -1,18 +1,15 @@
 import type { Hex } from 'viem'
-import { liquidityChangeStore } from '../../../../sql/functions.ts'
 import { liquidityChangeList, liquidityChangeUpdateAmounts } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
 import type { FeeGrowth, TickRange, TokenAmounts } from '../../../finance/math/liquidity.ts'
 import {
+  createRowTable,
   hexFromBytes,
   readRowPages,
-  STORE_DEADLINE_MS,
   selectCoveredRows,
-  storeInChunks,
   toHexDigits,
   toNameParams,
   toPageParams,
-  toPartParams,
 } from '../../../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
 
@@ -56,24 +53,22 @@ export interface StoredChange extends LiquidityChange {
 }
 
 /** Changes of positions as a stream stores them; their subject is the pool. */
-export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = {
+export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = createRowTable({
+  name: 'liquidity_change',
   toSubject: ({ pool }) => pool,
-  store: storeInChunks((db, part) => {
-    const { rows } = part
-    const columns = {
-      tokenIds: rows.map(({ tokenId }) => String(tokenId)),
-      blocks: rows.map(({ block }) => block),
-      logIndexes: rows.map(({ logIndex }) => logIndex),
-      pools: rows.map(({ pool }) => toHexDigits(pool)),
-      ticksLower: rows.map(({ tickLower }) => tickLower),
-      ticksUpper: rows.map(({ tickUpper }) => tickUpper),
-      liquidities: rows.map(({ liquidity }) => String(liquidity)),
-      txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
-      times: rows.map(({ timestampSec }) => timestampSec ?? -1),
-    }
-    return liquidityChangeStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
-  }),
-}
+  subjectColumn: 'pool',
+  columns: {
+    token_id: ({ tokenId }) => tokenId,
+    block: ({ block }) => block,
+    log_index: ({ logIndex }) => logIndex,
+    pool: ({ pool }) => toHexDigits(pool),
+    tick_lower: ({ tickLower }) => tickLower,
+    tick_upper: ({ tickUpper }) => tickUpper,
+    liquidity: ({ liquidity }) => liquidity,
+    tx_hash: ({ transactionHash }) => toHexDigits(transactionHash),
+    time: ({ timestampSec }) => timestampSec,
+  },
+})
 
 /** The position whose changes are read. */
 interface NamedPosition {

@@ -1,17 +1,14 @@
 import type { Hex } from 'viem'
-import { positionFlowStore } from '../../../../sql/functions.ts'
 import { positionFlowList } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
 import {
+  createRowTable,
   hexFromBytes,
   readRowPages,
-  STORE_DEADLINE_MS,
   selectCoveredRows,
-  storeInChunks,
   toHexDigits,
   toNameParams,
   toPageParams,
-  toPartParams,
 } from '../../../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
 
@@ -36,26 +33,23 @@ export interface PositionFlow {
 }
 
 /** Flows of liquidity positions as a stream stores them. */
-export const POSITION_FLOWS: StreamTable<PositionFlow> = {
+export const POSITION_FLOWS: StreamTable<PositionFlow> = createRowTable({
+  name: 'position_flow',
   toSubject: ({ tokenId }) => positionSubject(tokenId),
-  store: storeInChunks((db, part) => {
-    const { rows } = part
-    const columns = {
-      tokenIds: rows.map(({ tokenId }) => String(tokenId)),
-      blocks: rows.map(({ block }) => block),
-      logIndexes: rows.map(({ logIndex }) => logIndex),
-      kinds: rows.map(({ kind }) => kind),
-      liquidities: rows.map(({ liquidity }) => String(liquidity)),
-      amounts0: rows.map(({ amount0 }) => String(amount0)),
-      amounts1: rows.map(({ amount1 }) => String(amount1)),
-      txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
-      times: rows.map(({ timestampSec }) => timestampSec ?? -1),
-      rowSubjects: rows.map(({ tokenId }) => toHexDigits(positionSubject(tokenId))),
-      subjectIds: (part.subjects ?? []).map((subject) => String(BigInt(subject))),
-    }
-    return positionFlowStore(db, { ...toPartParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
-  }),
-}
+  subjectColumn: 'token_id',
+  toSubjectValue: (subject) => BigInt(subject),
+  columns: {
+    token_id: ({ tokenId }) => tokenId,
+    block: ({ block }) => block,
+    log_index: ({ logIndex }) => logIndex,
+    kind: ({ kind }) => kind,
+    liquidity: ({ liquidity }) => liquidity,
+    amount0: ({ amount0 }) => amount0,
+    amount1: ({ amount1 }) => amount1,
+    tx_hash: ({ transactionHash }) => toHexDigits(transactionHash),
+    time: ({ timestampSec }) => timestampSec,
+  },
+})
 
 /** Returns the subject of a position's history: its token id in 32 bytes. */
 export function positionSubject(tokenId: bigint): Hex {

@@ -125,3 +125,14 @@ test('changes of two endpoints replace those of one, and unchanged rows keep the
   expect(await read()).toEqual([other])
   expect(await read({ pool: OTHER })).toEqual([])
 })
+
+test('nothing of a single endpoint’s change stays beside the word of two, neither its ticks nor its time', async () => {
+  const name = { target, tokenId: HUGE }
+  for (const invented of [change({ tickLower: -60 }), change({ timestampSec: 1 }), change({ timestampSec: null })]) {
+    target = { ...target, chainId: ++chains }
+    await store([invented])
+    await storeAmounts(database.db, { ...name, target }, [{ ...invented, amounts: FOUND }])
+    await store([change()], { witnesses: 2 })
+    expect(await read()).toEqual([change()])
+  }
+})

@@ -1,39 +1,28 @@
 import type { Hex } from 'viem'
 import type { Database } from '../../../../../src/db/database.ts'
-import { bindValue } from '../../../../../src/db/query.ts'
 import type { FinanceClient } from '../../../../../src/finance/chain.ts'
-import { hexFromBytes, storeInChunks, toHexDigits, toPartParams } from '../../../../../src/history/stored_part.ts'
+import { createRowTable, hexFromBytes, toHexDigits } from '../../../../../src/history/stored_part.ts'
 import type { History, Stream } from '../../../../../src/history/stream.ts'
 import { type Appraisal, appraisalFilters, decodeAppraisals } from '../event/decode.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
 import { toTarget } from './loans.ts'
 
-const ROWS = ['wallets', 'blocks', 'logIndexes', 'counters', 'cents', 'txHashes'] as const
-const PART = ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'epoch'] as const
-type Params = ReturnType<typeof toPartParams> & {
-  readonly [Name in (typeof ROWS)[number]]: readonly string[] | readonly number[]
-}
-
-const store = bindValue<Params, boolean>('background', { name: 'pawn_appraisal_store', params: [...PART, ...ROWS] })
-
 /** What history follows of a shop besides its loans, in a table of the family's own. */
 export const APPRAISALS: Stream<Appraisal> = {
   name: 'pawnshop_appraisal',
-  table: {
+  table: createRowTable({
+    name: 'pawn_appraisal',
     toSubject: ({ wallet }) => wallet,
-    store: storeInChunks((db, part) => {
-      const { rows } = part
-      return store(db, {
-        ...toPartParams(part),
-        wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
-        blocks: rows.map(({ block }) => block),
-        logIndexes: rows.map(({ logIndex }) => logIndex),
-        counters: rows.map(({ counter }) => toHexDigits(counter)),
-        cents: rows.map(({ cents }) => String(cents)),
-        txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
-      })
-    }),
-  },
+    subjectColumn: 'wallet',
+    columns: {
+      wallet: ({ wallet }) => toHexDigits(wallet),
+      block: ({ block }) => block,
+      log_index: ({ logIndex }) => logIndex,
+      counter: ({ counter }) => toHexDigits(counter),
+      cents: ({ cents }) => cents,
+      tx_hash: ({ transactionHash }) => toHexDigits(transactionHash),
+    },
+  }),
   filters: appraisalFilters,
   decode: (_, logs) => ({ rows: decodeAppraisals(logs), unsettled: [] }),
 }
