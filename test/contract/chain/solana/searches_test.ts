@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { base58 } from '@scure/base'
 import { createSolanaClient, type SolanaClient } from '../../../../src/chain/solana/client.ts'
 import { MethodRefusedError } from '../../../../src/chain/solana/error.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { createLog } from '../../../../src/lib/log.ts'
 import { KLEND, type ServedAccounts, toFakeAddress, toServedAccount } from '../../../support/kamino.ts'
