@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { IndexableHistory } from '../family/contract.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
-import { HistoryStoppedError } from '../history/finality/finality.ts'
+import { HistoryStoppedError } from '../history/finality.ts'
 import { HistoryFaultError } from '../history/follow/failure.ts'
 import { repeat, systemClock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'

@@ -34,7 +34,7 @@ import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createCoverage, hasCoverage, type StoredProgress } from './coverage.ts'
-import { createFinalityTracker } from './finality/finality.ts'
+import { createFinalityTracker } from './finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
 import { createHistoryIssues } from './follow/issues.ts'
 import {

@@ -7,7 +7,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embe
 import { migrate } from '../../src/db/migrate.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { createLenientClock } from './test_clock.ts'
+import { createSlowClock } from './test_clock.ts'
 
 /** A database of one test file, migrated and empty. */
 export interface TestDatabase {
@@ -50,7 +50,7 @@ const closers = new Set<() => Promise<void>>()
 /** A new database, copied from one that was migrated once, on the embedded server or on `TEST_DATABASE_URL`. */
 export async function testDatabase(): Promise<TestDatabase> {
   const empty = await createDatabase('migrated')
-  const db = openDatabase({ url: empty.url, clock: createLenientClock(), log: silentLog, graceMs: GRACE_MS })
+  const db = openDatabase({ url: empty.url, clock: createSlowClock(), log: silentLog, graceMs: GRACE_MS })
   const close = once(async () => {
     closers.delete(close)
     await db.close()

@@ -4,11 +4,11 @@ import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices, kaminoEntries } from '../contract.ts'
 import { requireReader } from '../moment.ts'
 import { createKaminoReader } from './read/read.ts'
-import { createWatcher } from './read/watch/watcher.ts'
 import { listRoutes } from './routes/list.ts'
 import { obligationRoutes } from './routes/obligation.ts'
 import { WATCHABLE } from './routes/watch.ts'
-import { mergeMarkets } from './table/markets.ts'
+import { mergeMarkets } from './table.ts'
+import { createWatcher } from './watch.ts'
 
 const BUILT_IN = toSetting({})
 

@@ -1,16 +1,27 @@
 import { checksumAddress } from 'viem'
 import { formatPercentage, formatUsd, formatUsdE6 } from '../../finance/figure.ts'
-import type { TickRange, TokenAmounts } from '../../finance/math/liquidity.ts'
+import {
+  isInRange,
+  rangePrices,
+  sqrtPriceAtTickX96,
+  type TickRange,
+  type TokenAmounts,
+} from '../../finance/math/liquidity.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import { worth } from '../../finance/math/pnl/replay.ts'
-import { getConfidence } from '../../finance/price/price.ts'
-import type { PricedToken } from '../../finance/token/priced_token.ts'
+import { getConfidence, sumE6 } from '../../finance/price/price.ts'
+import { createUsdValuer, type PricedToken } from '../../finance/token/priced_token.ts'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
-import { computeFigures } from './figures.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './position_history/flow_price.ts'
 import type { Pnl, PnlOutcome } from './position_history/pnl.ts'
 import { getAmounts, type ValuedFlow } from './position_history/valued_flows.ts'
-import type { FullPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from './protocol.ts'
+import type {
+  FigureContext,
+  FullPosition,
+  LiquidityDeployment,
+  LiquidityPosition,
+  LiquidityProtocol,
+} from './protocol.ts'
 
 /** Fields of a position that are computed from the logs of its flows. */
 export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
@@ -251,4 +262,44 @@ export function listAllUncoveredPaths<Position>(
     listUncoveredFields(position).map((field) => `data[${index}].${field}`),
   )
   return [...PNL_FIELDS.map((field) => `data[*].${field}`), ...own]
+}
+
+/** Computes all figures of a position, by its protocol's fee rule. */
+export function computeFigures<
+  Deployment extends LiquidityDeployment,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  {
+    computeHeldAmounts,
+    splitOwed,
+  }: Pick<LiquidityProtocol<Deployment, Position, Position, Withdrawal>, 'computeHeldAmounts' | 'splitOwed'>,
+  position: Position,
+  context: FigureContext<Withdrawal>,
+) {
+  const { pool, tickLower, tickUpper, token0, token1 } = position
+  const held = computeHeldAmounts(position)
+  const { principal: amounts } = held
+  const { fees, total, ...others } = splitOwed(position, held, context)
+  const valueInUsd = createUsdValuer(position)
+  const decimals = { decimals0: token0.decimals, decimals1: token1.decimals }
+  const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
+  return {
+    /** Payout of withdrawing all liquidity. */
+    amounts,
+    /** Undefined if fees cannot be separated from withdrawn principal. */
+    fees,
+    /** Principal that was withdrawn and not collected; undefined if the protocol keeps none. */
+    withdrawn: 'withdrawn' in others ? { amounts: others.withdrawn } : undefined,
+    /** True if the pool's tick is within the range, so that its liquidity earns fees. */
+    inRange: isInRange(pool.tick, { tickLower, tickUpper }),
+    ...rangePrices({ current: pool.sqrtPriceX96, lower, upper }, decimals),
+    /** Millionths of a US dollar; undefined if one of the tokens has no price. */
+    usd: valueInUsd && {
+      amountsE6: sumE6(valueInUsd(amounts)),
+      feesE6: fees && sumE6(valueInUsd(fees)),
+      withdrawnE6: others.withdrawn && sumE6(valueInUsd(others.withdrawn)),
+      totalE6: total && sumE6(total.flatMap(valueInUsd)),
+    },
+  }
 }

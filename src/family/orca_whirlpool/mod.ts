@@ -7,7 +7,7 @@ import { requireReader } from '../moment.ts'
 import { createOrcaReader } from './read/read.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
-import { WHIRLPOOL_PROGRAMS } from './table/programs.ts'
+import { WHIRLPOOL_PROGRAMS } from './table.ts'
 
 /** Built-in settings: the programs that hold positions, and the sources of prices. */
 const BUILT_IN = { programs: WHIRLPOOL_PROGRAMS, ...createPriceMarket() }

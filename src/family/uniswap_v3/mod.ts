@@ -4,7 +4,7 @@ import type { EnumerableDeployment } from '../liquidity/enumerable/exchange.ts'
 import { watchExchange } from '../liquidity/enumerable/watch/mod.ts'
 import { serveProtocol } from '../liquidity/mod.ts'
 import { EXCHANGE, PROTOCOL } from './protocol.ts'
-import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
+import { UNISWAP_V3_DEPLOYMENTS } from './table.ts'
 
 /** Positions of Uniswap V3 and its forks. A manager configured twice would be charged twice. */
 export const UNISWAP_V3 = defineFamily({

@@ -2,8 +2,7 @@ import * as v from 'valibot'
 import { address, defineFamily, startBlock } from '../contract.ts'
 import { serveProtocol } from '../liquidity/mod.ts'
 import { PROTOCOL } from './protocol.ts'
-import type { UniswapV4Deployment } from './table/deployments.ts'
-import { UNISWAP_V4_DEPLOYMENTS } from './table/managers.ts'
+import { UNISWAP_V4_DEPLOYMENTS, type UniswapV4Deployment } from './table.ts'
 
 /** The family of Uniswap V4, whose manager does not list the positions of a wallet. */
 export const UNISWAP_V4 = defineFamily({

@@ -5,9 +5,9 @@ import { CHANGE_STREAM, toChangeTarget } from './read/change/stream.ts'
 import { createOwnedFinder } from './read/owned/mod.ts'
 import { TRANSFER_STREAM } from './read/owned/transfers.ts'
 import type { ListedPosition, Position } from './read/position.ts'
-import { createUniswapV4HistoryReader, isPnlImpossible } from './read/position_history/mod.ts'
+import { createUniswapV4HistoryReader, isPnlImpossible } from './read/position_history.ts'
 import { createPositionReader } from './read/read.ts'
-import type { UniswapV4Deployment } from './table/deployments.ts'
+import type { UniswapV4Deployment } from './table.ts'
 
 /** Uniswap V4, whose manager does not list the positions of a wallet and whose hooks may change what is paid. */
 export const PROTOCOL: LiquidityProtocol<UniswapV4Deployment, ListedPosition, Position, Withdrawal> = {

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import type { UnavailableError } from '../../lib/error.ts'
-import { FilterTooWideError, type FinalBlock, RangeTooNarrowError } from '../logs/reader.ts'
+import { groupBy } from '../../lib/group_by.ts'
+import { type AdaptiveLogSource, FilterTooWideError, type FinalBlock, RangeTooNarrowError } from '../logs/reader.ts'
 import { storeProvenRange } from '../proof/cover.ts'
 import { findSourcesWithBlock, rankSources } from '../proof/proof.ts'
 import { countBlocksIn, type Range, subtractRanges } from '../range.ts'
@@ -8,17 +9,8 @@ import { classifyFailedCheck, FaultyCheckError, IncompleteError, type StreamTarg
 import { createFollowEntry, type FollowEntry, isolateEntries } from './entry.ts'
 import { createRecentFailures, rangeTooNarrowError } from './failure.ts'
 import type { FollowerOptions, HistoryRequest } from './options.ts'
-import {
-  choosePlan,
-  computeShortfall,
-  getWidestRange,
-  groupByMissing,
-  type IncompleteEntry,
-  type ReadTask,
-} from './plan.ts'
 import { createHistoryPrefetch, type HistoryPrefetch } from './prefetch.ts'
 import type { ProgressEstimate } from './progress.ts'
-import { createFairScheduler } from './scheduler.ts'
 import { getUsableRanges, isAgreed, isVerified } from './usable_ranges.ts'
 
 /** Completes the histories of one stream at one target, while requests continue. */
@@ -318,6 +310,126 @@ export function createFollower<Row, Target extends StreamTarget>(
     async close() {
       closeController.abort()
       await Promise.all([schedulerRun, ...tasks])
+    },
+  }
+}
+
+/** How missing blocks are read: for the subject alone, for all subjects, or not at all with these endpoints. */
+type Plan = 'subject' | 'global' | 'impossible'
+
+/** The entries of one task, and the requester whose turn it uses; a global scan has none. */
+interface ReadTask {
+  readonly taskEntries: readonly FollowEntry[]
+  readonly requester?: string
+}
+
+/** An entry with its missing blocks, newest first, and the requester whose turn they use. */
+interface IncompleteEntry {
+  readonly entry: FollowEntry
+  readonly missing: readonly Range[]
+  readonly requester: string
+}
+
+/** A subject's history is read alone if it takes at most this many ranges. */
+const WINDOWS_MAX = 64
+/** Assumed range length while no endpoint has refused a range. */
+const USUAL_BLOCKS = { subject: 1_000_000, global: 10_000 } as const
+/** Below this range length a full-chain scan takes too long to wait for. */
+const SCAN_BLOCKS_MIN = 1_000
+
+/**
+ * Chooses how to complete a subject's history. `widest` is the longest range that any endpoint accepts; undefined if
+ * none was ever refused.
+ */
+export function choosePlan({
+  missing,
+  globalMissing,
+  hasGlobalRanges,
+  canScan,
+  widest,
+}: {
+  /** Missing blocks of the subject. */
+  readonly missing: readonly Range[]
+  /** Missing blocks of the global history. */
+  readonly globalMissing: readonly Range[]
+  /** True if any block of the global history is stored. */
+  readonly hasGlobalRanges: boolean
+  /** False if the stream has no global scans. */
+  readonly canScan: boolean
+  readonly widest: number | undefined
+}): Plan {
+  // Where a global history is stored, one request extends it for all requesters.
+  if (hasGlobalRanges && countWindows(globalMissing, widest ?? USUAL_BLOCKS.global) <= WINDOWS_MAX) return 'global'
+  if (countWindows(missing, widest ?? USUAL_BLOCKS.subject) <= WINDOWS_MAX) return 'subject'
+  if (widest === undefined) return canScan ? 'global' : 'subject'
+  return canScan && widest >= SCAN_BLOCKS_MIN ? 'global' : 'impossible'
+}
+
+/**
+ * Groups entries with the same missing blocks and the same requester. A subject stays alone if `isPrefetched`: its
+ * missing blocks are already being read for it.
+ */
+function groupByMissing(
+  incompleteEntries: readonly IncompleteEntry[],
+  isPrefetched: (subject: Hex | null, ranges: readonly Range[]) => boolean,
+): Iterable<readonly IncompleteEntry[]> {
+  return groupBy(incompleteEntries, ({ missing, requester, entry: { subject, isIsolated: isApart } }) =>
+    JSON.stringify([missing, requester, isApart || isPrefetched(subject, missing) ? subject : null]),
+  ).values()
+}
+
+/** If no plan is possible: the range length that the widest endpoint needs, and the length that it accepts. */
+export function computeShortfall(
+  missing: readonly Range[],
+  options: { readonly stream: { readonly subjectsOnly?: boolean }; readonly sources: readonly AdaptiveLogSource[] },
+): { readonly needed: number; readonly widest: number } {
+  const subjectBlocks = Math.ceil(countBlocksIn(missing) / WINDOWS_MAX)
+  return {
+    needed: options.stream.subjectsOnly ? subjectBlocks : SCAN_BLOCKS_MIN,
+    widest: getWidestRange(options.sources) ?? 0,
+  }
+}
+
+function countWindows(ranges: readonly Range[], blocks: number): number {
+  return Math.ceil(countBlocksIn(ranges) / blocks) + ranges.length - 1
+}
+
+/**
+ * The longest range that any endpoint accepts; undefined if one endpoint has not refused a range recently, or none is
+ * usable.
+ */
+function getWidestRange(sources: readonly AdaptiveLogSource[]): number | undefined {
+  const caps = sources
+    .filter(({ source }) => source.usable)
+    .map(({ cap, isCapInDoubt }) => (isCapInDoubt ? undefined : cap) ?? Number.POSITIVE_INFINITY)
+  const capMax = Math.max(0, ...caps)
+  return capMax === 0 || capMax === Number.POSITIVE_INFINITY ? undefined : capMax
+}
+
+/** Maximum number of concurrent tasks, per requester and in total. */
+const TASKS_MAX = { requester: 4, all: 256 } as const
+
+/** Creates a scheduler that shares tasks among requesters, so that a large request does not hold up the others. */
+function createFairScheduler() {
+  const running = new Map<string, number>()
+  let all = 0
+  const countTasks = (requester: string) => running.get(requester) ?? 0
+  const canStart = (requester: string) => all < TASKS_MAX.all && countTasks(requester) < TASKS_MAX.requester
+
+  return {
+    /** The requester of an entry with the fewest tasks; undefined if all of them have reached their limit. */
+    pickRequester: ({ requesters }: Pick<FollowEntry, 'requesters'>) =>
+      [...requesters].sort((a, b) => countTasks(a) - countTasks(b)).find(canStart),
+    /** True if a requester may start one more task. */
+    mayStart: canStart,
+    start(requester: string): void {
+      all++
+      running.set(requester, countTasks(requester) + 1)
+    },
+    end(requester: string): void {
+      all--
+      if (countTasks(requester) > 1) running.set(requester, countTasks(requester) - 1)
+      else running.delete(requester)
     },
   }
 }

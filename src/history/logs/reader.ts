@@ -1,18 +1,18 @@
 import type { Hex } from 'viem'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import { EndpointFailureError, RateLimitedError } from '../../chain/rpc/error.ts'
+import { createRetrier } from '../../chain/rpc/retrier.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
+import { createFairTurns } from '../../lib/async/fair_turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LogsOutcome } from '../metrics.ts'
 import { countBlocks, type Range, splitNewest, splitRange } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
-import { createBackoff } from './backoff.ts'
 import { InvalidLogsError, mergeLogs } from './check_logs.ts'
 import { createRangeLimits } from './limits.ts'
 import { LogsRefusedError, type RefusalReaction } from './refusal.ts'
 import type { LogSource } from './source.ts'
-import { createSmallRequestQueue, createThrottle } from './throttle.ts'
 
 /** The logs to read, and how the range is divided. */
 export interface LogsRequest {
@@ -342,5 +342,110 @@ export function createAdaptiveLogSource(options: {
     ask: runSmallRequest,
     /** Excludes the endpoint for some time after it returned false logs. */
     distrust: () => backoff.start('false'),
+  }
+}
+
+/**
+ * Pauses after a failure, a lagging answer, silence, false logs, and a refusal of all ranges. None is longer, however
+ * often it recurs: an endpoint that is well again serves within 25 seconds, and one that is not costs a request in 20.
+ */
+const REST_MS = { failed: 5_000, behind: 2_000, silent: 20_000, false: 20_000, unable: 20_000 }
+/** After this many consecutive failures, treat the endpoint as unable to serve logs. */
+const FAILURES_MAX = 20
+
+/** Creates the backoff of one endpoint; `onUnable` is called when the endpoint starts to count as unable. */
+export function createBackoff(clock: Clock, onUnable: () => void) {
+  let restUntilMs = 0
+  let outUntilMs = Number.NEGATIVE_INFINITY
+  let failuresInARow = 0
+
+  function start(reason: keyof typeof REST_MS): void {
+    const nowMs = clock.monotonicMs()
+    if (reason === 'failed' && ++failuresInARow >= FAILURES_MAX) start('unable')
+    if (reason === 'failed' || reason === 'behind') restUntilMs = Math.max(restUntilMs, nowMs + REST_MS[reason])
+    else if (nowMs >= outUntilMs) outUntilMs = nowMs + REST_MS[reason]
+    if (reason === 'unable') onUnable()
+  }
+
+  return {
+    /** True during the pause after a failure. */
+    get isResting(): boolean {
+      return clock.monotonicMs() < restUntilMs
+    },
+    /** True while the endpoint counts as silent, unable or false. */
+    get isExcluded(): boolean {
+      return clock.monotonicMs() < outUntilMs
+    },
+    start,
+    recordSuccess(): void {
+      failuresInARow = 0
+    },
+  }
+}
+
+/** Concurrent requests of history to one endpoint; the endpoint's own queue still lets callers go first. */
+const RUNNING_MAX = 8
+/** Pause after a rate limit without `Retry-After`, doubled for each consecutive one. */
+const PAUSE_MS = 200
+const PAUSE_MS_MAX = 60_000
+
+/**
+ * Creates the throttle of one endpoint: limits concurrent requests of history, and pauses them after a rate limit.
+ */
+export function createThrottle(clock: Clock) {
+  let limit = RUNNING_MAX
+  let succeeded = 0
+  let pauses = 0
+  let untilMs = 0
+  const turns = createFairTurns(() => limit)
+
+  return {
+    /** Runs a task in its turn, alternating requesters. Throws `AbortedError` if `signal` fires while it waits. */
+    run<T>(
+      task: () => Promise<T>,
+      { signal, requester }: { readonly signal: AbortSignal; readonly requester?: string | undefined },
+    ): Promise<T> {
+      const runAfterPause = async (): Promise<T> => {
+        const waitMs = untilMs - clock.monotonicMs()
+        if (waitMs > 0) await clock.sleep(waitMs, signal)
+        const result = await task()
+        pauses = 0
+        succeeded++
+        if (succeeded >= 4 * limit && limit < RUNNING_MAX) {
+          limit++
+          succeeded = 0
+        }
+        return result
+      }
+      return turns.run(runAfterPause, { signal, requester })
+    },
+    /** Records a rate limit: halves the concurrent requests, and pauses before the next one. */
+    recordRateLimit(pauseMs: number | undefined): void {
+      // The requests that were under way are refused together, but count once.
+      if (untilMs > clock.monotonicMs()) return
+      pauses++
+      limit = Math.max(1, Math.floor(limit / 2))
+      succeeded = 0
+      untilMs = clock.monotonicMs() + Math.min(PAUSE_MS_MAX, pauseMs ?? PAUSE_MS * 2 ** (pauses - 1))
+    },
+  }
+}
+
+/** Time limit of a small request over all attempts, milliseconds, and retries: callers wait for some of them. */
+const ATTEMPTS_MS = 1_500
+const AGAIN_MAX = 3
+
+/** Creates a queue for small requests of one endpoint; a failed one is retried a few times. */
+function createSmallRequestQueue(options: {
+  readonly source: LogSource
+  readonly throttle: Pick<ReturnType<typeof createThrottle>, 'run'>
+  readonly clock: Clock
+}) {
+  const { source, throttle, clock } = options
+  return <T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T> => {
+    const untilMs = clock.monotonicMs() + ATTEMPTS_MS
+    const remainingMs = () => untilMs - clock.monotonicMs()
+    const retry = createRetrier({ clock, remainingMs, isBegun: true, retriesMax: AGAIN_MAX, random: () => 0 })
+    return retry(() => throttle.run(() => task(source), { signal }), signal)
   }
 }

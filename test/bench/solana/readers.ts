@@ -1,7 +1,7 @@
 import { createSolanaClient } from '../../../src/chain/solana/client.ts'
 import { createKaminoReader } from '../../../src/family/kamino/read/read.ts'
 import { createOrcaReader } from '../../../src/family/orca_whirlpool/read/read.ts'
-import { WHIRLPOOL_PROGRAMS } from '../../../src/family/orca_whirlpool/table/programs.ts'
+import { WHIRLPOOL_PROGRAMS } from '../../../src/family/orca_whirlpool/table.ts'
 import { KAMINO_MAIN, KAMINO_MAINNET } from '../../../src/finance/price/table/kamino.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'

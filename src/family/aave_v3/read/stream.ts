@@ -1,19 +1,21 @@
-import { type Hex, toFunctionSelector } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { readMulticall } from '../../../chain/call/many/multicall.ts'
-import { decodeWord, encodeCall } from '../../../chain/call/words.ts'
+import { decodeWord, encodeCall, tryDecodeAddress, tryDecodeUint } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/evm/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import { parseQuantity } from '../../../chain/rpc/value.ts'
 import type { ExpectedFinalBlock, Stream } from '../../../history/stream.ts'
+import { createCache } from '../../../lib/async/cache.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { UnavailableError } from '../../../lib/error.ts'
+import { UnavailableError, UpstreamError } from '../../../lib/error.ts'
 import { LENDING_EVENTS, type LendingEvent, readAllLendingEvents } from '../../lending/lending_event.ts'
-import { checkBalances, isIndexTracked, type TokenBalance } from '../event/balance.ts'
+import { checkBalances, isIndexTracked, SCALED_SINCE_SEC, type TokenBalance } from '../event/balance.ts'
 import { checkContinuity } from '../event/continuity.ts'
+import { hasAllTokens } from '../event/creation.ts'
 import { createFilters, decodeLogs } from '../event/decode.ts'
 import type { LendingTarget } from '../event/target.ts'
-import { createUntouchedCheck } from './untouched.ts'
 
 /** Name of the stream in the database; never changes. */
 const NAME = 'aave_v3_lending'
@@ -119,4 +121,110 @@ async function readBalances(
     if (scaled.length < 66 || indexRay.length < 66) return []
     return { token, scaled: decodeWord(scaled, 0), indexRay: decodeWord(indexRay, 0) }
   })
+}
+
+/** A wallet, a market and the last block to check for movements. */
+interface UntouchedQuery {
+  readonly client: ChainClient
+  readonly target: LendingTarget
+  readonly wallet: Hex
+  readonly block: PinnedBlock
+}
+
+const NONCES = toFunctionSelector('nonces(address owner)')
+const ADDRESSES_PROVIDER = toFunctionSelector('ADDRESSES_PROVIDER()')
+const GET_POOL_CONFIGURATOR = toFunctionSelector('getPoolConfigurator()')
+/** Listings of reserves and changes of a market's contracts are rare. */
+const MARKET_MS = 3_600_000
+const MARKETS_MAX = 1_000
+
+/** Conditions under which the state of the tokens is a proof. */
+interface MarketFacts {
+  /** True if all tokens of the market are known. */
+  readonly isWhole: boolean
+  /** True if since the first block every transfer stores the indexes of both wallets. */
+  readonly isScaled: boolean
+}
+
+/**
+ * Creates a check whether a wallet provably never had an event in a market, with one call at the block: the wallet has
+ * no balance in any token, and no token has ever stored an index for it, as tokens do at every movement and never undo.
+ * Two cases could hide an event: a reserve dropped since, and contracts before 3.0.1, whose transfers stored nothing.
+ * The check is therefore false unless all tokens of the market are known; in a market that old, the wallet must also
+ * never have sent a transaction or signed a permit. Throws as `ChainClient.read`.
+ */
+function createUntouchedCheck(clock: Clock): (query: UntouchedQuery, signal: AbortSignal) => Promise<boolean> {
+  const markets = createCache<MarketFacts>({ clock, entriesMax: MARKETS_MAX })
+
+  function getMarketFacts({ client, target, block }: UntouchedQuery, signal: AbortSignal): Promise<MarketFacts> {
+    const key = `${target.chainId}:${target.contract}:${[...target.tokens.keys()].join()}`
+    const read = async (shared: AbortSignal) => {
+      const value = await client.read((endpoint, within) => readFacts(endpoint, { target, block, clock }, within), {
+        signal: shared,
+      })
+      return { value, lifeMs: MARKET_MS }
+    }
+    return markets.get({ key, read }, signal)
+  }
+
+  return async (query, signal) => {
+    const { client, target, wallet, block } = query
+    const [{ isWhole, isScaled }, state] = await Promise.all([
+      getMarketFacts(query, signal),
+      client.read((endpoint, within) => readState(endpoint, { target, wallet, block, clock }, within), { signal }),
+    ])
+    return isWhole && state.isEmpty && (isScaled || state.neverSigned)
+  }
+}
+
+async function readState(
+  endpoint: Endpoint,
+  { target, wallet, block, clock }: Omit<UntouchedQuery, 'client'> & { readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<{ readonly isEmpty: boolean; readonly neverSigned: boolean }> {
+  const tokens = [...target.tokens].filter(([, token]) => isIndexTracked(token))
+  const supplies = tokens.filter(([, { side }]) => side === 'supply')
+  const toCall = (selector: Hex) => (entry: readonly [Hex, unknown]) => ({
+    to: entry[0],
+    data: encodeCall(selector, wallet),
+  })
+  const state = [...tokens.map(toCall(SCALED_BALANCE_OF)), ...tokens.map(toCall(GET_PREVIOUS_INDEX))]
+  const [{ results }, sentCount] = await Promise.all([
+    readMulticall(endpoint, { calls: [...state, ...supplies.map(toCall(NONCES))], block, clock }, signal),
+    readNonce(endpoint, { account: wallet, block }, signal),
+  ])
+  const areZero = (some: typeof results) => some.every((answer) => tryDecodeUint(answer) === 0n)
+  const permits = results.slice(state.length)
+  return { isEmpty: areZero(results.slice(0, state.length)), neverSigned: sentCount === 0n && areZero(permits) }
+}
+
+async function readFacts(
+  endpoint: Endpoint,
+  { target, block, clock }: { readonly target: LendingTarget; readonly block: PinnedBlock; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<MarketFacts> {
+  const ask = async (to: Address, data: Hex): Promise<Address> => {
+    const { results } = await readMulticall(endpoint, { calls: [{ to, data }], block, clock }, signal)
+    const address = tryDecodeAddress(results[0])
+    if (address === undefined) throw new UpstreamError('Cannot read the market: it does not return its contracts')
+    return address
+  }
+  const configurator = await ask(await ask(target.contract, ADDRESSES_PROVIDER), GET_POOL_CONFIGURATOR)
+  const [nonce, firstBlock] = await Promise.all([
+    readNonce(endpoint, { account: configurator, block }, signal),
+    readBlock(endpoint, { chainId: target.chainId, number: BigInt(target.startBlock) }, signal),
+  ])
+  // No market has 10,000 tokens.
+  const isWhole = nonce < 10_000n && hasAllTokens(target.tokens, { configurator, nonce: Number(nonce) })
+  return { isWhole, isScaled: Number(firstBlock.timestampSec) >= SCALED_SINCE_SEC }
+}
+
+/** Nonce of an account: transactions sent, or for a contract the contracts it has created plus one. */
+function readNonce(
+  endpoint: Endpoint,
+  { account, block }: { readonly account: Hex; readonly block: PinnedBlock },
+  signal: AbortSignal,
+): Promise<bigint> {
+  const params = [account, { blockHash: block.hash }]
+  return endpoint.request({ method: 'eth_getTransactionCount', params, parse: parseQuantity }, signal)
 }

@@ -1,3 +1,5 @@
+import type { Address } from 'viem'
+import type { PinnedBlock } from '../../../chain/block.ts'
 import { NoBlockError } from '../../../chain/past/block_at.ts'
 import { DisputeError } from '../../../chain/past/quorum.ts'
 import { StatePrunedError } from '../../../chain/rpc/client.ts'
@@ -5,11 +7,10 @@ import type { SeriesRequest, SeriesStart } from '../../../finance/series/series.
 import type { FirstDay, SnapshotStore } from '../../../finance/series/store.ts'
 import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
 import type { Recheck } from '../../../history/recheck.ts'
+import { readInHalves } from '../../../lib/async/halves.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
-import { findFirstDay, type Movement } from './first_day.ts'
 import type { SnapshotFigures, SnapshotMarket } from './market.ts'
-import { createMovementCheck } from './movement_check.ts'
 
 /** Creates a finder of the first day of wallets' series in lending markets, that of the first token movement. */
 export function createSeriesStartFinder(parts: {
@@ -98,4 +99,92 @@ export function createSeriesStartFinder(parts: {
   }
 
   return findSeriesStart
+}
+
+/** State at a midnight: the wallet had moved a token before, or not yet, or no endpoint reaches back. */
+export type Movement = 'before' | 'not_yet' | 'unknown'
+
+/** Parts that each round divides the days into: it leaves one of them. */
+const PARTS = 4
+
+/**
+ * Finds the first midnight by which a wallet had moved a token; `isCut` if no endpoint reaches back to earlier ones.
+ * Reads three days at a time. By the midnight of `from` the wallet had not moved a token, or the market did not exist;
+ * by that of `to` it had. A movement is never undone, and an endpoint that keeps a block keeps all later ones, so the
+ * results form three runs: unknown, not yet, before.
+ */
+export async function findFirstDay(
+  { from, to }: { readonly from: number; readonly to: number },
+  readMovement: (day: number) => Promise<Movement>,
+): Promise<SeriesStart> {
+  let [low, high] = [from, to]
+  let isCut = false
+  while (high - low > 1) {
+    const span = high - low
+    const days = [1, 2, 3].map((part) => low + Math.floor((span * part) / PARTS)).filter((day) => day > low)
+    const movements = await Promise.all(
+      [...new Set(days)].map(async (day) => ({ day, movement: await readMovement(day) })),
+    )
+    const first = movements.findIndex(({ movement }) => movement === 'before')
+    const last = first < 0 ? movements.at(-1) : movements[first - 1]
+    high = movements[first]?.day ?? high
+    if (last === undefined) continue
+    low = last.day
+    isCut = last.movement === 'unknown'
+  }
+  return { day: high, isCut }
+}
+
+/** Wallets in one call: one without movements costs about 300,000 gas in a market of 60 reserves. */
+const WALLETS_MAX = 100
+
+interface WalletMovement {
+  readonly hasMoved: boolean
+  readonly witnesses: number
+}
+
+/** A call that has not been sent yet. */
+interface Group {
+  readonly wallets: Address[]
+  readonly answers: Promise<readonly PromiseSettledResult<WalletMovement>[]>
+}
+
+/**
+ * Creates a check whether a wallet ever had a token movement in a market, up to a past block or the newest one;
+ * `witnesses` counts the endpoints that agree. Wallets of the same block and event-loop turn share a call, and one that
+ * makes it fail fails alone. Throws as `SnapshotMarket.readMovements`.
+ */
+export function createMovementCheck() {
+  const groups = new Map<string, Group>()
+
+  function startGroup(key: string, market: SnapshotMarket, block: PinnedBlock | undefined): Group {
+    const wallets: Address[] = []
+    const sent = new Promise<void>((resolve) => setImmediate(resolve))
+    const answers = sent.then(() => {
+      if (groups.get(key) === group) groups.delete(key)
+      return readInHalves(wallets, readPart, (error) => error instanceof StatePrunedError)
+    })
+    async function readPart(part: readonly Address[]): Promise<readonly WalletMovement[]> {
+      // A signal of its own: one caller's abort must not end the call of the others.
+      const { value, endpoints } = await market.readMovements(block, part, new AbortController().signal)
+      return part.map((_, index) => ({ hasMoved: value[index] === true, witnesses: endpoints.length }))
+    }
+    const group: Group = { wallets, answers }
+    groups.set(key, group)
+    return group
+  }
+
+  return async (
+    market: SnapshotMarket,
+    { wallet, block }: { readonly wallet: Address; readonly block?: PinnedBlock },
+  ): Promise<WalletMovement> => {
+    const key = `${market.chainId}:${market.name}:${block?.hash ?? ''}`
+    const openGroup = groups.get(key)
+    const group =
+      openGroup !== undefined && openGroup.wallets.length < WALLETS_MAX ? openGroup : startGroup(key, market, block)
+    const at = group.wallets.push(wallet) - 1
+    const answer = (await group.answers)[at]
+    if (answer?.status !== 'fulfilled') throw answer?.reason
+    return answer.value
+  }
 }

@@ -1,26 +1,32 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { createBlockFinder } from '../../../chain/past/block_at.ts'
+import { getCacheTtlMs, QUORUM } from '../../../chain/past/quorum.ts'
+import { type ChainClient, EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import type { PricePrefetcher } from '../../../finance/price/past/prefetch.ts'
-import { createPriceReader } from '../../../finance/price/past/price_reader.ts'
+import { createPriceReader, type PriceReader } from '../../../finance/price/past/price_reader.ts'
+import type { HistoricalPriceOutcome, PriceBlock } from '../../../finance/price/past/prices_at.ts'
 import type { History, Stream, StreamTarget } from '../../../history/stream.ts'
 import type { PendingTip } from '../../../history/tip.ts'
-import { yieldIfLarge } from '../../../lib/async/cooperative.ts'
+import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import { createCache } from '../../../lib/async/cache.ts'
+import { runCooperatively, yieldIfLarge } from '../../../lib/async/cooperative.ts'
 import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
-import { noteUnwitnessed } from '../../../lib/async/unwitnessed.ts'
+import { noteUnwitnessed, tellUnwitnessed } from '../../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
-import { formatPosition } from './adaptive_concurrency.ts'
-import { createFactsReader, type ReadPoolPrice } from './block_facts.ts'
-import { getPricedToken, type PnlToken } from './flow_price.ts'
-import { type CachedHistory, createPositionHistoryCache, filterUnknownRows, replayFrom } from './history_cache.ts'
+import { groupBy } from '../../../lib/group_by.ts'
+import { createLru } from '../../../lib/lru.ts'
+import { blocksPendingError, createAdaptiveConcurrency, formatPosition } from './adaptive_concurrency.ts'
+import { getPricedToken, type OwnPrice, type PnlToken } from './flow_price.ts'
+import { hasPoolPrice } from './pool_price.ts'
 import type { PositionFlow } from './position_flow.ts'
-import type { ReplayedHistory } from './replay.ts'
-import type { BlockFacts, PnlSubject } from './valued_flows.ts'
+import { type ReplayedHistory, replayHistory } from './replay.ts'
+import { type BlockFacts, type PnlSubject, pricedBlocks, type ValuedFlow, valueFlowsInSteps } from './valued_flows.ts'
 
 /** The position whose history is read. */
 export interface PositionHistoryQuery {
@@ -192,4 +198,207 @@ function mintPendingError(query: PositionHistoryQuery): PendingError {
 
 function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {
   return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { signal })
+}
+
+/** The square-root price of a pool in Q96 at the end of a block; undefined if no endpoint keeps that state. */
+type ReadPoolPrice = (block: PriceBlock, signal: AbortSignal) => Promise<bigint | undefined>
+
+/** The blocks of a position's flows. */
+interface FactsQuery {
+  readonly client: FinanceClient
+  readonly tokenId: bigint
+  /** Absent if the flows themselves contain it. */
+  readonly poolPrice?: ReadPoolPrice | undefined
+  readonly tokens: Pair<PnlToken>
+  readonly rows: readonly PositionFlow[]
+  /** The last block known to be final. */
+  readonly finalTo: number
+}
+
+/** A query with its flows grouped by block. */
+type GroupedFactsQuery = FactsQuery & { readonly byBlock: ReadonlyMap<number, readonly PositionFlow[]> }
+
+/**
+ * Reads the facts of each block of the flows. Prices and times are cached, so a repeated call continues from there.
+ * Throws `UnavailableError` if the chain cannot be read, with the progress if its endpoints are too slow for a single
+ * block.
+ */
+type ReadFacts = (query: FactsQuery, signal: AbortSignal) => Promise<ReadonlyMap<number, BlockFacts>>
+
+/** Most blocks read at the same time. */
+const BLOCKS_AT_ONCE = 24
+const TIMES_MAX = 50_000
+
+/** Creates a reader of times and prices, over stored prices, with a cache of times. */
+function createFactsReader(services: { readonly prices: PriceReader; readonly clock: Clock }): ReadFacts {
+  const { prices, clock } = services
+  const blocks = createBlockFinder(clock)
+  const times = createCache<bigint>({ clock, entriesMax: TIMES_MAX })
+  const runAdaptively = createAdaptiveConcurrency(BLOCKS_AT_ONCE)
+
+  /** Reads a block: its time from its logs, else from its header, with its hash if it may be replaced. */
+  async function readBlock({ client, byBlock, finalTo }: GroupedFactsQuery, number: number, signal: AbortSignal) {
+    if (number > finalTo) return await blocks.findByNumber(client, BigInt(number), signal)
+    const logged = byBlock.get(number)?.[0]?.timestampSec ?? null
+    const timestampSec = logged === null ? await readTime(client, number, signal) : BigInt(logged)
+    return { number: BigInt(number), timestampSec }
+  }
+
+  /** Reads the time of a final block. */
+  function readTime(client: FinanceClient, number: number, signal: AbortSignal): Promise<bigint> {
+    const read = async (shared: AbortSignal) => {
+      const { timestampSec, witnesses } = await blocks.findByNumber(client, BigInt(number), shared)
+      return { value: timestampSec, lifeMs: getCacheTtlMs(client, witnesses) }
+    }
+    return times.get({ key: `${client.chain.id}:${number}`, read }, signal)
+  }
+
+  async function readBatch(
+    query: GroupedFactsQuery,
+    {
+      some: batch,
+      wanted: pricedNumbers,
+    }: { readonly some: readonly PriceBlock[]; readonly wanted: ReadonlySet<number> },
+    signal: AbortSignal,
+  ): Promise<[number, BlockFacts][]> {
+    const { client, tokens, poolPrice, byBlock, finalTo } = query
+    const priced = batch.filter(({ number }) => pricedNumbers.has(Number(number)))
+    const pricesToRead = priced.flatMap((block) =>
+      tokens.map((token) => ({ token: getPricedToken(token), block, isFinal: Number(block.number) <= finalTo })),
+    )
+    const outcomes = await prices.pricesAt(client, { source: { kind: 'chain' }, requests: pricesToRead }, signal)
+    return await allOrAbort(
+      batch.map((block) => async (shared: AbortSignal): Promise<[number, BlockFacts]> => {
+        const { timestampSec } = block
+        const number = Number(block.number)
+        const at = priced.indexOf(block)
+        if (at < 0) return [number, { timestampSec }]
+        const isFinal = number <= finalTo
+        const own: Pair<OwnPrice> = [
+          toOwnPrice(tokens[0], { outcome: outcomes[2 * at], isFinal }),
+          toOwnPrice(tokens[1], { outcome: outcomes[2 * at + 1], isFinal }),
+        ]
+        const isAlone = [outcomes[2 * at], outcomes[2 * at + 1]].some(
+          (each) => each !== undefined && each.witnesses < QUORUM,
+        )
+        const isOneMissing = 'because' in own[0] !== 'because' in own[1]
+        const isInLogs = byBlock.get(number)?.some(hasPoolPrice) === true
+        if (!isOneMissing || isInLogs || poolPrice === undefined) return [number, { timestampSec, own, isAlone }]
+        const { value, unwitnessed } = await tellUnwitnessed(shared, (part) => poolPrice(block, part))
+        return [number, { timestampSec, own, isAlone: isAlone || unwitnessed.size > 0, sqrtPriceX96: value }]
+      }),
+      signal,
+    )
+  }
+
+  return async (ungrouped, signal) => {
+    const query = { ...ungrouped, byBlock: groupBy(ungrouped.rows, ({ block }) => block) }
+    const { client } = query
+    const numbers = [...query.byBlock.keys()]
+    const pricedNumbers = pricedBlocks(query.rows)
+    const facts = new Map<number, BlockFacts>()
+    const pendingError = () =>
+      blocksPendingError(query, { what: 'the prices of its flows are', done: facts.size, total: numbers.length })
+    registerTimeoutError(signal, pendingError)
+    const reading = runAdaptively({ chainId: client.chain.id, items: numbers }, async (next) => {
+      const blockReads = next.map((number) => (shared: AbortSignal) => readBlock(query, number, shared))
+      const batch = await allOrAbort(blockReads, signal)
+      for (const [number, blockFacts] of await readBatch(query, { some: batch, wanted: pricedNumbers }, signal))
+        facts.set(number, blockFacts)
+    })
+    await reading.catch((error: unknown) => {
+      throw error instanceof EndpointsTimedOutError ? pendingError() : error
+    })
+    return facts
+  }
+}
+
+function toOwnPrice(
+  { pricedAs }: PnlToken,
+  { outcome, isFinal }: { readonly outcome: HistoricalPriceOutcome | undefined; readonly isFinal: boolean },
+): OwnPrice {
+  if (outcome?.kind === 'price') return pricedAs === undefined ? outcome.price : { ...outcome.price, source: 'wrapper' }
+  if (outcome === undefined) return { because: 'no source of its price was asked' }
+  return { because: outcome.because, isLasting: isFinal && outcome.witnesses > 0 }
+}
+
+/** A history read up to a final block. It expires soon, because stored history may be dropped and read anew. */
+interface CachedHistory {
+  /** All rows up to `storedTo`. */
+  readonly rows: readonly PositionFlow[]
+  readonly storedTo: number
+  /** See `Ensured`. */
+  readonly version: string
+  readonly facts: ReadonlyMap<number, BlockFacts>
+  readonly replayed: ReplayedHistory
+}
+
+/** Time to live of a history, milliseconds; reads do not extend it. */
+const TTL_MS = 60_000
+const HISTORIES_MAX = 2_000
+/** Most flows of all cached histories, about a kilobyte each. */
+const CACHED_FLOWS_MAX = 25_000
+
+/** Caches recently read position histories with their replay. */
+function createPositionHistoryCache(clock: Clock) {
+  const histories = createLru<CachedHistory & { readonly untilMs: number }>({
+    entriesMax: HISTORIES_MAX,
+    weightMax: CACHED_FLOWS_MAX,
+    getWeight: ({ rows }) => 1 + rows.length,
+  })
+
+  function find(key: string) {
+    const cached = histories.get(key)
+    if (cached === undefined || cached.untilMs > clock.monotonicMs()) return cached
+    histories.delete(key)
+    return undefined
+  }
+
+  return {
+    find,
+    store(key: string, history: CachedHistory): void {
+      // A missing price may be there at the next read.
+      const isMissing = ({ prices }: ValuedFlow) => prices !== undefined && 'because' in prices
+      if (history.replayed.flows.some(isMissing)) return
+      histories.set(key, { ...history, untilMs: find(key)?.untilMs ?? clock.monotonicMs() + TTL_MS })
+    },
+  }
+}
+
+/** Filters the rows of blocks that lack facts. `stored` is the stored part of `rows`. */
+function filterUnknownRows(
+  { rows, stored }: { readonly rows: readonly PositionFlow[]; readonly stored: readonly PositionFlow[] },
+  facts: ReadonlyMap<number, BlockFacts>,
+): readonly PositionFlow[] {
+  const priced = new Set([...pricedBlocks(rows), ...pricedBlocks(stored)])
+  return rows.filter(({ block }) => {
+    const blockFacts = facts.get(block)
+    return blockFacts === undefined || (blockFacts.own === undefined && priced.has(block))
+  })
+}
+
+/** Replays rows cooperatively, starting from the cached replay of the oldest ones. */
+async function replayFrom(
+  cached: ReplayedHistory | undefined,
+  { rows, ...input }: Pick<CachedHistory, 'rows' | 'facts'> & { readonly subject: PnlSubject },
+): Promise<ReplayedHistory> {
+  const { subject } = input
+  const before = cached !== undefined && isSame(cached.subject, subject) ? cached : undefined
+  const first = before?.flows.length ?? 0
+  const isNext = before !== undefined && rows[first - 1] === before.flows[first - 1]?.row
+  if (isNext && rows.length === first) return before
+  const flows = await runCooperatively(valueFlowsInSteps(rows, input))
+  await yieldIfLarge(flows)
+  return replayHistory(flows, { subject, before: isNext ? before : undefined })
+}
+
+function isSame(a: PnlSubject, b: PnlSubject): boolean {
+  return (
+    a.tickLower === b.tickLower &&
+    a.tickUpper === b.tickUpper &&
+    a.tokens.every(({ address, decimals }, index) => {
+      const other = b.tokens[index]
+      return other?.address === address && other.decimals === decimals
+    })
+  )
 }

@@ -1,16 +1,24 @@
 import type { WithExpiry } from '../../../chain/block_cache.ts'
-import type { SolanaClient } from '../../../chain/solana/client.ts'
-import { createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
+import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
+import { computeAnswerSlot, createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
+import { decodeMint } from '../../../chain/solana/token/mint.ts'
+import { deriveAssociatedTokenAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token/program.ts'
+import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { getScopePrices } from '../../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
+import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { createAccountCache } from './account_cache.ts'
-import { createAccountsCheck } from './check.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import { createLru } from '../../../lib/lru.ts'
+import type { OrcaPosition, OrcaSpam } from '../math/position.ts'
+import { type AccountCache, type Accounts, createAccountCache, decodeAccount } from './account_cache.ts'
+import { deriveBundleAddress, derivePositionAddress } from './address.ts'
+import { type AccountsCheck, createAccountsCheck } from './check.ts'
 import { createHoldingsReader } from './holdings.ts'
-import { createItemsReader } from './items.ts'
-import { createSingleReader, type SingleQuery, type SingleRead } from './single.ts'
-import { createTokenResolver } from './token_resolver.ts'
-import { createWalletReader, type OrcaList, type WalletQuery } from './wallet.ts'
+import { findHeldToken } from './interpret.ts'
+import { comparePositions, type PositionItem, type PositionToken, type ReadDepth } from './item.ts'
+import { createItemsReader, type ItemRead, type ItemsRead, type ItemsReader } from './items.ts'
+import { createTokenResolver, type TokenResolver } from './token_resolver.ts'
 
 /** Time for one answer over all its steps and tries. */
 export const BUDGET_MS = 6_000
@@ -56,4 +64,339 @@ export function createOrcaReader({
       return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), signal)
     },
   }
+}
+
+const TRIES_MAX = 3
+const REMEMBERED_MAX = 50_000
+/** Positions of a bundle whose addresses are derived in one turn of the event loop. */
+const INDEXES_IN_TURN = 48
+
+/** The requested position. */
+interface SingleQuery {
+  /** Mint of the position's token, or address of the position. */
+  readonly id: string
+  readonly wallet: string
+  readonly isFull: boolean
+}
+
+/** A position of a wallet, or why there is none. */
+type SingleRead =
+  | { readonly kind: 'found'; readonly position: OrcaPosition }
+  | { readonly kind: 'absent'; readonly reason: 'none' | 'closed' | 'not_held' | 'bundle' }
+
+/** A position whose token account is not located yet. */
+interface FoundPosition {
+  readonly program: string
+  readonly address: string
+  readonly mint: string
+  readonly isBundled: boolean
+}
+
+/** Creates a reader of single positions, which caches token accounts so that the next read takes one request. */
+function createSingleReader(options: {
+  readonly programs: readonly string[]
+  readonly items: ItemsReader
+  readonly cache: AccountCache
+  readonly check: AccountsCheck
+}) {
+  const { programs, items: reader, cache, check } = options
+  const rememberedItems = createLru<PositionItem>({ entriesMax: REMEMBERED_MAX })
+
+  /** Reads the id, the addresses derived from it, and the wallet's associated token accounts for it. */
+  async function lookUp(session: SolanaSession, { id, wallet }: SingleQuery, minSlot: bigint): Promise<PositionLookup> {
+    const positions = programs.map((program) => ({ program, address: derivePositionAddress(program, id) }))
+    const bundles = programs.map((program) => ({ program, address: deriveBundleAddress(program, id) }))
+    const usualAccounts = TOKEN_PROGRAMS.map((program) => ({
+      program,
+      mint: id,
+      address: deriveAssociatedTokenAddress(wallet, { mint: id, program }),
+    }))
+    const addresses = [id, ...[...positions, ...bundles, ...usualAccounts].map(({ address }) => address)]
+    const { slot, accounts: results } = await session.accounts(addresses, { minSlot, check })
+    const accounts: Accounts = new Map(addresses.map((address, index) => [address, results[index] ?? null]))
+    cache.learn(accounts)
+    const findOwn = (program: string, address: string) => {
+      const account = accounts.get(address)
+      return account?.owner === program ? decodeAccount(account) : undefined
+    }
+
+    const plain = positions.find(({ program, address }) => findOwn(program, address)?.position?.mint === id)
+    const held = usualAccounts.find((each) => findHeldToken(accounts, each, wallet) !== undefined)
+    if (plain !== undefined) return { slot, position: { ...plain, mint: id, isBundled: false }, held }
+    const isBundle = [...bundles, ...programs.map((program) => ({ program, address: id }))].some(
+      ({ program, address }) => findOwn(program, address)?.bundle !== undefined,
+    )
+    if (isBundle) return { slot, absent: 'bundle' }
+    const account = accounts.get(id)
+    const position = programs.map((program) => findOwn(program, id)?.position).find((each) => each !== undefined)
+    if (account !== undefined && account !== null && position !== undefined) {
+      const { mint } = position
+      const isBundled = derivePositionAddress(account.owner, mint) !== id
+      return { slot, position: { program: account.owner, address: id, mint, isBundled }, held: undefined }
+    }
+    const isMint = account !== undefined && account !== null && TOKEN_PROGRAMS.some((each) => each === account.owner)
+    return { slot, absent: isMint && decodeMint(account.data)?.supply === 0n ? 'closed' : 'none' }
+  }
+
+  /** Locates a position's token in the wallet and its index in a bundle, and reads its pool if it is not cached. */
+  async function locate(
+    session: SolanaSession,
+    { position, held: usual }: { readonly position: FoundPosition; readonly held: PositionToken | undefined },
+    { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
+  ): Promise<PositionItem | 'not_held' | 'changed'> {
+    const { program, address, mint, isBundled } = position
+    const bundle = isBundled ? deriveBundleAddress(program, mint) : undefined
+    const pool = cache.getPosition(address)?.pool
+    const isPoolKnown = pool === undefined || cache.getPool(pool) !== undefined
+    const addresses = [...(isPoolKnown ? [] : [pool]), ...(bundle === undefined ? [] : [bundle])]
+    const [listed, read] = await Promise.all([
+      usual === undefined ? session.tokenAccounts(wallet, { mint }, { minSlot }) : undefined,
+      addresses.length === 0 ? undefined : session.accounts(addresses, { minSlot, check }),
+    ])
+    cache.learn(new Map(addresses.map((each, index) => [each, read?.accounts[index] ?? null])))
+    const held = usual ?? listed?.accounts.find(({ amount }) => amount === 1n)
+    if (held === undefined) return 'not_held'
+    if (bundle === undefined) return { program, address, held, bundle: undefined }
+    for (const [index, bundleIndex] of (cache.getBundleIndexes(bundle) ?? []).entries()) {
+      if (index % INDEXES_IN_TURN === INDEXES_IN_TURN - 1) await yieldToEventLoop()
+      if (cache.getBundledPositionAddress(program, mint, bundleIndex) === address)
+        return { program, address, held, bundle: { address: bundle, index: bundleIndex } }
+    }
+    return 'changed'
+  }
+
+  return async (session: SolanaSession, query: SingleQuery): Promise<SingleRead> => {
+    const { id, wallet, isFull } = query
+    const depth: ReadDepth = isFull ? 'full' : 'brief'
+    const key = `${wallet}:${id}`
+    let minSlot = 0n
+    let reason = 'it changed while it was read'
+
+    /** Reads the position; undefined if it changed or cannot be decoded. */
+    async function readItem(item: PositionItem): Promise<SingleRead | undefined> {
+      await reader.prepare(session, [item], minSlot)
+      const read = await reader.read(session, [{ item, depth }], { wallet, minSlot })
+      minSlot = read.newest
+      const [interpretation] = read.interpreted
+      if (interpretation?.kind === 'position') {
+        rememberedItems.set(key, item)
+        return { kind: 'found', position: interpretation.position }
+      }
+      if (interpretation?.kind === 'unreadable') reason = interpretation.reason
+      return undefined
+    }
+
+    const remembered = rememberedItems.get(key)
+    const isReady = remembered !== undefined && !(isFull && !reader.hasPrices())
+    const early = isReady ? await readItem(remembered) : undefined
+    if (early !== undefined) return early
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const [lookup] = await Promise.all([
+        lookUp(session, query, minSlot),
+        isFull ? reader.learnPrices(session) : undefined,
+      ])
+      if ('absent' in lookup) return { kind: 'absent', reason: lookup.absent }
+      minSlot = lookup.slot
+      const item = await locate(session, lookup, { wallet, minSlot })
+      if (item === 'not_held') return { kind: 'absent', reason: item }
+      const read = item === 'changed' ? undefined : await readItem(item)
+      if (read !== undefined) return read
+    }
+    throw new UpstreamError(`Cannot read position ${id}: ${reason}`)
+  }
+}
+
+/** Result of the first request for an id, at a slot. */
+type PositionLookup =
+  | { readonly slot: bigint; readonly position: FoundPosition; readonly held: PositionToken | undefined }
+  | { readonly slot: bigint; readonly absent: 'none' | 'closed' | 'bundle' }
+
+/** Attempts to list and read a wallet's positions without a change in between. */
+const WALLET_TRIES_MAX = 3
+/** Positions that a list has: others can give a wallet any number. */
+const POSITIONS_MAX = 2_000
+/** Cached wallets, and the positions of all of them together. */
+const WALLETS_MAX = 5_000
+const WALLETS_REMEMBERED_MAX = 200_000
+
+/** Wallet, filter and page of a list. */
+interface WalletQuery {
+  readonly wallet: string
+  readonly isActive: boolean
+  readonly isFull: boolean
+  readonly page: number
+  readonly limit: number
+}
+
+/** A wallet's positions as of a slot. */
+interface OrcaList extends ReturnType<typeof computeAnswerSlot> {
+  /** Positions of the page, in the order of answers. */
+  readonly positions: readonly OrcaPosition[]
+  readonly totalActive: number
+  readonly totalInactive: number
+  readonly spams: readonly OrcaSpam[]
+  readonly unreadable: number
+  /** Positions beyond those that a list has. */
+  readonly omitted: number
+}
+
+/** Positions of a wallet at its last read. */
+interface PreviousList {
+  readonly items: readonly PositionItem[]
+  /** Addresses of spam positions. */
+  readonly spam: ReadonlySet<string>
+}
+
+/** Creates a reader of wallets' positions, which caches them so that the next read takes one request. */
+function createWalletReader(options: {
+  readonly resolver: TokenResolver
+  readonly items: ItemsReader
+  readonly cache: AccountCache
+  /** Highest distance in slots between the list of tokens and the positions. */
+  readonly slotsApartMax: bigint
+}) {
+  const { resolver, items: reader, cache, slotsApartMax } = options
+  const wallets = createLru<PreviousList>({
+    entriesMax: WALLETS_MAX,
+    weightMax: WALLETS_REMEMBERED_MAX,
+    getWeight: ({ items }) => items.length,
+  })
+
+  /** Chooses the depth of each position's read: `full` if the cache predicts that the page shows it. */
+  function chooseDepths(items: readonly PositionItem[], spam: ReadonlySet<string>, query: WalletQuery): ItemRead[] {
+    const matching = items.filter(({ address }) => {
+      const liquidity = cache.getPosition(address)?.liquidity
+      return !spam.has(address) && liquidity !== undefined && liquidity > 0n === query.isActive
+    })
+    const shown = new Set(query.isFull ? slicePage(matching, query) : [])
+    return items.map((item) => ({ item, depth: shown.has(item) ? 'full' : 'brief' }))
+  }
+
+  /** Makes the list of a read, or returns what to read again: positions shown but read in brief, or `changed`. */
+  function createList(reads: readonly ItemRead[], read: ItemsRead, query: WalletQuery): ListMade | UnfinishedList {
+    const listed: { readonly position: OrcaPosition; readonly read: ItemRead }[] = []
+    const spams: OrcaSpam[] = []
+    const spamAddresses = new Set<string>()
+    let unreadable = 0
+    for (const [index, each] of read.interpreted.entries()) {
+      const itemRead = reads[index]
+      if (each.kind === 'changed' || itemRead === undefined) return 'changed'
+      if (each.kind === 'unreadable') unreadable++
+      else if (each.spam === undefined) listed.push({ position: each.position, read: itemRead })
+      else {
+        spams.push(each.spam)
+        spamAddresses.add(each.position.address)
+      }
+    }
+    const isActive = ({ position }: (typeof listed)[number]) => position.state.liquidity > 0n
+    const active = listed.filter(isActive)
+    const matching = query.isActive ? active : listed.filter((each) => !isActive(each))
+    const shown = slicePage(matching, query)
+    const brief = new Set(shown.filter((each) => each.read.depth === 'brief').map((each) => each.read.item))
+    if (query.isFull && brief.size > 0) return { brief, spam: spamAddresses }
+    return {
+      spam: spamAddresses,
+      list: {
+        ...computeAnswerSlot(read.slots),
+        positions: shown.map(({ position }) => position),
+        totalActive: active.length,
+        totalInactive: listed.length - active.length,
+        spams,
+        unreadable,
+      },
+    }
+  }
+
+  /** Reads the list; if an account changed meanwhile, returns the newest slot seen. */
+  async function readCompleteList(
+    session: SolanaSession,
+    { items, spam }: PreviousList,
+    {
+      query,
+      minSlot,
+      early,
+    }: { readonly query: WalletQuery; readonly minSlot: bigint; readonly early?: EarlyRead | undefined },
+  ): Promise<ReadList | { readonly newest: bigint }> {
+    const { wallet } = query
+    if (early === undefined) await reader.prepare(session, items, minSlot)
+    let reads = early?.reads ?? chooseDepths(items, spam, query)
+    let read = early?.read ?? (await reader.read(session, reads, { wallet, minSlot }))
+    let result = createList(reads, read, query)
+    if (result !== 'changed' && 'brief' in result) {
+      const { brief } = result
+      reads = reads.map((each) => (brief.has(each.item) ? { ...each, depth: 'full' } : each))
+      read = await reader.read(session, reads, { wallet, minSlot: read.newest })
+      result = createList(reads, read, query)
+    }
+    if (result === 'changed' || 'brief' in result) return { newest: read.newest }
+    wallets.set(wallet, { items, spam: result.spam })
+    return result.list
+  }
+
+  /** Reads the cached positions of a wallet; undefined without a cache, or if one request cannot ask for all. */
+  async function readEarly(session: SolanaSession, query: WalletQuery): Promise<EarlyRead | undefined> {
+    const previous = wallets.get(query.wallet)
+    if (previous === undefined || (query.isFull && !reader.hasPrices())) return undefined
+    const reads = chooseDepths(previous.items, previous.spam, query)
+    if (!reader.canReadAtOnce(reads)) return undefined
+    return { reads, read: await reader.read(session, reads, { wallet: query.wallet, minSlot: 0n }) }
+  }
+
+  return async (session: SolanaSession, query: WalletQuery): Promise<OrcaList> => {
+    const { wallet } = query
+    const [first, early] = await Promise.all([
+      listWalletTokens(session, wallet, 0n),
+      readEarly(session, query),
+      query.isFull ? reader.learnPrices(session) : undefined,
+    ])
+    let listing = first
+    for (let tries = 0; tries < WALLET_TRIES_MAX; tries++) {
+      const resolved = await resolver.resolve(session, listing.tokens, { minSlot: listing.newestSlot })
+      const firstItems = (await resolver.listItems(listing.tokens, POSITIONS_MAX)).slice(0, POSITIONS_MAX)
+      const items = firstItems.sort(comparePositions)
+      const omitted = resolver.countPositions(listing.tokens) - items.length
+      const spam = wallets.get(wallet)?.spam ?? new Set()
+      const isEarly = tries === 0 && early !== undefined && isSame(items, early)
+      const outcome = await readCompleteList(
+        session,
+        { items, spam },
+        { query, minSlot: resolved.newest, early: isEarly ? early : undefined },
+      )
+      const newest = 'newest' in outcome ? outcome.newest : outcome.slot
+      // The list of tokens must be of a slot close to the answer's, or it may be of other positions.
+      const isNear = newest - listing.oldestSlot <= slotsApartMax && listing.newestSlot - newest <= slotsApartMax
+      if (!('newest' in outcome) && isNear) return { ...outcome, omitted }
+      listing = await listWalletTokens(session, wallet, newest)
+    }
+    throw new UpstreamError(`Cannot read the positions of wallet ${wallet}: they changed while they were read`)
+  }
+}
+
+/** A list of the positions that were read. */
+type ReadList = Omit<OrcaList, 'omitted'>
+
+interface ListMade {
+  readonly list: ReadList
+  readonly spam: ReadonlySet<string>
+}
+
+type UnfinishedList = 'changed' | { readonly brief: ReadonlySet<PositionItem>; readonly spam: ReadonlySet<string> }
+
+/** Read of the cached positions of a wallet. */
+interface EarlyRead {
+  readonly reads: readonly ItemRead[]
+  readonly read: ItemsRead
+}
+
+/** True if the wallet still has the positions that were read early, in the same accounts. */
+function isSame(items: readonly PositionItem[], { reads }: EarlyRead): boolean {
+  const isAsBefore = (item: PositionItem, index: number) => {
+    const previous = reads[index]?.item
+    return previous?.address === item.address && previous.held.address === item.held.address
+  }
+  return items.length === reads.length && items.every(isAsBefore)
+}
+
+function slicePage<T>(matching: readonly T[], { page, limit }: WalletQuery): readonly T[] {
+  return matching.slice((page - 1) * limit, page * limit)
 }

@@ -7,7 +7,7 @@ import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '.
 import type { Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../liquidity/list/records.ts'
-import type { UniswapV4Deployment } from '../table/deployments.ts'
+import type { UniswapV4Deployment } from '../table.ts'
 
 const MANAGERS = '(address positions, address pools) managers'
 const LIST = toFunctionSelector(

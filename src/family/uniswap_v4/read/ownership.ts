@@ -3,7 +3,7 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
-import type { UniswapV4Deployment } from '../table/deployments.ts'
+import type { UniswapV4Deployment } from '../table.ts'
 import type { OwnedRead } from './queries.ts'
 
 /** Most wallets whose ids are cached, and most ids in all. */

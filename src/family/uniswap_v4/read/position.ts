@@ -10,7 +10,7 @@ import { memoize } from '../../../lib/memoize.ts'
 import { type ClassifiedPositions, classifyPositions, type PositionParts } from '../../liquidity/list/classify.ts'
 import { priceParts } from '../../liquidity/list/priced_parts.ts'
 import type { Withdrawal } from '../math/figures.ts'
-import type { UniswapV4Deployment } from '../table/deployments.ts'
+import type { UniswapV4Deployment } from '../table.ts'
 import type { RawRead, RawV4Listed, RawV4Pool, RawV4Position } from './abi.ts'
 
 /** The part of a position that sorting and counting a list need. */

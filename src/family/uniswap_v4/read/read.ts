@@ -23,15 +23,17 @@
  */
 
 import type { Address } from 'viem'
-import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
+import { type Block, isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
+import { type Endpoint, LensUnsupportedError, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { ListTooLongError } from '../../liquidity/list/selection.ts'
 import type { LiquidityReader } from '../../liquidity/protocol.ts'
@@ -45,11 +47,17 @@ import {
 import { createHistoricalTargets, createTargets } from '../../moment.ts'
 import { computeTotalHeld, type Withdrawal } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
-import type { UniswapV4Deployment } from '../table/deployments.ts'
+import type { UniswapV4Deployment } from '../table.ts'
 import { createOwnershipReader, type FindOwnedIds } from './ownership.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import { getDeployment, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Target } from './queries.ts'
-import { executeWithdrawals, readCompleteWithdrawals } from './withdrawals.ts'
+import {
+  readWithdrawals,
+  UNSUPPORTED,
+  WITHDRAWAL_LENS,
+  type WithdrawalQuery,
+  type Withdrawals,
+} from './withdrawal/withdrawal.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not truncated. */
 const LIST_MAX = 2_000
@@ -239,4 +247,59 @@ function createHeldLister(list: readonly ChainRead<ListedPosition>[]) {
     const reads = list.filter(({ block }) => block.chainId === chainId)
     return { known: reads.flatMap(({ positions }) => positions.map((each) => each.whole())), omitted: 0 }
   }
+}
+
+/** Withdrawal of a position without liquidity: it calls no hook and pays nothing. */
+const NOTHING: Withdrawal = { paid: { amount0: 0n, amount1: 0n } }
+
+/** The endpoint that executes withdrawals. */
+interface WithdrawalTarget {
+  readonly endpoint: Endpoint
+  readonly chainId: number
+  readonly clock: Clock
+}
+
+/**
+ * Executes withdrawals at the given block, or at the newest. If the endpoint does not override code, all are
+ * `unsupported` and the block is undefined. Throws as `readByLens`.
+ */
+async function executeWithdrawals(
+  { endpoint, chainId, clock }: WithdrawalTarget,
+  query: WithdrawalQuery,
+  signal: AbortSignal,
+): Promise<Withdrawals> {
+  const read = (lens: LensAccess) => readWithdrawals(lens, query)
+  try {
+    return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, signal)
+  } catch (error) {
+    if (!(error instanceof RpcRefusedError || error instanceof LensUnsupportedError)) throw error
+    return { block: undefined, byId: new Map(query.ids.map((id) => [id, UNSUPPORTED])) }
+  }
+}
+
+/**
+ * Payouts of simulated full withdrawals, for positions whose hook runs on withdrawal, by position, at the block of
+ * their read. Sends no request if `known` has all that have liquidity. Throws as `executeWithdrawals`.
+ */
+async function readCompleteWithdrawals(
+  positions: readonly Position[],
+  { block, known, ...target }: WithdrawalTarget & { readonly block: Block; readonly known: Withdrawals['byId'] },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Position, Withdrawal>> {
+  const withdrawals = new Map<Position, Withdrawal>()
+  const unexecuted: Position[] = []
+  for (const position of positions) {
+    const withdrawal = known.get(position.tokenId)
+    if (withdrawal !== undefined) withdrawals.set(position, withdrawal)
+    else if (needsWithdrawal(position)) unexecuted.push(position)
+    else if (mayChangeWithdrawal(position.pool.hooks)) withdrawals.set(position, NOTHING)
+  }
+  for (const [owner, ownPositions] of groupBy(unexecuted, (position) => position.owner)) {
+    const [first] = ownPositions
+    if (first === undefined) continue
+    const query = { owner, ids: ownPositions.map(({ tokenId }) => tokenId), deployment: first.deployment }
+    const { byId } = await executeWithdrawals(target, { ...query, block }, signal)
+    for (const position of ownPositions) withdrawals.set(position, byId.get(position.tokenId) ?? UNSUPPORTED)
+  }
+  return withdrawals
 }

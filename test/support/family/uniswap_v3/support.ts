@@ -10,7 +10,7 @@ import type {
 } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import type { EnumerableTarget } from '../../../../src/family/liquidity/enumerable/read/queries.ts'
 import { createPositionReader, type PositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
-import { computeFigures as computeProtocolFigures } from '../../../../src/family/liquidity/figures.ts'
+import { computeFigures as computeProtocolFigures } from '../../../../src/family/liquidity/present.ts'
 import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import type { Steps } from '../../../../src/lib/async/cooperative.ts'

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { decodeMint, getTransferFee } from '../../../../src/chain/solana/token/mint.ts'
-import { collectable, computeOwed } from '../../../../src/family/orca_whirlpool/math/owed.ts'
-import { computeWithdrawal } from '../../../../src/family/orca_whirlpool/math/withdrawal.ts'
+import { collectable, computeOwed, computeWithdrawal } from '../../../../src/family/orca_whirlpool/math/figures.ts'
 import {
   deriveBundleAddress,
   deriveBundledPositionAddress,

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { getAddress } from 'viem'
 import { CHAINS } from '../../../../src/chain/chains.ts'
 import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
-import { UNISWAP_V3_DEPLOYMENTS } from '../../../../src/family/uniswap_v3/table/managers.ts'
+import { UNISWAP_V3_DEPLOYMENTS } from '../../../../src/family/uniswap_v3/table.ts'
 import {
   type ListedExchange,
   OKU,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { getAddress } from 'viem'
 import { CHAINS } from '../../../../src/chain/chains.ts'
-import { UNISWAP_V4_DEPLOYMENTS } from '../../../../src/family/uniswap_v4/table/managers.ts'
+import { UNISWAP_V4_DEPLOYMENTS } from '../../../../src/family/uniswap_v4/table.ts'
 import { UNISWAP_V4_SDK } from '../../../support/registries.ts'
 
 test('every manager of Uniswap V4 is that of Uniswap’s SDK, and every one of its chains that is served is listed', () => {

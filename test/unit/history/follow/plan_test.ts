@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { choosePlan, computeShortfall } from '../../../../src/history/follow/plan.ts'
+import { choosePlan, computeShortfall } from '../../../../src/history/follow/follower.ts'
 
 const nothing = { missing: [], globalMissing: [], hasGlobalRanges: false, canScan: true, widest: undefined }
 const range = (blocks: number, fromBlock = 1) => ({ fromBlock, toBlock: fromBlock + blocks - 1 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createBackoff } from '../../../../src/history/logs/backoff.ts'
+import { createBackoff } from '../../../../src/history/logs/reader.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
 /** Rests on a clock of its own, and how often the endpoint began to count as unable. */

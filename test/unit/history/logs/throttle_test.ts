@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createThrottle } from '../../../../src/history/logs/throttle.ts'
+import { createThrottle } from '../../../../src/history/logs/reader.ts'
 import { createSkippingClock, settle } from '../../../support/test_clock.ts'
 
 const PATIENT = new AbortController().signal

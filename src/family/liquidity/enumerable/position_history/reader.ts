@@ -1,11 +1,25 @@
-import { toLowerHex } from '../../../../chain/call/words.ts'
-import { getCacheTtlMs } from '../../../../chain/past/quorum.ts'
-import type { Endpoint } from '../../../../chain/rpc/client.ts'
+import { type Address, type Hex, isAddressEqual, toEventSelector, toFunctionSelector, toHex } from 'viem'
+import { type ContractCall, type ReturnData, readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { decodeWord, encodeCall, toLowerHex, tryDecodeAddress, tryDecodeUint } from '../../../../chain/call/words.ts'
+import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
+import {
+  DisputeError,
+  getCacheTtlMs,
+  noteWitnesses,
+  type QuorumResult,
+  readByQuorum,
+} from '../../../../chain/past/quorum.ts'
+import { type ChainClient, type Endpoint, EndpointsTimedOutError } from '../../../../chain/rpc/client.ts'
+import { parseQuantity } from '../../../../chain/rpc/value.ts'
 import type { Database } from '../../../../db/database.ts'
-import type { History, StreamTarget } from '../../../../history/stream.ts'
+import type { PriceBlock } from '../../../../finance/price/past/prices_at.ts'
+import { createLogSource } from '../../../../history/logs/source.ts'
+import type { History, HistoryLog, StreamTarget } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
+import { UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import type { ManagedHistoryQuery } from '../../histories.ts'
+import { decodePnlToken } from '../../position_history/flow_price.ts'
 import { createMintFinder } from '../../position_history/mint/mint_block.ts'
 import { isUnminted } from '../../position_history/mint/unminted.ts'
 import { type PositionFlow, positionSubject, readPositionFlows } from '../../position_history/position_flow.ts'
@@ -14,11 +28,10 @@ import {
   getPositionKey,
   type PositionHistoryReader,
 } from '../../position_history/reader.ts'
+import type { PnlSubject } from '../../position_history/valued_flows.ts'
 import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
 import type { Position } from '../read/position.ts'
-import { readNextId } from './next_id.ts'
-import { type PositionOrigin, readPositionOrigin } from './origin.ts'
-import { createPoolPriceReader } from './pool_price.ts'
+import { decodeFlows } from './flow_log.ts'
 import { createFlowStream } from './stream.ts'
 
 /** Position whose history is read. */
@@ -85,4 +98,169 @@ export function createFlowHistoryReader(
 
 function toOrigin({ token0, token1, tickLower, tickUpper, pool }: Position): PositionOrigin {
   return { tokens: [token0, token1], tickLower, tickUpper, pool: pool.address }
+}
+
+/** Storage slot of a manager's counters: `uint176 _nextId`, then `uint80 _nextPoolId`, both from 1 on. */
+const COUNTERS_SLOT = toHex(13, { size: 32 })
+const NEXT_ID_BITS = 176
+const TOTAL_SUPPLY = toFunctionSelector('totalSupply()')
+
+/**
+ * Reads the next id that a manager will assign. Undefined if the slot cannot hold its counters: each pool came with a
+ * first position, and no position has two ids. Source: `NonfungiblePositionManager`.
+ */
+export async function readNextId(
+  endpoint: Endpoint,
+  { manager, chainId, clock }: { readonly manager: Address; readonly chainId: number; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  const block = await readLatestBlock(endpoint, chainId, signal)
+  const params = [manager, COUNTERS_SLOT, { blockHash: block.hash }]
+  const [counters, { results }] = await Promise.all([
+    endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, signal),
+    readMulticall(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
+  ])
+  const [nextId, nextPoolId] = [BigInt.asUintN(NEXT_ID_BITS, counters), counters >> BigInt(NEXT_ID_BITS)]
+  const supply = tryDecodeUint(results[0])
+  const areCounters = nextPoolId > 0n && nextPoolId <= nextId && supply !== undefined && supply < nextId
+  return areCounters ? nextId : undefined
+}
+
+/** A burned position: only the receipt of its first flow shows its pool and range. */
+interface OriginQuery {
+  readonly client: ChainClient
+  readonly deployment: EnumerableDeployment
+  /** First flow of the position. */
+  readonly first: PositionFlow
+  readonly clock: Clock
+  readonly poolKey: EnumerableExchange['poolKey']
+}
+
+/** Pool, range and tokens of a position. */
+interface PositionOrigin extends PnlSubject {
+  readonly pool: Address
+}
+
+const TOKEN_SELECTORS = ['token0()', 'token1()'].map((each) => toFunctionSelector(each))
+const DECIMALS = toFunctionSelector('decimals()')
+const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
+
+/**
+ * Reads pool, range and tokens of a position from the receipt of its first flow, where the pool's own `Mint` of the
+ * same amounts precedes the manager's log. Two endpoints must agree. Throws as `readByQuorum`, with an `UpstreamError`
+ * as cause if the receipt does not show the pool.
+ */
+export async function readPositionOrigin(
+  { client, deployment, first, clock, poolKey }: OriginQuery,
+  signal: AbortSignal,
+): Promise<QuorumResult<PositionOrigin>> {
+  return await readByQuorum(
+    client,
+    async (endpoint: Endpoint, within): Promise<PositionOrigin> => {
+      const logs = (await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)) ?? []
+      // Endpoints may count the logs of a receipt and those of a block differently, so places within the receipt decide.
+      const place = logs.findIndex((log) => matchesFlow(log, first, deployment))
+      const mints = logs
+        .slice(0, Math.max(0, place))
+        .filter((log) => matchesMint(log, first))
+        .reverse()
+      const block = await readLatestBlock(endpoint, client.chain.id, within)
+      const callContracts: CallContracts = async (calls) =>
+        (await readMulticall(endpoint, { calls, block, clock }, within)).results
+      for (const mint of mints) {
+        const pool = await readPool(mint.address, { deployment, poolKey, callContracts })
+        const [, , lower = '0x0', upper = '0x0'] = mint.topics
+        if (pool !== undefined) return { ...pool, tickLower: decodeTick(lower), tickUpper: decodeTick(upper) }
+      }
+      throw new UpstreamError(`Cannot find the pool of position ${first.tokenId}: the receipt has no matching mint`)
+    },
+    { signal, what: `the pool of position ${first.tokenId}`, toText: JSON.stringify },
+  )
+}
+
+type CallContracts = (calls: readonly ContractCall[]) => Promise<readonly ReturnData[]>
+
+/** Reads pool and tokens of a contract; undefined if it is not a pool of the factory. */
+async function readPool(
+  pool: Address,
+  {
+    deployment,
+    poolKey,
+    callContracts,
+  }: Pick<OriginQuery, 'deployment' | 'poolKey'> & { readonly callContracts: CallContracts },
+): Promise<Pick<PositionOrigin, 'pool' | 'tokens'> | undefined> {
+  const words = await callContracts([...TOKEN_SELECTORS, poolKey.getter].map((data) => ({ to: pool, data })))
+  const [token0, token1, key] = [tryDecodeAddress(words[0]), tryDecodeAddress(words[1]), tryDecodeUint(words[2])]
+  if (token0 === undefined || token1 === undefined || key === undefined || key > poolKey.max) return undefined
+  const [poolWord, decimals0, decimals1] = await callContracts([
+    { to: deployment.factory, data: encodeCall(poolKey.getPool, token0, token1, key) },
+    { to: token0, data: DECIMALS },
+    { to: token1, data: DECIMALS },
+  ])
+  const registeredPool = tryDecodeAddress(poolWord)
+  if (registeredPool === undefined || !isAddressEqual(registeredPool, pool)) return undefined
+  return { pool: registeredPool, tokens: [decodePnlToken(decimals0, token0), decodePnlToken(decimals1, token1)] }
+}
+
+/** True if a log is the manager's own of a flow. */
+function matchesFlow(log: HistoryLog, first: PositionFlow, { manager }: EnumerableDeployment): boolean {
+  if (!isAddressEqual(log.address, manager)) return false
+  const [flow] = decodeFlows([log])
+  return flow !== undefined && toFlowText(flow) === toFlowText(first)
+}
+
+function toFlowText({ kind, tokenId, liquidity, amount0, amount1 }: PositionFlow): string {
+  return [kind, tokenId, liquidity, amount0, amount1].join()
+}
+
+/** True if a log is the pool's `Mint` of a flow. Its data are sender and three numbers; owner and range are topics. */
+function matchesMint({ topics, data }: HistoryLog, { liquidity, amount0, amount1 }: PositionFlow): boolean {
+  if (topics[0] !== POOL_MINT || topics.length !== 4 || data.length !== 2 + 4 * 64) return false
+  return decodeWord(data, 1) === liquidity && decodeWord(data, 2) === amount0 && decodeWord(data, 3) === amount1
+}
+
+function decodeTick(topic: Hex): number {
+  return Number(BigInt.asIntN(24, BigInt(topic)))
+}
+
+const SLOT0 = toFunctionSelector('slot0()')
+const POOL_PRICES_MAX = 50_000
+
+/**
+ * Creates a cached reader of pools' square-root prices at the end of a block, Q96, confirmed by two endpoints. It
+ * returns undefined if no endpoint has the state of the block, and throws `DisputeError` or `EndpointsTimedOutError`.
+ */
+function createPoolPriceReader(clock: Clock) {
+  const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
+
+  return async function readPoolPriceAt(
+    { client, pool }: { readonly client: ChainClient; readonly pool: Address },
+    block: PriceBlock,
+    signal: AbortSignal,
+  ): Promise<bigint | undefined> {
+    const key = `${client.chain.id}:${pool}:${block.number}:${block.hash ?? ''}`
+    const calls = [{ to: pool, data: SLOT0 }]
+    const at = { chainId: client.chain.id, ...block }
+    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<bigint> => {
+      const { results } = await readMulticall(endpoint, { calls, block: at, clock }, within)
+      const [slot0] = results
+      if (slot0 === undefined || slot0.length < 66) throw new UpstreamError(`Pool ${pool} does not answer`)
+      return decodeWord(slot0, 0)
+    }
+    const what = `the price of pool ${pool} at block ${block.number}`
+    const read = async (shared: AbortSignal) => {
+      const options = { signal: shared, past: block, what, toText: String }
+      const { value, endpoints } = await readByQuorum(client, attempt, options)
+      noteWitnesses(client, endpoints.length, shared)
+      return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
+    }
+    try {
+      return await poolPrices.get({ key, read }, signal)
+    } catch (error) {
+      const isMissing =
+        error instanceof UnavailableError && !(error instanceof DisputeError || error instanceof EndpointsTimedOutError)
+      if (isMissing) return undefined
+      throw error
+    }
+  }
 }

@@ -1,9 +1,16 @@
-import type { Stream } from '../../../../history/stream.ts'
+import { encodeFunctionData, parseAbi } from 'viem'
+import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
+import type { Range } from '../../../../history/range.ts'
+import { type ExpectedFinalBlock, IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
+import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
+import { createCache } from '../../../../lib/async/cache.ts'
+import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { POSITION_FLOWS, type PositionFlow } from '../../position_history/position_flow.ts'
+import { UnavailableError } from '../../../../lib/error.ts'
+import { createAdaptiveConcurrency } from '../../position_history/adaptive_concurrency.ts'
+import { POSITION_FLOWS, type PositionFlow, readPositionFlows } from '../../position_history/position_flow.ts'
 import type { EnumerableExchange } from '../exchange.ts'
 import { decodeFlows, FLOW_KINDS } from './flow_log.ts'
-import { createFlowCheck } from './verify.ts'
 
 const TOPICS = [...FLOW_KINDS.keys()]
 
@@ -21,4 +28,122 @@ export function createFlowStream(
     decode: (_, logs) => ({ rows: decodeFlows(logs), unsettled: [] }),
     ...createFlowCheck({ stream: name, clock }),
   }
+}
+
+/** Words of the manager's `positions` at the end of a block; undefined if the manager does not know the position. */
+type ManagerState = readonly string[] | undefined
+
+const ABI = parseAbi(['function positions(uint256 tokenId) view'])
+/** Highest number of flows of one position that are verified. */
+const FLOWS_MAX = 5_000
+/** How many of the newest blocks with flows are verified; older ones were verified when they were the newest. */
+const BLOCKS_MAX = 24
+/** Liquidity, both fee counters and both owed amounts: the words that only flows change. */
+const FLOW_WORDS = { from: 7, to: 12 }
+/** Liquidity and both owed amounts. */
+const LEFT_WORDS = [7, 10, 11]
+const STATES_MAX = 10_000
+/** Highest number of concurrent checks of ranges between two flows; each takes two reads. */
+const QUIET_CONCURRENCY_MAX = 12
+
+/** Highest number of prefetches in flight. */
+const PREFETCHES_MAX = 64
+
+/** Check of a stream of flows, with its prefetch. */
+type FlowCheck = Required<Pick<Stream<unknown>, 'prefetch' | 'verify'>>
+
+/**
+ * Creates a check of stored flows against the manager's state: between two flows its state of the position does not
+ * change, and before the first flow the position does not exist. Flows that leave no trace, such as a deposit withdrawn
+ * at once, escape the check. Nothing is checked without an endpoint that has past state. Blocks are final, so each is
+ * read once.
+ */
+export function createFlowCheck(options: { readonly stream: string; readonly clock: Clock }): FlowCheck {
+  const { stream, clock } = options
+  const processAdaptively = createAdaptiveConcurrency(QUIET_CONCURRENCY_MAX)
+  const cache = createCache<ManagerState>({ clock, entriesMax: STATES_MAX })
+  const prefetcher = createPrefetcher<{ readonly state: ManagerState }>({ readsMax: PREFETCHES_MAX })
+
+  const verify: FlowCheck['verify'] = async (target, { subject, client, db, fromBlock, toBlock }, signal) => {
+    const tokenId = BigInt(subject)
+    const rows = await readPositionFlows(db, { target, stream, tokenId, fromBlock, toBlock, max: FLOWS_MAX })
+    const blocks = [...new Set((rows ?? []).map(({ block }) => block))]
+    const [first] = blocks
+    if (first === undefined) return
+    const readStateAt = (block: number, within: AbortSignal): Promise<ManagerState> => {
+      const key = getKey(target, tokenId, block)
+      const past = { number: BigInt(block), timestampSec: 0n }
+      const read = async (shared: AbortSignal) => {
+        const prefetched = await prefetcher.take(key)
+        const value =
+          prefetched === undefined
+            ? await readManagerState(client, { target, tokenId, past }, shared)
+            : prefetched.state
+        // A prefetch may have read another block, because the block was not final yet.
+        return { value, lifeMs: prefetched === undefined ? Number.POSITIVE_INFINITY : 0 }
+      }
+      return cache.get({ key, read }, within)
+    }
+    const newestBlocks = blocks.slice(-BLOCKS_MAX)
+    const quietRanges = newestBlocks
+      .map((block, index) => ({ fromBlock: block, toBlock: (newestBlocks[index + 1] ?? toBlock + 1) - 1 }))
+      .filter((range) => range.fromBlock < range.toBlock)
+    try {
+      const checkQuiet = (range: Range) => async (within: AbortSignal) => {
+        const [before, after] = await Promise.all([
+          readStateAt(range.fromBlock, within),
+          readStateAt(range.toBlock, within),
+        ])
+        if (!isUnchanged(before, after)) throw new IncompleteError('state', range)
+      }
+      await processAdaptively({ chainId: target.chainId, items: quietRanges }, (some) =>
+        allOrAbort(some.map(checkQuiet), signal),
+      )
+      if (first > fromBlock && (await readStateAt(first - 1, signal)) !== undefined) {
+        throw new IncompleteError('birth', { fromBlock, toBlock: first - 1 })
+      }
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error
+    }
+  }
+
+  return {
+    verify,
+    prefetch(target, { subject, client, finalized: past }, signal) {
+      const tokenId = BigInt(subject)
+      const read = async (within: AbortSignal) => ({
+        state: await readManagerState(client, { target, tokenId, past }, within),
+      })
+      prefetcher.start(getKey(target, tokenId, Number(past.number)), read, signal)
+    },
+  }
+}
+
+function getKey({ chainId, contract }: StreamTarget, tokenId: bigint, block: number): string {
+  return `${chainId}:${contract}:${tokenId}:${block}`
+}
+
+async function readManagerState(
+  client: ChainClient,
+  options: { readonly target: StreamTarget; readonly tokenId: bigint; readonly past: ExpectedFinalBlock },
+  signal: AbortSignal,
+): Promise<ManagerState> {
+  const { target, tokenId, past } = options
+  const data = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
+  const call = { to: target.contract, data, block: past.number }
+  try {
+    const answer = await client.read((endpoint, within) => endpoint.call(call, within), { signal, past })
+    return answer.slice(2).match(/.{64}/g) ?? undefined
+  } catch (error) {
+    if (error instanceof RevertError) return undefined
+    throw error
+  }
+}
+
+/** True if the state did not change. An empty position may be burned without a flow. */
+function isUnchanged(before: ManagerState, after: ManagerState): boolean {
+  if (before === undefined) return after === undefined
+  if (after === undefined) return LEFT_WORDS.every((index) => /^0*$/.test(before[index] ?? ''))
+  const { from, to } = FLOW_WORDS
+  return before.slice(from, to).join() === after.slice(from, to).join()
 }

@@ -1,17 +1,28 @@
+import type { Address } from 'viem'
 import type { LensAccess } from '../../../../chain/call/lens.ts'
+import { formatUsd } from '../../../../finance/figure.ts'
+import type { PricedToken } from '../../../../finance/token/priced_token.ts'
 import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
+import { formatRational } from '../../../../lib/number/rational.ts'
 import type { FamilyServices } from '../../../contract.ts'
-import type { ConfirmedFigures, Watcher, WatchSubject, WatchTarget } from '../../../watch.ts'
+import type {
+  ConfirmedFigures,
+  FigureForecast,
+  FigureForecaster,
+  FigureValue,
+  Watcher,
+  WatchSubject,
+  WatchTarget,
+} from '../../../watch.ts'
 import type { LiquidityProtocol } from '../../protocol.ts'
 import { readTargetByLens } from '../../targets.ts'
 import { createWithdrawnReader } from '../../withdrawn.ts'
 import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
+import { positionValue, type WatchedPosition } from '../math/watched.ts'
 import type { BriefPosition, Position } from '../read/position.ts'
 import { createPositionReader } from '../read/read.ts'
-import { toConfirmedFigures, WATCHED_UNKNOWN } from './figures.ts'
-import { createForecaster } from './forecaster.ts'
-import { createChangeFilter, decodeLoggedFlows, getPositionKey } from './logs.ts'
+import { createChangeFilter, decodeLoggedFlows, getPositionKey, listChangedPositions } from './logs.ts'
 import { type NamedPositionsRead, readNamed } from './read_named.ts'
 
 /** Positions of one read, as many as one call holds, and concurrent reads. */
@@ -115,4 +126,96 @@ export function createWatcher(
 
 function getSubjectKey({ manager_address = '', token_id = '' }: WatchSubject): string {
   return getPositionKey(manager_address, token_id)
+}
+
+const PERCENTAGE_DIGITS = 4
+
+/** Converts a position to the figures that triggers watch. */
+function toConfirmedFigures(watched: WatchedPosition): ConfirmedFigures {
+  return {
+    value: (figure) => positionValue(watched, figure),
+    text: (figure) => formatFigure(positionValue(watched, figure), figure),
+    memo: watched,
+  }
+}
+
+/** Figures of a position that cannot be decoded. */
+const WATCHED_UNKNOWN: ConfirmedFigures = { value: () => undefined, text: () => null, memo: undefined }
+
+function formatFigure(value: ReturnType<typeof positionValue>, figure: string): string | boolean | null {
+  if (value === undefined || typeof value === 'boolean') return value ?? null
+  return figure.endsWith('_usd') ? formatUsd(value) : formatRational(value, { digits: PERCENTAGE_DIGITS })
+}
+
+/** Reads positions by manager and id. */
+type ReadNamed = (
+  names: readonly Pick<Position, 'deployment' | 'tokenId'>[],
+  target: WatchTarget,
+  signal: AbortSignal,
+) => Promise<NamedPositionsRead>
+
+/** Pool and tokens that all positions of a pool share at a block. */
+interface PoolNow extends Pick<Position, 'pool' | 'token0' | 'token1'> {}
+
+/** Figures that depend only on the pool's price or tick. */
+const BY_PRICE: ReadonlySet<string> = new Set(['in_range', 'is_active', 'distance_to_edge_percentage'])
+
+/**
+ * Creates a forecaster of positions' figures from their pools; it reads one position of each pool. It cannot see the
+ * earnings of a range that the price crossed and left again within one block.
+ */
+function createForecaster(options: {
+  readonly deployments: ReadonlyMap<number, readonly EnumerableDeployment[]>
+  readonly read: ReadNamed
+}): FigureForecaster {
+  const { deployments, read } = options
+  const getDeployments = (chainId: number) => deployments.get(chainId) ?? []
+  return {
+    async readShared(memos, target, signal) {
+      const samples = new Map<Address, Position>()
+      for (const memo of memos as Iterable<WatchedPosition<Position> | undefined>) {
+        if (memo !== undefined) samples.set(memo.position.pool.address, memo.position)
+      }
+      const { positions } = await read([...samples.values()], target, signal)
+      return createForecast(new Map([...positions.values()].map((each) => [each.pool.address, each])))
+    },
+    filters: (chainId) => [createChangeFilter(getDeployments(chainId))],
+    toTouchedCheck(logs, chainId) {
+      const changed = listChangedPositions(logs, getDeployments(chainId))
+      return ({ manager_address = '', token_id = '' }) =>
+        changed.size > 0 && changed.has(getPositionKey(manager_address, token_id))
+    },
+  }
+}
+
+function createForecast(pools: ReadonlyMap<Address, PoolNow>): FigureForecast {
+  return {
+    estimate(memo, figure) {
+      const watched = memo as WatchedPosition<Position> | undefined
+      const now = watched === undefined ? undefined : pools.get(watched.position.pool.address)
+      return watched === undefined || now === undefined ? undefined : forecast(watched, now, figure)
+    },
+  }
+}
+
+/** Computes a figure of an unchanged position with the current state of its pool. */
+function forecast({ position, withdrawn }: WatchedPosition<Position>, now: PoolNow, figure: string): FigureValue {
+  if (!BY_PRICE.has(figure) && !isComparable(position, now)) return undefined
+  const moved = { ...position, pool: now.pool, token0: now.token0, token1: now.token1 }
+  return positionValue({ position: moved, withdrawn }, figure)
+}
+
+/**
+ * False if the price crossed an edge, because the counters there changed; or if a token was priced by a pool, because
+ * that takes a read of its own.
+ */
+function isComparable({ pool, tickLower, tickUpper, ...was }: Position, now: PoolNow): boolean {
+  const getSide = (tick: number): string => `${tick < tickLower}${tick < tickUpper}`
+  const isPriced = (before: PricedToken, after: PricedToken): boolean =>
+    (before.price === undefined) === (after.price === undefined)
+  return (
+    getSide(pool.tick) === getSide(now.pool.tick) &&
+    isPriced(was.token0, now.token0) &&
+    isPriced(was.token1, now.token1)
+  )
 }

@@ -3,7 +3,7 @@ import { toLowerHex } from '../../../../chain/call/words.ts'
 import type { Stream, StreamTarget } from '../../../../history/stream.ts'
 import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../../liquidity/position_history/liquidity_change.ts'
 import { CHANGE_TOPIC, decodeChanges } from '../../event/log.ts'
-import type { UniswapV4Deployment } from '../../table/deployments.ts'
+import type { UniswapV4Deployment } from '../../table.ts'
 
 /** The pool manager that logs changes, for one position manager, which is the `contract` of the target. */
 export interface ChangeTarget extends StreamTarget {

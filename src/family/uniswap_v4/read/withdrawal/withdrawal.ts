@@ -7,7 +7,7 @@ import { encodeArray, encodeCall } from '../../../../chain/call/words.ts'
 import { type CallBlock, RpcRefusedError } from '../../../../chain/rpc/client.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import type { Withdrawal } from '../../math/figures.ts'
-import type { UniswapV4Deployment } from '../../table/deployments.ts'
+import type { UniswapV4Deployment } from '../../table.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 const WITHDRAWALS = toFunctionSelector('withdrawals(address owner, uint256[] ids, address manager)')

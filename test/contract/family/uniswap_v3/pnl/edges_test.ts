@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { readBlock } from '../../../../../src/chain/evm/read_block.ts'
-import { createFlowCheck } from '../../../../../src/family/liquidity/enumerable/position_history/verify.ts'
+import { createFlowCheck } from '../../../../../src/family/liquidity/enumerable/position_history/stream.ts'
 import { positionSubject } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
 import type { CompleteHistory, EnsureRequest, History, StreamTarget } from '../../../../../src/history/stream.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'

@@ -3,7 +3,7 @@ import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/
 import { readLatestBlock } from '../../../../../src/chain/evm/read_block.ts'
 import { createOwnedFinder } from '../../../../../src/family/uniswap_v4/read/owned/mod.ts'
 import type { FindOwnedIds } from '../../../../../src/family/uniswap_v4/read/ownership.ts'
-import type { UniswapV4Deployment } from '../../../../../src/family/uniswap_v4/table/deployments.ts'
+import type { UniswapV4Deployment } from '../../../../../src/family/uniswap_v4/table.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'

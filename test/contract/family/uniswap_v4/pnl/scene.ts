@@ -10,7 +10,7 @@ import { PROTOCOL } from '../../../../../src/family/uniswap_v4/protocol.ts'
 import {
   createUniswapV4HistoryReader,
   type UniswapV4HistoryQuery,
-} from '../../../../../src/family/uniswap_v4/read/position_history/mod.ts'
+} from '../../../../../src/family/uniswap_v4/read/position_history.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory } from '../../../../../src/history/mod.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import { byChain } from '../../../chain/by_chain.ts'
-import { groupBy } from '../../../lib/group_by.ts'
-import type { EnumerableDeployment } from '../../liquidity/enumerable/exchange.ts'
+import { byChain } from '../../chain/by_chain.ts'
+import { groupBy } from '../../lib/group_by.ts'
+import type { EnumerableDeployment } from '../liquidity/enumerable/exchange.ts'
 
 /** Contracts of an exchange by chain id; the manager has no events before `startBlock`. */
 type Contracts = Readonly<Record<number, readonly [manager: Address, factory: Address, startBlock: number]>>

@@ -1,7 +1,7 @@
-import type { SolanaClient } from '../../../../chain/solana/client.ts'
-import type { AccountWatcher } from '../../../watch.ts'
-import { toConfirmedFigures } from '../../present/watched.ts'
-import type { KaminoReader } from '../read.ts'
+import type { SolanaClient } from '../../chain/solana/client.ts'
+import type { AccountWatcher } from '../watch.ts'
+import { toConfirmedFigures } from './present/watched.ts'
+import type { KaminoReader } from './read/read.ts'
 
 /** Obligations of one read, at one or two dozen per request. */
 const SUBJECTS_MAX = 500

@@ -1,6 +1,13 @@
 import type { Address } from 'viem'
-import { byChain } from '../../../chain/by_chain.ts'
-import type { UniswapV4Deployment } from './deployments.ts'
+import { byChain } from '../../chain/by_chain.ts'
+
+/** Uniswap V4 on one chain: one contract with all pools, and one whose tokens are the positions. */
+export interface UniswapV4Deployment {
+  readonly positionManager: Address
+  readonly poolManager: Address
+  /** A block before which neither has events; 0 if none is known. */
+  readonly startBlock: number
+}
 
 const CONTRACTS = byChain<readonly [positionManager: Address, poolManager: Address, startBlock: number]>({
   1: ['0xbD216513d74C8cf14cf4747E6AaA6420FF64ee9e', '0x000000000004444c5dc75cB358380D2e3dE08A90', 21_688_329],

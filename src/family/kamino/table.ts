@@ -1,4 +1,4 @@
-import { KAMINO_MAIN, type KaminoMarket } from '../../../finance/price/table/kamino.ts'
+import { KAMINO_MAIN, type KaminoMarket } from '../../finance/price/table/kamino.ts'
 
 /**
  * Markets of Kamino Lend on mainnet: main, JLP, Altcoins and Ethena by two public sources or more, Jito, Prime, Maple
