@@ -27,9 +27,6 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** SQLSTATE for a reference to a missing row, or for the deletion of a referenced row. */
-export const FOREIGN_KEY_VIOLATION = '23503'
-
 /** PostgreSQL rejected a statement. `code` is the SQLSTATE; the message is for our log, never for a caller. */
 export class SqlError extends Error {
   override readonly name = 'SqlError'

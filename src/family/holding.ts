@@ -187,7 +187,7 @@ export interface HoldingsPlan extends Pick<Holdings, 'omitted'> {
 }
 
 /** A query for a wallet's holdings on Solana. */
-export interface HoldingsQuery {
+interface HoldingsQuery {
   readonly wallet: string
   /** The earliest slot that may answer. */
   readonly minSlot: bigint

@@ -32,7 +32,7 @@ export interface ConfirmedFigures {
 }
 
 /** What an answer is to show of a subject. */
-export interface AnsweredFigure {
+interface AnsweredFigure {
   /** Undefined for an event. */
   readonly figure?: string | undefined
   /** As `ConfirmedFigures` tell it. */
@@ -94,7 +94,7 @@ export interface Watcher {
 }
 
 /** Reads events of subjects from the logs of a block. */
-export interface SubjectEventReader {
+interface SubjectEventReader {
   filters(chainId: number): readonly LogFilter[]
   /**
    * Events of these subjects, in the order of the logs; unrelated logs are ignored. It reads the family's contracts

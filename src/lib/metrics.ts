@@ -10,7 +10,7 @@ interface MetricOptions {
 }
 
 /** How the values of several worker processes are merged into one. */
-export type Aggregation = 'sum' | 'most' | 'least'
+type Aggregation = 'sum' | 'most' | 'least'
 
 interface GaugeOptions extends MetricOptions {
   /** @default sum */

@@ -17,7 +17,7 @@ import { maskPaths } from './uncovered.ts'
 
 /** Checks of a receipt, in the order of the report. */
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
-export type Check = (typeof CHECKS)[number]
+type Check = (typeof CHECKS)[number]
 
 export type { CheckResult }
 

@@ -98,7 +98,7 @@ export interface SolanaSession {
 }
 
 /** Methods that an endpoint supports besides reading accounts; undefined if not tried recently. */
-export interface SolanaCapabilities {
+interface SolanaCapabilities {
   readonly listsTokenAccounts: boolean | undefined
   /** True if accounts of the named program can be searched. */
   readonly searchesProgram: boolean | undefined

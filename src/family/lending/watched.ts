@@ -64,7 +64,7 @@ export function getLendingValue(
 }
 
 /** Formats a figure as lists show it; null if it is unknown. */
-export function formatLendingValue(figures: WatchedLending, figure: string): string | boolean | null {
+function formatLendingValue(figures: WatchedLending, figure: string): string | boolean | null {
   const { healthFactor, totals, isLiquidatable, dueInSec } = figures
   if (figure === 'health_factor') return healthFactor === undefined ? null : formatHealthFactor(healthFactor)
   if (figure === 'is_liquidatable') return isLiquidatable ?? null

@@ -24,7 +24,7 @@ import type {
 } from './protocol.ts'
 
 /** Fields of a position that are computed from the logs of its flows. */
-export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
+const PNL_FIELDS = ['pnl', 'pnl_status'] as const
 
 /** Presents profit and loss. */
 export function presentPnl(

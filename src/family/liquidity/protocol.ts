@@ -41,14 +41,14 @@ export interface LiquidityPosition<Deployment> extends BriefPosition, TickRange 
 }
 
 /** A wallet's positions on one chain, at one block. `Withdrawal` is the outcome of an executed withdrawal. */
-export interface WalletRead<Brief, Withdrawal> extends ClassifiedPositions<Brief> {
+interface WalletRead<Brief, Withdrawal> extends ClassifiedPositions<Brief> {
   readonly block: Block
   /** Complete withdrawals executed in the same call, by id; absent if there were none. */
   readonly withdrawals?: ReadonlyMap<bigint, Withdrawal>
 }
 
 /** Positions of one id on one chain, at one block. */
-export interface SingleRead<Position> extends ClassifiedPositions<Position> {
+interface SingleRead<Position> extends ClassifiedPositions<Position> {
   readonly block: Block
 }
 
@@ -97,14 +97,14 @@ export interface LiquidityReader<Deployment extends LiquidityDeployment, Brief, 
 /** The block of positions, with withdrawals that were executed when they were read. */
 type FullContext<Withdrawal> = Pick<WalletRead<unknown, Withdrawal>, 'block' | 'withdrawals'>
 
-export interface ReadOptions<Deployment> {
+interface ReadOptions<Deployment> {
   readonly targets: readonly FamilyTarget<Deployment>[]
   /** False for the state alone, without prices of its tokens. @default {true} */
   readonly isFull?: boolean
   readonly signal: AbortSignal
 }
 
-export interface CompleteRequest<Brief, Withdrawal> {
+interface CompleteRequest<Brief, Withdrawal> {
   /** Reads of the list. */
   readonly reads: readonly WalletRead<Brief, Withdrawal>[]
   readonly positions: readonly Brief[]
@@ -113,7 +113,7 @@ export interface CompleteRequest<Brief, Withdrawal> {
   readonly signal: AbortSignal
 }
 
-export interface CompletedPositions<Position> {
+interface CompletedPositions<Position> {
   readonly positions: readonly Position[]
   /** Positions whose tokens or pools now answer differently: a hostile token can tell reads apart. */
   readonly unreadable: readonly UnreadablePosition[]
@@ -127,7 +127,7 @@ export interface FigureContext<Withdrawal> {
 }
 
 /** Amounts that a position holds, by the formulas. */
-export interface HeldAmounts {
+interface HeldAmounts {
   /** Payout of withdrawing all liquidity. */
   readonly principal: TokenAmounts
   /** Payout of collecting without withdrawing. */
@@ -137,7 +137,7 @@ export interface HeldAmounts {
 }
 
 /** What is owed, by what it is, and what of a position counts. */
-export interface OwedParts {
+interface OwedParts {
   /** Undefined if fees cannot be separated from withdrawn principal. */
   readonly fees: TokenAmounts | undefined
   /** Withdrawn principal; undefined if `fees` is. Absent if the protocol pays what is withdrawn at once. */
@@ -154,12 +154,12 @@ export interface HeldPart extends Partial<Pick<Holding, 'refused' | 'withdrawabl
 }
 
 /** A wallet whose first positions a portfolio reads, and the deployments that stand at the block. */
-export interface HeldQuery<Deployment extends LiquidityDeployment> extends FamilyTarget<Deployment> {
+interface HeldQuery<Deployment extends LiquidityDeployment> extends FamilyTarget<Deployment> {
   readonly wallet: Address
 }
 
 /** A wallet's first positions, of one endpoint. */
-export interface HeldRead<Position, Withdrawal> {
+interface HeldRead<Position, Withdrawal> {
   readonly block: Block
   /** Number of all positions. */
   readonly count: number
@@ -170,7 +170,7 @@ export interface HeldRead<Position, Withdrawal> {
 }
 
 /** Services that a reader uses; without history a protocol that enumerates ids by logs finds none. */
-export type ReaderServices = Pick<FamilyServices, 'clients' | 'clock' | 'firstBlocks'> &
+type ReaderServices = Pick<FamilyServices, 'clients' | 'clock' | 'firstBlocks'> &
   Partial<Pick<FamilyServices, 'db' | 'history'>>
 
 /** Words of a protocol in routes and errors. */

@@ -33,7 +33,7 @@ const WALLETS_CACHED_MAX = 5_000
 const TOKENS_CACHED_MAX = 200_000
 
 /** The wallet, chain and block of a read. */
-export interface ChainQuery extends HoldingsTarget {
+interface ChainQuery extends HoldingsTarget {
   readonly wallet: Address
   /** Tokens that the caller names, checksummed. */
   readonly tokens: readonly Address[]

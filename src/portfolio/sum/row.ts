@@ -120,7 +120,7 @@ export type Verdict =
   | { readonly counted: false; readonly reason: UncountedReason; readonly detail: string }
 
 /** The part of an amount that is not counted. */
-export interface UncountedRest {
+interface UncountedRest {
   /** Smallest units. */
   readonly raw: bigint
   /** US dollars; undefined without a price. */

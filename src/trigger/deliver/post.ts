@@ -7,7 +7,7 @@ import { limitInterimAnswers } from '../../lib/interim_answers.ts'
 import { AddressError, type AddressRules, resolveWebhookTarget, type WebhookTarget } from './address.ts'
 
 /** Why there was no answer. */
-export type PostFailure = 'dns' | 'address' | 'connect' | 'tls' | 'timeout' | 'closed' | 'protocol'
+type PostFailure = 'dns' | 'address' | 'connect' | 'tls' | 'timeout' | 'closed' | 'protocol'
 
 /** The outcome of a post. The rest of the response is discarded: it may be anything that this machine can reach. */
 export interface PostResult {

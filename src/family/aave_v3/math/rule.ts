@@ -40,7 +40,7 @@ const ISOLATION_UNITS_PER_USD = 100n
 const SENTINEL_HEALTH_WAD = (95n * WAD) / 100n
 
 /** What refuses an action altogether. */
-export const REFUSALS: readonly Refusal[] = [
+const REFUSALS: readonly Refusal[] = [
   {
     rule: 'sentinel',
     source: 'validateBorrow: PriceOracleSentinelCheckFailed; PriceOracleSentinel.sol, sequencer down or up too short',

@@ -45,7 +45,7 @@ const BROKEN_PARTS = [undefined, 'configuration', 'supplied', 'debt', 'category'
 export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
 
 /** A wallet whose account in a market could not be read. */
-export type BrokenAccount = ReturnType<typeof readBroken>
+type BrokenAccount = ReturnType<typeof readBroken>
 
 /** A market, in the order of the request. */
 export type RawMarket = ReturnType<typeof readMarket>

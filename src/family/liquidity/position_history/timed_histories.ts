@@ -12,7 +12,7 @@ import {
 } from './reader.ts'
 
 /** A history, or `pending` until it is read, or `failed`. */
-export type TimedHistory = PositionHistory | 'pending' | 'failed'
+type TimedHistory = PositionHistory | 'pending' | 'failed'
 
 /** Reads histories within a time limit. */
 export interface TimedHistories<Query extends PositionHistoryQuery = PositionHistoryQuery> {

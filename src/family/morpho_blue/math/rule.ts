@@ -41,7 +41,7 @@ interface Refusal {
 }
 
 /** What refuses an action altogether. */
-export const REFUSALS: readonly Refusal[] = [
+const REFUSALS: readonly Refusal[] = [
   {
     rule: 'interest_not_accrued',
     source: '_accrueInterest: the interest-rate model reverts, in every function',

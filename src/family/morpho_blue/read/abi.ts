@@ -95,6 +95,6 @@ function readOptionalUint(from: LensCursor): bigint | undefined {
 }
 
 /** The error if the contract at a deployment's address does not answer like Morpho. */
-export function morphoUnresponsiveError(): ContractUnresponsiveError {
+function morphoUnresponsiveError(): ContractUnresponsiveError {
   return new ContractUnresponsiveError('its Morpho contract does not answer')
 }

@@ -47,7 +47,7 @@ const MANAGER_STATES = ['absent', 'answers', 'silent'] as const
 const BROKEN_PARTS = [undefined, 'position', 'pool'] as const
 
 /** The part of a position that could not be read. */
-export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
+type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
 
 /** One pool; its tokens are indexes of the read's list of tokens. */
 export type RawV4Pool = ReturnType<typeof readPool>

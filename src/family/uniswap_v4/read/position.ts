@@ -38,7 +38,7 @@ export interface Position extends BriefPosition, Omit<RawV4Position, keyof Brief
 }
 
 /** A pool at that block, with the fields of its key except the tokens. */
-export type V4Pool = Omit<RawV4Pool, 'token0' | 'token1'>
+type V4Pool = Omit<RawV4Pool, 'token0' | 'token1'>
 
 /** The interpreted read of one chain. Its positions are sorted by id, ascending. */
 export interface ChainRead<Listed extends BriefPosition = Position> extends ClassifiedPositions<Listed> {

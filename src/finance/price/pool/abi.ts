@@ -92,7 +92,7 @@ export interface PoolRow {
 }
 
 /** An initialised tick, and the liquidity that an upward crossing adds. */
-export interface RawTick {
+interface RawTick {
   readonly tick: number
   readonly net: bigint
 }

@@ -14,7 +14,7 @@ import { decidePrice, type PoolVoice, takeMedian, USD_DIGITS } from './vote.ts'
 export const PRICE_RULE_REVISION = 2
 
 /** A price derived from pools. */
-export interface PoolPrice {
+interface PoolPrice {
   readonly kind: 'price'
   /** For assets. */
   readonly price: UsdPrice

@@ -81,9 +81,6 @@ const encodeDeployments = memoize((deployments: LensContracts['deployments']) =>
 
 const BROKEN_PARTS = [undefined, 'id', 'position', 'pool', 'tick', 'owner'] as const
 
-/** The part of a position that could not be read. */
-export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
-
 /** A position that exists but could not be read in full. */
 export type BrokenPosition = ReturnType<typeof readBroken>
 
