@@ -98,12 +98,13 @@ async function fakeServer(
   return { url: `postgres://user:hush@127.0.0.1:${port}/postgres`, sockets, server }
 }
 
-/** The real server behind one that passes nothing on before `opened`. */
-async function slowToOpen(opened: Promise<void>) {
+/** The real server behind one that passes nothing of a connection on, the first being 1, before it is `opened`. */
+async function slowToOpen(opened: (no: number) => Promise<void>) {
   const { listeners, user, password = '', database: name } = parseDatabaseUrl(database.url)
   const [listener] = listeners
+  let connections = 0
   const fake = await fakeServer((socket) => {
-    void opened.then(() => {
+    void opened(++connections).then(() => {
       const upstream = 'path' in listener ? connect(listener.path) : connect(listener.port, listener.host)
       upstream.on('error', () => {})
       socket.pipe(upstream).pipe(socket)
@@ -245,7 +246,7 @@ test('a lane opens no more connections than needed, and waiting statements run i
 
 test('connections are opened one at a time, and finished even if their waiters have timed out', async () => {
   const opened = Promise.withResolvers<void>()
-  const { url, server, sockets } = await slowToOpen(opened.promise)
+  const { url, server, sockets } = await slowToOpen(() => opened.promise)
   const clock = createTestClock()
   const db = open(url, { max: 8, clock })
   const ask = (deadlineMs: number) => db.run('select 1 as one', [], { lane: 'gate', deadlineMs })
@@ -514,4 +515,24 @@ test('after one missed deadline no connection that has been silent since is used
   await db.close()
   for (const socket of sockets) socket.destroy()
   await new Promise((resolve) => server.close(resolve))
+})
+
+test('a connection that is being opened outlives a missed deadline of another lane', async () => {
+  const opened = Promise.withResolvers<void>()
+  const { url, server, sockets } = await slowToOpen(async (no) => (no === 1 ? undefined : opened.promise))
+  const clock = createTestClock()
+  const db = open(url, { clock })
+  const { statement, release } = await holdStatements()
+  await clock.advance(1)
+  const lost = catchFailure(db.run(statement, [], { lane: 'read', deadlineMs: 300 }))
+  await waitForRunning(statement)
+  const gate = db.run('select 1 as one', [], { lane: 'gate', deadlineMs: 1_500 })
+  await waitFor('its connection', () => sockets.length === 2)
+  await clock.advance(300)
+  expect(await lost).toBeInstanceOf(UnavailableError)
+  opened.resolve()
+  expect(await gate).toEqual([{ one: 1 }])
+  expect(sockets).toHaveLength(2)
+  await release()
+  server.close()
 })
