@@ -63,12 +63,13 @@ export function createMcp(options: {
     { admit, invoke }: Invoker,
   ): Promise<SettledAnswer> {
     const messages = await readMessages(request, holder)
-    const isSessionless = messages.length === 1 && messages.every((message) => getEnvelope(message) !== undefined)
-    const newId = !isSessionless && messages.some(isInitialize) ? options.sessionId : undefined
+    // A cancellation is dropped: what is left calls nothing.
+    const isSessionless = messages.length <= 1 && messages.every((message) => getEnvelope(message) !== undefined)
+    // A body of several messages starts no session: its calls would be outside the budget.
+    const isStart = messages.length === 1 && messages.every(isInitialize)
+    const newId = !isSessionless && isStart ? options.sessionId : undefined
     const session = sessions.resolve(request, { newId, isSessionless })
-    // The session starts with the protocol message; tool calls in the same body are outside the budget.
-    const bindSession = (invocation: Invocation): Invocation =>
-      session.newSessionId === undefined || invocation === PROTOCOL ? { ...invocation, ...session.bound } : invocation
+    const bindSession = (invocation: Invocation): Invocation => ({ ...invocation, ...session.bound })
     const first = bindSession(findFirst(messages, tools))
     let admission: Promise<Admission> | undefined = admit(first)
     if (await refusesAll(admission)) return refuseAll(messages, await invoke({ ...first, admission }))

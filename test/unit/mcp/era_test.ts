@@ -193,3 +193,12 @@ describe('the era without sessions', () => {
     expect([off.status, off.body.error.code]).toEqual([403, 'FEATURE_DISABLED'])
   })
 })
+
+test('a cancellation in the era without sessions needs none, with a budget or without', async () => {
+  const made = createMcpScene()
+  for (const headers of [{}, { 'x-budget-credits': '5' }]) {
+    const [message, request] = toNew({ method: 'notifications/cancelled', params: { requestId: 1 } }, headers)
+    const { id: _, ...notification } = message
+    expect((await made.post(notification, request)).status).toBe(202)
+  }
+})

@@ -344,6 +344,19 @@ describe('a budget', () => {
     expect(made.happenings.reads).toBe(0)
   })
 
+  test.each([
+    ['a notification', { jsonrpc: '2.0', method: 'initialize' }],
+    ['one without its parameters', { jsonrpc: '2.0', id: 9, method: 'initialize', params: {} }],
+  ])('is not escaped by an initialize beside calls: %s', async (_, initialize) => {
+    const made = scene()
+    const body = [initialize, call(ITEM, { id: 1 })]
+    const session = await begin(made, 'good', '1')
+    for (const request of [within('1'), { key: 'good', headers: { 'mcp-session-id': session } }])
+      await made.post(body, request)
+    expect(made.happenings.reads).toBe(0)
+    expect(made.gate.organizations.get('good')?.credits).toBe(1_000n)
+  })
+
   test('is of a started session: any other session is 404, after which clients start anew', async () => {
     const made = scene()
     const session = await begin(made)
