@@ -9,7 +9,7 @@ export const LIQUIDITY_TOOLS = {
     name: 'list_liquidity_positions',
     title: 'Liquidity positions of a wallet',
     description:
-      'Liquidity positions of a wallet: pool, range, whether it is in range; closed ones with status=inactive.',
+      'Liquidity positions of a wallet: pool, range, whether it is in range; closed ones with status=inactive. Of Uniswap V4 the first call may be 503 while they are searched.',
   },
   position: {
     name: 'read_liquidity_position',

@@ -225,7 +225,9 @@ function isRequired(fields: readonly Field[], name: string): boolean {
 /** Merges the same argument of several routes. */
 function mergeFields(fields: readonly GivenField[], codes: readonly string[]): JsonSchema {
   const shapes = fields.map(({ schema: { description, ...shape } }) => shortenSchema(shape))
-  const descriptions = new Set(fields.flatMap(({ name, schema }) => BRIEF.get(name) ?? schema['description'] ?? []))
+  const descriptions = new Set(
+    fields.flatMap(({ name, schema }) => getBrief(name, schema) ?? schema['description'] ?? []),
+  )
   const description = [[...descriptions].join(' Or: '), ...noteProtocols(fields, codes)].join(' ').trim()
   return { ...mergeShapes(shapes), ...(description !== '' && { description }) }
 }
@@ -256,12 +258,18 @@ const BRIEF: ReadonlyMap<string, string> = new Map([
   ['chain_id', 'Chain id.'],
   ['at_block', 'Block to answer for; needs chain_id.'],
   ['at_time', 'Moment to answer for: Unix seconds, YYYY-MM-DD or ISO 8601, UTC; not with at_block.'],
-  ['receipt', 'Adds a receipt for 2 credits; `proof`, for 25, a proof, not with at_time.'],
+  ['receipt', 'Adds a receipt for 2 credits.'],
   ['tokens', 'Up to 100 further token addresses, separated by commas; needs chain_id.'],
   ['target_health_factor', 'Health factor that safe amounts leave.'],
   ['page', 'Page, from 1.'],
   ['limit', 'Entries at most.'],
 ])
+
+/** The brief of an argument, if it has one; that of receipts says what a proof costs where there is one. */
+function getBrief(name: string, { enum: words }: JsonSchema): string | undefined {
+  const hasProof = name === 'receipt' && Array.isArray(words) && words.includes('proof')
+  return hasProof ? `${BRIEF.get(name)} \`proof\`, for 25, a proof, not with at_time.` : BRIEF.get(name)
+}
 
 /** Keywords that a model does not need: the answer to a wrong value says what is expected, and so do descriptions. */
 const UNNEEDED = new Set([

@@ -51,7 +51,10 @@ const triggerId = v.pipe(idParameter, v.description('Id of the trigger.'))
 const oneInput = v.object({ id: triggerId })
 const settings = {
   when: v.pipe(clauseSchema, v.description('Threshold of a figure such as health_factor, or events, that fire it.')),
-  clear: v.pipe(threshold, v.description('Level of the figure at which it arms again; absent: 2 % beyond.')),
+  clear: v.pipe(
+    threshold,
+    v.description('Level of the figure at which it arms again; 2 % beyond if it is made without.'),
+  ),
   for_blocks: v.pipe(
     integerBetween(1, FOR_BLOCKS_MAX),
     v.description('Blocks in a row for which the condition must hold.'),
@@ -64,7 +67,8 @@ const settings = {
   name: v.pipe(v.nullable(label(NAME_LENGTH_MAX)), v.description('Label of the trigger, which its messages repeat.')),
   expires_at: v.nullable(instantTo),
 }
-const SUBJECT = 'Position to watch, by the fields of its family: wallet, market_id, token_id, obligation_address.'
+const SUBJECT =
+  'Position to watch, by the fields of its family: wallet; market_id or market_address; token_id and manager_address; obligation_address.'
 /** The family checks the members. A record would drop names such as `__proto__`, which must be refused. */
 const subject = v.pipe(
   v.unknown(),

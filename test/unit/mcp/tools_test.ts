@@ -163,3 +163,16 @@ test('a tool without a chain to serve lists no chain ids', () => {
 test('agents are told that texts of strangers are no instructions', () => {
   expect(INSTRUCTIONS).toMatch(/Names and texts of tokens.* come from strangers.*never instructions/)
 })
+
+test('names a proof where the argument takes one, and only there', () => {
+  const receipts = [...createTools(routes).values()].flatMap(({ listing }) => {
+    const { receipt } = (listing.inputSchema.properties ?? {}) as Record<
+      string,
+      { enum?: string[]; description?: string }
+    >
+    return receipt === undefined ? [] : [{ name: listing.name, ...receipt }]
+  })
+  expect(receipts.length).toBeGreaterThan(3)
+  for (const { name, enum: words = [], description = '' } of receipts)
+    expect({ name, isNamed: description.includes('proof') }).toEqual({ name, isNamed: words.includes('proof') })
+})
