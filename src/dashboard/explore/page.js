@@ -73,7 +73,7 @@ export function ExplorePage() {
     const validWallets = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
     if (validWallets.length === 0) return html`<${Welcome} catalog=${catalog} wallets=${[]}>${form(true)}<//>`
     if (!isChosen)
-      return html`<${Welcome} catalog=${catalog} wallets=${validWallets}>
+      return html`<${Welcome} catalog=${catalog} wallets=${validWallets} obligations=${view.kamino.length}>
         <p><button type="button" class="main" onClick=${choose}>${validWallets.length === 1 ? 'Read it' : 'Read them'}</button></p>${form(true)}<//>`
     const unshown = listUnshown(location.hash, validWallets)
     return html`${form(false)}${unshown.length > 0 && html`<${Unshown} wallets=${unshown} all=${unshown.length + validWallets.length} />`}<${Wallets} key=${`${key} ${view.asOf} ${round}`} wallets=${validWallets} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
@@ -112,8 +112,8 @@ function useView() {
   }
 }
 
-/** @param {{ catalog: import('../lib/catalog.js').Catalog, wallets: readonly string[], opens?: string, children: unknown }} props `opens`: what reads the wallets of the link, if that is no button below */
-function Welcome({ catalog, wallets, opens, children }) {
+/** @param {{ catalog: import('../lib/catalog.js').Catalog, wallets: readonly string[], obligations?: number, opens?: string, children: unknown }} props `obligations`: of Kamino, that the link names; `opens`: what reads the wallets of the link, if that is no button below */
+function Welcome({ catalog, wallets, obligations = 0, opens, children }) {
   const liquidityChains = catalog.liquidity.flatMap(({ chains }) => chains)
   const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA_CHAIN_ID] : [])])
   const names = [...chains].map((id) => catalog.names.get(id) ?? `chain ${id}`)
@@ -125,7 +125,7 @@ function Welcome({ catalog, wallets, opens, children }) {
     ${
       names.length === 0
         ? html`<${EmptyState} title="No chain is configured">The operator sets RPC_URL_1 and the like; see the README.<//>`
-        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. ${formatPrices(catalog.credits)}</p>`
+        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. ${formatPrices(catalog.credits)}${obligations > 0 && ` ${formatObligationsPrice(obligations, catalog.credits)}`}</p>`
     }
   </div>`
 }
@@ -141,7 +141,14 @@ function Unshown({ wallets, all }) {
 /** Formats the prices of reading a wallet as sentences. @param {import('../lib/catalog.js').Catalog['credits']} credits */
 function formatPrices({ position, portfolio, aave, morpho, kaminoList, name }) {
   const worth = `${pluralize(portfolio, 'credit')} for what it is worth there`
-  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions on a chain; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
+  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions of each exchange on a chain; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
+}
+
+/** @param {number} count @param {import('../lib/catalog.js').Catalog['credits']} credits */
+function formatObligationsPrice(count, { kamino }) {
+  const named =
+    count === 1 ? 'The obligation that the link names costs' : `The ${count} obligations that the link names cost`
+  return `${named} up to ${pluralize(count * kamino, 'credit')} more.`
 }
 
 /** @param {{ value: string, remaining: string | undefined, onForget: () => void }} props */

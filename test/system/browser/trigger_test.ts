@@ -115,6 +115,41 @@ describe('triggers', async () => {
       expect(await focused(page)).toBe('Notify me about the health factor, Aave V3, market main, up to 2 credits')
     }, 90_000)
 
+    test('further triggers are paid for once each page, and none is listed twice', async () => {
+      const { wallets } = await stage.scene.devnet.aave()
+      const subject = { wallet: wallets.everywhere, market_id: 'main' }
+      const levels = Array.from({ length: 26 }, (_, index) => `0.${10 + index}`)
+      for (const below of levels)
+        await api('POST', 'v1/triggers', {
+          chain_id: 1,
+          family: 'aave-v3',
+          subject,
+          when: { figure: 'health_factor', below },
+        })
+      const page = await explore(subject.wallet)
+      let reads = 0
+      page.on('request', (request) => {
+        if (request.method() === 'GET' && /\/v1\/triggers\?/.test(request.url())) reads++
+      })
+      const card = page.getByRole('article', { name: 'Aave V3, market main' })
+      await card.getByRole('button', { name: /^Notify me about the health factor/ }).click()
+      const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
+      const items = dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem')
+      await waitFor('the first page', async () => (await items.count()) === 25)
+      await dialog.getByLabel('Falls below').press('Enter')
+      await waitFor('the trigger that was made', async () => (await items.count()) === 26)
+      await dialog.getByRole('button', { name: /^Look for more .*1 credit$/ }).click()
+      await waitFor('the rest', async () => (await items.count()) === 27)
+      expect(reads).toBe(2)
+      expect(new Set(await items.allInnerTexts()).size).toBe(27)
+      await dialog.getByRole('button', { name: 'Delete health factor below 0.35' }).click()
+      await waitFor('the deletion', async () => (await items.count()) === 26)
+      await page.close()
+      for (const { id } of await api('GET', 'v1/triggers?limit=25')) await api('DELETE', `v1/triggers/${id}`)
+      for (const { id } of await api('GET', 'v1/triggers?limit=25')) await api('DELETE', `v1/triggers/${id}`)
+      expect(await api('GET', 'v1/triggers')).toEqual([])
+    })
+
     test('a bell at a range creates a trigger for leaving it, on a phone, in light and dark', async () => {
       const page = await explore(stage.scene.devnet.wallets.provider)
       await page.setViewportSize({ width: 390, height: 844 })

@@ -22,6 +22,11 @@ export function toFlowPagePath(path, page) {
   return `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
 }
 
+/** Entry of `paid` that says that all pages were read that this page reads. @param {string} path */
+export function toFlowsId(path) {
+  return `${path} read`
+}
+
 /**
  * Reads all flows of a position up to the moment of the view, oldest first, in pages of 25. `rows` is undefined if there are
  * more than `FLOW_PAGES_MAX` pages. Pages in `paid` are not requested again.
@@ -74,6 +79,7 @@ async function readAll(path, { key, paid, signal, onState }) {
     if (!next.ok) return onState({ answer: next })
     rows.push(...next.body.data)
   }
+  paid.set(toFlowsId(path), first)
   return onState({ answer: first, rows: pages <= FLOW_PAGES_MAX ? rows.toReversed() : undefined })
 }
 

@@ -4,7 +4,7 @@ import { DefinitionList } from '../../part/figure.js'
 import { Offer, usePress } from '../requests/offer.js'
 import { PolledAnswer } from '../requests/polling.js'
 import { computeLifetime, feeAprSinceOpening } from './fee_apr.js'
-import { Flows, toFlowPagePath, useFlows } from './flows.js'
+import { Flows, toFlowsId, useFlows } from './flows.js'
 import { formatFlowsPrice, toFlowsPath } from './histories.js'
 import { LookBack } from './look_back.js'
 import { lacksHistory } from './pnl.js'
@@ -21,7 +21,7 @@ export function PositionHistory({ position, pnl, served, context, atSec }) {
   const base = `v1/positions/${served.protocol}/${position.token_id}`
   const target = { chain_id: position.chain_id, manager_address: position.manager_address }
   const path = toFlowsPath(position, { protocol: served.protocol, view })
-  const { isPressed, press } = usePress(context, [toFlowPagePath(path, 1)])
+  const { isPressed, press } = usePress(context, [toFlowsId(path)])
   const { request, rows } = useFlows(isPressed ? path : undefined, context)
   if (!served.events || lacksHistory(position)) return null
   if (!isPressed)

@@ -2,7 +2,7 @@ import { requestApi } from '../../lib/api.js'
 import { useLoaded, useSubmission } from '../../lib/hooks.js'
 import { pluralize } from '../../lib/time.js'
 import { formatClause, listDestinations, STATE_KINDS } from '../../lib/trigger.js'
-import { classes, html, useState } from '../../lib/view.js'
+import { classes, html, useEffect, useState } from '../../lib/view.js'
 import { ChangeError, ErrorNotice, LoadingNotice } from '../../part/notice.js'
 import { Offer } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
@@ -16,8 +16,9 @@ const PAGE_SIZE = 25
 const FILTERS = ['wallet', 'token_id', 'obligation_address']
 
 /**
- * Triggers on a figure, and a form for another. Each page is paid for once: what is created or deleted here changes the list
- * without another reading.
+ * Triggers on a figure, and a form for another. Each page is paid for once while the panel is open: what is created or
+ * deleted here changes the list without another reading. Only after a deletion, which moves a trigger of the next page onto
+ * the last one, "Look for more" reads all pages again, and says so in its price.
  * @param {{ watched: import('./bell.js').Watched, context: import('../page.js').Context }} props
  */
 export function TriggerPanel({ watched, context }) {
@@ -26,26 +27,35 @@ export function TriggerPanel({ watched, context }) {
   const [changes, setChanges] = useState(
     /** @type {{ created: readonly Trigger[], deleted: readonly string[] }} */ ({ created: [], deleted: [] }),
   )
+  const [isMoved, setMoved] = useState(false)
   const { failure, submit } = useSubmission((path, options) => requestApi(path, { ...options, key }))
-  const { value: loaded, again } = useLoaded((signal) => readAll(watched, { pages, key, paid, signal }), [pages])
+  const { value: loaded, again } = useLoaded(
+    (signal) => readAll(watched, { pages, key, paid, signal }).then((read) => ({ read, pages })),
+    [pages],
+  )
+  // Another opening reads the triggers anew.
+  useEffect(() => () => forgetPages(watched, paid), [])
   if (loaded === undefined) return html`<${LoadingNotice}>Loading triggers<//>`
-  if ('ok' in loaded) return html`<${ErrorNotice} failure=${loaded} onRetry=${again} />`
-  const { webhooks, left } = loaded
-  const triggers = [...changes.created, ...loaded.triggers].filter(({ id }) => !changes.deleted.includes(id))
+  const { read } = loaded
+  if ('ok' in read) return html`<${ErrorNotice} failure=${read} onRetry=${again} />`
+  const { webhooks, left } = read
+  // Of a page that was read after a trigger was made, the trigger or one of the page before comes again.
+  const known = new Map([...changes.created, ...read.triggers].map((each) => [each.id, each]))
+  const triggers = [...known.values()].filter(({ id }) => !changes.deleted.includes(id))
   const destinations = listDestinations(webhooks)
-  /** Another opening reads the triggers anew. */
-  const forget = () => {
-    for (let page = 1; page <= pages; page++) paid.delete(toPagePath(watched, page))
+  const price = catalog.credits.triggers * (isMoved ? pages + 1 : 1)
+  const readMore = () => {
+    if (isMoved) forgetPages(watched, paid)
+    setMoved(false)
+    setPages(pages + 1)
   }
   const remove = (/** @type {Trigger} */ { id }) =>
     submit({ path: `v1/triggers/${id}`, method: 'DELETE' }, () => {
-      forget()
+      setMoved(true)
       setChanges(({ created, deleted }) => ({ created, deleted: [...deleted, id] }))
     })
-  const add = (/** @type {import('../../lib/api.js').Answer<{ data: Trigger }>} */ { body: { data } }) => {
-    forget()
+  const add = (/** @type {import('../../lib/api.js').Answer<{ data: Trigger }>} */ { body: { data } }) =>
     setChanges(({ created, deleted }) => ({ created: [data, ...created], deleted }))
-  }
   return html`<p class="soft">${watched.name}</p>
     ${
       triggers.length > 0 &&
@@ -59,9 +69,18 @@ export function TriggerPanel({ watched, context }) {
         )}
       </ul>`
     }
-    ${left > 0 && html`<p class="more"><${Offer} price=${pluralize(catalog.credits.triggers, 'credit')} onPress=${() => setPages(pages + 1)}>Look for more among ${left} others of this wallet<//></p>`}
+    ${left > 0 && loaded.pages === pages && html`<p class="more"><${Offer} price=${pluralize(price, 'credit')} onPress=${readMore}>Look for more among ${left} others of this wallet<//></p>`}
     ${failure && html`<${ChangeError} failure=${failure} refused="It was not deleted" />`}
     <${TriggerForm} watched=${watched} destinations=${destinations} apiKey=${key} credits=${catalog.credits.trigger} onCreated=${add} />`
+}
+
+/**
+ * Forgets the pages that were paid for.
+ * @param {import('./bell.js').Watched} watched
+ * @param {import('../page.js').Context['paid']} paid
+ */
+function forgetPages(watched, paid) {
+  for (let page = 1; paid.delete(toPagePath(watched, page)); page++);
 }
 
 /**
