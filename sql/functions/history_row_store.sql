@@ -1,6 +1,6 @@
 -- Stores rows of a history and their coverage, in any table that inherits history_row. Stored rows stay, but rows on
 -- which two endpoints agreed replace those of a single endpoint; a row that is stored again unchanged keeps its other
--- columns. A table whose primary key lacks the block says since when something is so: the earliest row of a key stays,
+-- columns, also with another time: not every endpoint tells the times of logs, and nothing is computed of them. A table whose primary key lacks the block says since when something is so: the earliest row of a key stays,
 -- of however few endpoints. False if the chain's history is stopped or was rolled back; then nothing is stored.
 -- Bytes are in hexadecimal without prefix, the subject '' for all subjects. p_subject_values are the subjects as
 -- p_subject_column has them. p_row_subjects are those of the rows; they are read only if a single endpoint gave the
@@ -25,7 +25,9 @@ declare
   v_values text;
   v_sent text;
   v_order text;
-  v_is_same text;
+  v_stored text;
+  v_given text;
+  v_time text;
   v_replaced text;
   v_is_of_subjects text;
 begin
@@ -56,7 +58,7 @@ begin
   end if;
 
   with sent as (
-    select n.no, n.name, array_position(v_key_columns, n.name::name) as key_no, a.attnotnull as is_not_null,
+    select n.no, n.name, array_position(v_key_columns, n.name::name) as key_no,
       case t.type when 'bytea' then 'text' else t.type end as type,
       case t.type when 'bytea' then 'decode(%s, ''hex'')' else '%s' end as converted
     from unnest(p_columns) with ordinality n (name, no)
@@ -70,17 +72,14 @@ begin
     -- Hexadecimal digits have the order of their bytes.
     string_agg(format(case s.type when 'text' then 'u.%I collate "C"' else 'u.%I' end, s.name), ', ' order by s.key_no)
       filter (where s.key_no is not null),
-    string_agg(
-      format(
-        case when s.is_not_null then 'e.%I = %s' else 'e.%I is not distinct from %s' end,
-        s.name, format(s.converted, format('u.%I', s.name))
-      ), ' and '
-    ),
+    string_agg(format('e.%I', s.name), ', ' order by s.no) filter (where s.name <> 'time'),
+    string_agg(format(s.converted, format('u.%I', s.name)), ', ' order by s.no) filter (where s.name <> 'time'),
+    string_agg(format('%1$I = excluded.%1$I', s.name), ', ') filter (where s.name = 'time' and s.key_no is null),
     string_agg(format('%1$I = excluded.%1$I', s.name), ', ') filter (where s.key_no is null),
     string_agg(
       format('e.%I = any (array(select %s from unnest($3::%s[]) s))', s.name, format(s.converted, 's'), s.type), ''
     ) filter (where s.name = p_subject_column)
-  into v_columns, v_values, v_sent, v_order, v_is_same, v_replaced, v_is_of_subjects
+  into v_columns, v_values, v_sent, v_order, v_stored, v_given, v_time, v_replaced, v_is_of_subjects
   from sent s;
   -- The planner would convert constant arrays to estimate their lengths: it does not see into this.
   v_sent := '(select $1 as texts offset 0) v, unnest(' || v_sent;
@@ -98,22 +97,27 @@ begin
     return true;
   end if;
   if v_is_doubted then
+    -- Texts, which are never null, are looked up in a hash table; rows would be compared each with each.
     execute format(
       'delete from %1$s e
        where e.place = $2 and e.block between $4 and $5 and ($6 or %2$s)
-         and not exists (select from %3$s) u (%4$s) where %5$s)',
-      v_table, v_is_of_subjects, v_sent, v_columns, v_is_same
+         and row(%3$s)::text not in (select row(%4$s)::text from %5$s) u (%6$s))',
+      v_table, v_is_of_subjects, v_stored, v_given, v_sent, v_columns
     ) using p_values, v_place, p_subject_values, p_from, p_to, p_subjects = array[''];
   end if;
   execute format(
-    'insert into %1$s (place, %2$s)
+    'insert into %1$s as e (place, %2$s)
      select $2, %3$s
      from %4$s, $3) u (%2$s, row_subject)
      where $4 >= 2 or not history_is_agreed($2, $5, decode(u.row_subject, ''hex''), u.block)
      -- Rows of one subject lie together, which costs less to store and to read.
      order by %5$s
-     on conflict do nothing',
-    v_table, v_columns, v_values, v_sent, v_order
+     on conflict on constraint %6$I do %7$s',
+    v_table, v_columns, v_values, v_sent, v_order, v_key,
+    case
+      when v_is_doubted and v_time is not null then format('update set %s where e.time is distinct from excluded.time', v_time)
+      else 'nothing'
+    end
   ) using p_values, v_place, p_row_subjects, p_witnesses, p_stream;
   return true;
 end

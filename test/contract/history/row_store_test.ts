@@ -94,6 +94,22 @@ test('rows of a table that no function names are stored as they are, whatever th
   expect(await readTexts()).toEqual(texts.map((text, index) => ({ block: String(100 + index), text })))
 })
 
+// Each row compared with each would take minutes.
+test('thousands of rows of one endpoint are compared with those of two in one pass', async () => {
+  const rows = Array.from({ length: 16_000 }, (_, index) => ({ wallet: ALICE, block: 100 + index, text: `${index}` }))
+  const part = { ...toPart(rows), toBlock: 100 + rows.length }
+  for (let other = 0; other < 3; other++) {
+    await NOTES.store(database.db, part)
+    target = { ...target, chainId: ++chains }
+    part.target = target
+  }
+  // The planner knows nothing of the next place.
+  await database.db.run('analyze note', [], { lane: 'background' })
+  await NOTES.store(database.db, part)
+  await NOTES.store(database.db, { ...part, witnesses: 2, rows: rows.slice(1) })
+  expect((await readTexts()).length).toBe(rows.length - 1)
+}, 30_000)
+
 test('a row of a table with a column that may be null stays if two endpoints give it again, and else goes', async () => {
   const rows = [
     { wallet: ALICE, block: 110, text: null },

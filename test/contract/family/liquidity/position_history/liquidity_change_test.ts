@@ -126,13 +126,14 @@ test('changes of two endpoints replace those of one, and unchanged rows keep the
   expect(await read({ pool: OTHER })).toEqual([])
 })
 
-test('nothing of a single endpoint’s change stays beside the word of two, neither its ticks nor its time', async () => {
-  const name = { target, tokenId: HUGE }
-  for (const invented of [change({ tickLower: -60 }), change({ timestampSec: 1 }), change({ timestampSec: null })]) {
-    target = { ...target, chainId: ++chains }
-    await store([invented])
-    await storeAmounts(database.db, { ...name, target }, [{ ...invented, amounts: FOUND }])
-    await store([change()], { witnesses: 2 })
-    expect(await read()).toEqual([change()])
-  }
+test.each<[string, Partial<LiquidityChange>, Partial<LiquidityChange>, FoundAmounts | undefined]>([
+  ['other ticks, with what was computed of them', { tickLower: -60 }, {}, undefined],
+  ['another time, and its amounts stay', { timestampSec: 1 }, {}, FOUND],
+  ['no time, and its amounts stay', { timestampSec: null }, {}, FOUND],
+  ['a time that the other does not tell, and its amounts stay', {}, { timestampSec: null }, FOUND],
+])('the word of two replaces that of one: %s', async (_, invented, told, amounts) => {
+  await store([change(invented)])
+  await storeAmounts(database.db, { target, tokenId: HUGE }, [{ ...change(invented), amounts: FOUND }])
+  await store([change(told)], { witnesses: 2 })
+  expect(await read()).toEqual([amounts === undefined ? change(told) : { ...change(told), amounts }])
 })
