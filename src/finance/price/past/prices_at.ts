@@ -184,11 +184,14 @@ async function readRounds(
       const callContracts: CallContracts = async (calls) =>
         (await readMulticall(endpoint, { calls, block: newest, clock }, within)).results
       const claims = tokens.map(async (token): Promise<[Address, EndpointPriceClaim]> => {
-        for (const feed of await listFeeds(client, { source, token }, callContracts)) {
+        for (const { feed, isOracles } of await listFeeds(client, { source, token }, callContracts)) {
           const round = await readRoundAt(feed, block.timestampSec, callContracts)
           if (round === undefined) continue
-          const roundFault = await readRoundFault(client, { token, feed, round, block }, callContracts)
-          return [token, { outcome: toRoundResult(client, { token, feed, round, roundFault, block }) }]
+          if (isOracles) return [token, { outcome: toOracleResult(round) }]
+          const roundFault = await readRoundFault(client, { feed, round, block }, callContracts)
+          const answers = { round, roundFault, aave: undefined }
+          const input = { answers, blockTimestampSec: block.timestampSec }
+          return [token, { outcome: toPriceResult(client, token, input, 'round') }]
         }
         const outcome = toResultWithoutRounds(client, { source, token, block })
         return [token, { outcome, isUnknown: outcome.kind === 'missing' }]
@@ -203,57 +206,45 @@ async function readRounds(
   )
 }
 
+/** A feed whose rounds may price a token. */
+interface PricingFeed {
+  readonly feed: Address
+  /** True if the token's oracle reads it: the oracle accepts any answer. A configured feed is believed by a rule. */
+  readonly isOracles: boolean
+}
+
 /** Lists the feeds whose rounds may price a token: the one that its oracle reads today, and the configured one. */
 async function listFeeds(
   { chain: { prices } }: FinanceClient,
   { source, token }: { readonly source: PriceSource; readonly token: Address },
   callContracts: CallContracts,
-): Promise<Address[]> {
-  const own = prices.usdFeeds[token]?.feed
-  if (source.kind === 'chain' && own !== undefined) return [own]
+): Promise<PricingFeed[]> {
+  const configured = prices.usdFeeds[token]?.feed
+  const own = configured === undefined ? [] : [{ feed: configured, isOracles: false }]
+  if (source.kind === 'chain' && configured !== undefined) return own
   const oracle = source.kind === 'chain' ? prices.aaveOracle : source.oracle
-  if (oracle === undefined) return own === undefined ? [] : [own]
+  if (oracle === undefined) return own
   const [feed, ...base] = await callContracts([createSourceCall(oracle, token), ...createBaseCalls(oracle)])
   // The feeds of an oracle answer in its currency.
   const oracleFeed = toBaseScale(base) === undefined ? undefined : tryDecodeAddress(feed)
-  return [oracleFeed, own].filter((feed) => feed !== undefined)
+  return oracleFeed === undefined ? own : [{ feed: oracleFeed, isOracles: true }, ...own]
 }
 
-/** Reads why the round of a configured feed says nothing. An oracle accepts any answer of its feed. */
+/** Reads why the round of a configured feed says nothing. */
 async function readRoundFault(
   { chain: { prices } }: FinanceClient,
-  {
-    token,
-    feed,
-    round,
-    block,
-  }: { readonly token: Address; readonly feed: Address; readonly round: NamedRound; readonly block: PriceBlock },
+  { feed, round, block }: { readonly feed: Address; readonly round: NamedRound; readonly block: PriceBlock },
   callContracts: CallContracts,
 ): Promise<DirectAnswers['roundFault']> {
-  if (prices.usdFeeds[token]?.feed !== feed) return undefined
   const { sequencerFeed } = prices
   const surroundings = await readSurroundings({ feed, round, sequencerFeed }, block.timestampSec, callContracts)
   return findRoundFault(round, surroundings)
 }
 
-/** Converts a round to a result. A configured feed must have been fresh; an oracle accepts any answer of its feed. */
-function toRoundResult(
-  client: FinanceClient,
-  input: {
-    readonly token: Address
-    readonly feed: Address
-    readonly round: FeedRound
-    readonly roundFault: DirectAnswers['roundFault']
-    readonly block: PriceBlock
-  },
-): PriceResult {
-  const { token, feed, round, roundFault, block } = input
-  if (client.chain.prices.usdFeeds[token]?.feed === feed) {
-    const answers = { round, roundFault, aave: undefined }
-    return toPriceResult(client, token, { answers, blockTimestampSec: block.timestampSec }, 'round')
-  }
-  if (round.answer <= 0n) return noResultBecause('its price feed answered nothing above zero')
-  return { kind: 'price', price: { units: round.answer, scale: round.decimals, source: 'feed' }, evidence: 'round' }
+/** Converts the round of an oracle's feed to a result: of any age, and whatever its bounds or the sequencer. */
+function toOracleResult({ answer, decimals }: FeedRound): PriceResult {
+  if (answer <= 0n) return noResultBecause('its price feed answered nothing above zero')
+  return { kind: 'price', price: { units: answer, scale: decimals, source: 'feed' }, evidence: 'round' }
 }
 
 /** Returns the result without any round: one dollar for a stablecoin without feed and oracle, else a missing price. */

@@ -274,3 +274,37 @@ describe('the rounds that a feed keeps', () => {
     expect(await ask({ asker, tokens: [A], block: least, isShallow: true })).toEqual([[1n, 8, 'feed']])
   })
 })
+
+test("an oracle's feed that is configured too is held against no halt and no age: its market used any answer", async () => {
+  const [feed] = (await deployFeeds(500n)) as [Address]
+  const [status] = (await feeds.aggregators(1)) as [Address]
+  const provider = await feeds.provider()
+  const oracle = await feeds.oracle({ assets: [A], sources: [feed] })
+  await feeds.setOracle(provider, oracle)
+  await feeds.pass(60)
+  await feeds.transmit(status, 0n)
+  const sequencerFeed = await feeds.phased(status)
+  await feeds.pass(60)
+  const restarted = await feeds.moment()
+  await feeds.pass(40 * HOUR_SEC)
+  const old = await feeds.moment()
+  await feeds.pass(60)
+  const prices = { usdFeeds: { [A]: { feed: getAddress(feed), heartbeatSec: HOUR_SEC } }, sequencerFeed }
+  const asker = { kind: 'aave_market', provider, oracle } as const
+  const at = async (block: PriceBlock, source: PriceSource) => [
+    ...(await ask({ asker: source, tokens: [A], block, prices })),
+    ...(await ask({ asker: source, tokens: [A], block, prices, isShallow: true })),
+  ]
+  const oracles: unknown[] = [await at(restarted, asker), await at(old, asker)]
+  const both = [
+    [500n, 8, 'aave_oracle'],
+    [500n, 8, 'feed'],
+  ]
+  expect(oracles).toEqual([both, both])
+  // The chain's own source is that feed by the rule.
+  const [halted, stale] = [await at(restarted, { kind: 'chain' }), await at(old, { kind: 'chain' })]
+  expect([...halted, ...stale]).toEqual([
+    ...Array(2).fill(expect.stringContaining('sequencer')),
+    ...Array(2).fill('its price feed is stale'),
+  ])
+})
