@@ -102,9 +102,14 @@ export async function readByQuorum<T>(
   }
 }
 
-/** Notes for the work under a signal if fewer than two endpoints gave something of the past that it rests on. */
+/** True if a value rests on the word of one endpoint; without any witness there is no value that rests on a word. */
+export function isOneWord(witnesses: number): boolean {
+  return witnesses > 0 && witnesses < QUORUM
+}
+
+/** Notes for the work under a signal if a single endpoint gave something of the past that it rests on. */
 export function noteWitnesses({ chain }: Pick<ChainClient, 'chain'>, witnesses: number, signal: AbortSignal): void {
-  if (witnesses < QUORUM) noteUnwitnessed(signal, [chain.id])
+  if (isOneWord(witnesses)) noteUnwitnessed(signal, [chain.id])
 }
 
 /** True if a value confirmed by `witnesses` endpoints may be cached permanently: two of them, or the only one. */

@@ -2,7 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
-import { getCacheTtlMs, QUORUM } from '../../../chain/past/quorum.ts'
+import { getCacheTtlMs, isOneWord } from '../../../chain/past/quorum.ts'
 import { type ChainClient, EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
@@ -279,7 +279,7 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
           toOwnPrice(tokens[1], { outcome: outcomes[2 * at + 1], isFinal }),
         ]
         const isAlone = [outcomes[2 * at], outcomes[2 * at + 1]].some(
-          (each) => each !== undefined && each.witnesses < QUORUM,
+          (each) => each !== undefined && isOneWord(each.witnesses),
         )
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
         const isInLogs = byBlock.get(number)?.some(hasPoolPrice) === true

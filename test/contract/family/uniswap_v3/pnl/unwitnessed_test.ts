@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
+import { withoutPast } from './endpoints.ts'
 import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
 
 let scene: PnlScene
@@ -52,4 +53,25 @@ test('prices that one endpoint gave are told although two gave the logs', async 
   const { pnl } = scene.routes({ chain: { rpcUrls: dead }, database, isPatient: true })
   // The second answer rests on prices that are remembered.
   for (let asked = 0; asked < 2; asked++) expect((await askAbout(pnl, position.tokenId)).reply.unwitnessed).toEqual([1])
+}, 60_000)
+
+test('a price that no endpoint knows rests on nobody’s word: two pruned endpoints that agree on the logs are enough', async () => {
+  const database = await testDatabase()
+  databases.push(database)
+  const pruned = [0, 1].map(() => withoutPast(scene.devnet.rpcUrl))
+  try {
+    const position = scene.lives.positions.find(({ isBurned }) => !isBurned)
+    if (position === undefined) throw new Error('Cannot test without a position')
+    const rpcUrls = pruned.map(({ rpcUrl }) => rpcUrl)
+    const prices = { usdFeeds: {}, stablecoins: [] }
+    const { events } = scene.routes({ chain: { rpcUrls, prices }, database, isPatient: true })
+    // The second answer rests on what is remembered.
+    for (let asked = 0; asked < 2; asked++) {
+      const { reply } = await askAbout(events, position.tokenId)
+      expect(reply.data).toContainEqual(expect.objectContaining({ prices: null }))
+      expect(reply.unwitnessed).toBeUndefined()
+    }
+  } finally {
+    for (const { server } of pruned) await server.stop(true)
+  }
 }, 60_000)
