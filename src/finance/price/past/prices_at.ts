@@ -143,7 +143,7 @@ export function listUnconfirmedClaims({ claims, endpoints }: StatePrices): reado
   return endpoints.length < QUORUM ? [...claims.values()].flatMap(({ claim }) => claim ?? []) : []
 }
 
-/** Adds the witness count; a matching feed round counts as a second witness. */
+/** Adds the witness count; another endpoint's same feed round, with the same fault, counts as a second witness. */
 export function toPriceOutcomes(
   { claims, endpoints }: StatePrices,
   confirmed: ReadonlySet<ClaimedRound>,

@@ -8,7 +8,11 @@ import { EndpointPrunedError } from '../../../chain/rpc/error.ts'
 import { type Cache, createCache } from '../../../lib/async/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
+import type { FinanceClient } from '../../chain.ts'
+import type { DirectAnswers } from '../price.ts'
+import { findRoundFault, readSurroundings } from './round_faults.ts'
 import {
+  type CallContracts,
   createLatestRoundCalls,
   createRoundCall,
   decodeLatestRound,
@@ -22,6 +26,8 @@ export interface ClaimedRound {
   readonly feed: Address
   readonly round: NamedRound
   readonly block: Pick<Block, 'number' | 'timestampSec'>
+  /** Why the round says nothing, by what the endpoint told of its bounds and of the sequencer. */
+  readonly fault: DirectAnswers['roundFault']
 }
 
 /** How the rounds that a feed keeps now compare with a claim; `silent` if it keeps none. */
@@ -44,10 +50,10 @@ interface Claims {
 /**
  * Compares claimed rounds with the rounds that the feeds keep, read at the newest block from an endpoint other than
  * `claimantIndex`, or from the claimant if no other endpoint answers. Returns the claims that another endpoint
- * confirms. Throws `DisputeError` if a round contradicts its claim.
+ * confirms: it has the same round, and the same fault of it by its own bounds and sequencer. Throws `DisputeError` if a round contradicts its claim.
  */
 export async function compareRounds(
-  client: ChainClient,
+  client: FinanceClient,
   { claims, claimantIndex, isOnlyComparison = false, clock }: Claims,
   signal: AbortSignal,
 ): Promise<ReadonlySet<ClaimedRound>> {
@@ -61,10 +67,7 @@ export async function compareRounds(
         throw new EndpointPrunedError('The endpoint made the claim itself')
       const blockQuery = isOnlyComparison
         ? { chainId: chain.id }
-        : await getLatestBlockCache(client, clock).get(
-            { key: String(endpoint.index), read: readNewest(endpoint) },
-            within,
-          )
+        : await readSharedNewest(client, { endpoint, clock }, within)
       const calls = claims.flatMap(({ feed, round: { id } }) => [
         ...createLatestRoundCalls(feed),
         ...[createRoundCall(feed, id), createRoundCall(feed, id + 1n)],
@@ -81,10 +84,6 @@ export async function compareRounds(
         classifyRound({ round, timeSec }, results.slice(index * CALLS_PER_CLAIM, (index + 1) * CALLS_PER_CLAIM)),
       )
     }
-
-  const readNewest = (endpoint: Endpoint) => async (shared: AbortSignal) => {
-    return { value: await readLatestBlock(endpoint, chain.id, shared), lifeMs: 0 }
-  }
 
   const read = async (mayBeClaimant: boolean): Promise<readonly RoundVerdict[] | undefined> => {
     try {
@@ -110,13 +109,63 @@ export async function compareRounds(
         `it keeps contradict endpoint ${(claimantIndex ?? 0) + 1} (second witness)`,
     )
   }
-  return new Set(claims.filter((_, index) => otherVerdicts?.[index] === 'agrees'))
+  const agreed = claims.filter((_, index) => otherVerdicts?.[index] === 'agrees')
+  return await filterSameFaults(client, { claims: agreed, claimantIndex, clock }, signal)
+}
+
+/**
+ * Returns the claims whose fault an endpoint other than the claimant finds too, by the bounds and the sequencer's rounds
+ * that contracts keep now; none if no other endpoint can read them.
+ */
+async function filterSameFaults(
+  client: FinanceClient,
+  { claims, claimantIndex, clock }: Claims,
+  signal: AbortSignal,
+): Promise<ReadonlySet<ClaimedRound>> {
+  if (claims.length === 0) return new Set()
+  const { chain } = client
+  const { sequencerFeed } = chain.prices
+  const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<readonly boolean[]> => {
+    if (endpoint.index === claimantIndex) throw new EndpointPrunedError('The endpoint made the claim itself')
+    const newest = await readSharedNewest(client, { endpoint, clock }, within)
+    if (claims.some(({ block }) => newest.number < block.number))
+      throw new EndpointPrunedError('The endpoint has not reached the block')
+    const callContracts: CallContracts = async (calls) =>
+      (await readMulticall(endpoint, { calls, block: newest, isLight: true, clock }, within)).results
+    return await Promise.all(
+      claims.map(async ({ feed, round, block, fault }) => {
+        const asked = { feed, round, sequencerFeed }
+        const surroundings = await readSurroundings(asked, block.timestampSec, callContracts)
+        if (sequencerFeed !== undefined && surroundings.sequencer === undefined) return false
+        return findRoundFault(round, surroundings) === fault
+      }),
+    )
+  }
+  try {
+    const areSame = await client.read(attempt, { signal, budgetMs: BUDGET_MS, isBundled: true })
+    return new Set(claims.filter((_, index) => areSame[index]))
+  } catch (error) {
+    if (error instanceof UnavailableError) return new Set()
+    throw error
+  }
 }
 
 /** Running reads of newest blocks, by client and endpoint: concurrent callers share one. */
 const latestBlockCaches = new WeakMap<ChainClient, Cache<PinnedBlock>>()
 /** Far above the number of endpoints of a chain. */
 const ENDPOINTS_MAX = 100
+
+/** Reads an endpoint's newest block; concurrent callers share the request. */
+function readSharedNewest(
+  client: ChainClient,
+  { endpoint, clock }: { readonly endpoint: Endpoint; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<PinnedBlock> {
+  const read = async (shared: AbortSignal) => {
+    return { value: await readLatestBlock(endpoint, client.chain.id, shared), lifeMs: 0 }
+  }
+  return getLatestBlockCache(client, clock).get({ key: String(endpoint.index), read }, signal)
+}
 
 function getLatestBlockCache(client: ChainClient, clock: Clock): Cache<PinnedBlock> {
   const cache = latestBlockCaches.get(client) ?? createCache<PinnedBlock>({ clock, entriesMax: ENDPOINTS_MAX })

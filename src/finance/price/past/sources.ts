@@ -119,7 +119,7 @@ export async function readSourcePrices(
       feed !== undefined || ownAnswers.length === 0
         ? undefined
         : toAaveAnswer(ownAnswers[0], isDollars ? ownAnswers[1] : undefined)
-    const claim = feed === undefined || round === undefined ? undefined : { feed, round, block }
+    const claim = feed === undefined || round === undefined ? undefined : { feed, round, block, fault: roundFault }
     const input = { answers: { round, roundFault, aave }, blockTimestampSec: block.timestampSec }
     return [token, { outcome: toPriceResult(client, token, input, 'state'), claim }]
   })

@@ -19,6 +19,9 @@ let first: FaultyRpc
 let second: FaultyRpc
 let phased: Address
 let plain: Address
+let sequencerFeed: Address
+/** Since when the sequencer is up: from before the rounds on, and from half a minute after round 1007 on. */
+const starts: bigint[] = []
 /** The blocks of the rounds 1001 to 1008, of which the last four are of the second phase. */
 const blocks: PriceBlock[] = []
 /** A minute after each. */
@@ -32,6 +35,13 @@ beforeAll(async () => {
   plain = newer
   await feeds.transmit(older, 1_000n)
   phased = await feeds.phased(older)
+  const [status] = (await feeds.aggregators(1)) as [Address]
+  const restart = async () => {
+    await feeds.transmit(status, 0n)
+    starts.push((await feeds.moment()).timestampSec)
+  }
+  await restart()
+  sequencerFeed = await feeds.phased(status)
   for (let round = 1n; round <= 8n; round++) {
     await feeds.pass(HOUR_SEC - 60)
     if (round === 5n) {
@@ -39,7 +49,9 @@ beforeAll(async () => {
       await feeds.confirm(phased, newer)
     } else await feeds.transmit(round < 5n ? older : newer, 1_000n + round)
     blocks.push(await feeds.moment())
-    await feeds.pass(60)
+    await feeds.pass(30)
+    if (round === 7n) await restart()
+    await feeds.pass(30)
     later.push(await feeds.moment())
   }
 }, 60_000)
@@ -58,8 +70,11 @@ afterAll(async () => {
 })
 
 /** The feed's answer at a block, by these endpoints. */
-async function ask(block: PriceBlock, { feed = phased, rpcs = [first] }: { feed?: Address; rpcs?: FaultyRpc[] } = {}) {
-  const prices = { usdFeeds: { [TOKEN]: { feed, heartbeatSec: 10 * HOUR_SEC } }, stablecoins: [] }
+async function ask(
+  block: PriceBlock,
+  { feed = phased, rpcs = [first], ...rest }: { feed?: Address; rpcs?: FaultyRpc[]; sequencerFeed?: Address } = {},
+) {
+  const prices = { usdFeeds: { [TOKEN]: { feed, heartbeatSec: 10 * HOUR_SEC } }, stablecoins: [], ...rest }
   const chain = feedsChain(
     rpcs.map(({ url }) => url),
     prices,
@@ -162,6 +177,29 @@ describe('a round from a single endpoint', () => {
       expect(await ask(block, { rpcs: [second, first] })).toEqual([1_001n + BigInt(index), 2])
       expect(await ask(block)).toEqual([1_001n + BigInt(index), 1])
     }
+  })
+
+  test('has one witness if the other endpoint finds another fault by the sequencer, and two if it finds the same', async () => {
+    const [start, restart] = starts as [bigint, bigint]
+    const [running, restarted] = [later[3], later[6]] as [PriceBlock, PriceBlock]
+    const both = { rpcs: [first, second], sequencerFeed }
+    const halted = expect.stringContaining("before the chain's sequencer halted")
+    for (const [block, honest, { told, lie }] of [
+      [running, 1_004n, { told: start, lie: running.timestampSec - 10n }],
+      [restarted, halted, { told: restart, lie: start }],
+    ] as const) {
+      second.rule(lacks(block))
+      first.rule(() => undefined)
+      const found: unknown[] = await ask(block, both)
+      expect(found).toEqual([honest, 2])
+      first.rule(says(block, [[told, lie]]))
+      const lied: unknown[] = await ask(block, both)
+      expect(lied).toEqual([honest === halted ? 1_007n : halted, 1])
+    }
+    // A sequencer feed that does not answer says as little.
+    first.rule(() => undefined)
+    second.rule(lacks(running))
+    expect(await ask(running, { ...both, sequencerFeed: TOKEN })).toEqual([1_004n, 1])
   })
 
   test('of a feed without phases counts as well, unless the feed keeps no such round', async () => {
