@@ -2,7 +2,7 @@ import { type Address, encodeAbiParameters, type Hex, keccak256, padHex, toFunct
 import { readMulticall } from '../../../chain/call/many/multicall.ts'
 import { decodeAddress, decodeWord, encodeCall, tryDecodeUint } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
-import { getCacheTtlMs, type QuorumResult, readByQuorum } from '../../../chain/past/quorum.ts'
+import { getCacheTtlMs, noteWitnesses, type QuorumResult, readByQuorum } from '../../../chain/past/quorum.ts'
 import { type ChainClient, type Endpoint, StatePrunedError } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
@@ -78,6 +78,7 @@ export function createUniswapV4HistoryReader(services: {
     const target = toChangeTarget(client.chain.id, deployment)
     const read = async (shared: AbortSignal) => {
       const { value, endpoints } = await readPositionOrigin({ client, target, tokenId, block, clock }, shared)
+      noteWitnesses(client, endpoints.length, shared)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
     return origins.get({ key: `${getPositionKey({ client, manager, tokenId })}:${block}`, read }, signal)

@@ -63,6 +63,7 @@ export function createFlowHistoryReader(
         { client, deployment, first, clock, poolKey: exchange.poolKey },
         shared,
       )
+      noteWitnesses(client, endpoints.length, shared)
       const lifeMs = getCacheTtlMs(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }

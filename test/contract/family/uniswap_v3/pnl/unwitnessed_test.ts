@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
+import { startFaultyRpc } from '../../../../support/rpc.ts'
 import { withoutPast } from './endpoints.ts'
 import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
 
@@ -73,5 +74,29 @@ test('a price that no endpoint knows rests on nobody’s word: two pruned endpoi
     }
   } finally {
     for (const { server } of pruned) await server.stop(true)
+  }
+}, 60_000)
+
+test('the pool of a burned position that one endpoint alone gave is told', async () => {
+  const database = await testDatabase()
+  databases.push(database)
+  const silent = await startFaultyRpc(scene.devnet.rpcUrl)
+  try {
+    const position = scene.lives.positions.find(({ isBurned }) => isBurned)
+    if (position === undefined) throw new Error('Cannot test without a burned position')
+    const rpcUrls = [scene.devnet.rpcUrl, silent.url]
+    const ask = async () => {
+      const { events } = scene.routes({ chain: { rpcUrls }, database, isPatient: true })
+      // The second answer rests on what is remembered.
+      const replies = [await askAbout(events, position.tokenId), await askAbout(events, position.tokenId)]
+      return replies.map(({ reply }) => reply.unwitnessed)
+    }
+    expect(await ask()).toEqual([undefined, undefined])
+    silent.rule(({ method }) =>
+      method === 'eth_getTransactionReceipt' ? { kind: 'http', status: 500, body: '' } : undefined,
+    )
+    expect(await ask()).toEqual([[1], [1]])
+  } finally {
+    await silent.stop()
   }
 }, 60_000)

@@ -281,6 +281,31 @@ test('a history is read anew after it was dropped, and its stored amounts are dr
   expect(again?.flows.map(({ row }) => brief(row))).toEqual(before?.flows.map(({ row }) => brief(row)) ?? [])
 }, 60_000)
 
+test('the pool of a burned position that one endpoint alone gave is told', async () => {
+  const life = await mint()
+  await pass()
+  await devnet.send([burnCall(life)])
+  await pass()
+  const chain = { rpcUrls: [devnet.rpcUrl, faulty.url] }
+  const first = await processes.start({ chain, isPatient: true })
+  await askAbout(first.events, life.tokenId)
+  const { database } = first
+  const ask = async () => {
+    const { events } = await processes.start({ chain, database, isPatient: true })
+    // The second answer rests on what is remembered.
+    const replies = [await askAbout(events, life.tokenId), await askAbout(events, life.tokenId)]
+    return replies.map(({ reply }) => reply.unwitnessed)
+  }
+  expect(await ask()).toEqual([undefined, undefined])
+  // Only the pool is read from the logs of a single block.
+  faulty.rule(({ method, params: [filter] }) => {
+    const { fromBlock, toBlock } = (filter ?? {}) as { readonly fromBlock?: Hex; readonly toBlock?: Hex }
+    const isOne = method === 'eth_getLogs' && fromBlock !== undefined && fromBlock === toBlock
+    return isOne ? { kind: 'http', status: 500, body: '' } : undefined
+  })
+  expect(await ask()).toEqual([[1], [1]])
+}, 60_000)
+
 test('the unfinalized end is read with each answer, and follows a reorganization', async () => {
   const life = await mint()
   await pass()
