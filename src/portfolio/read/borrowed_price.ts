@@ -1,11 +1,17 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { createBlockCache } from '../../chain/block_cache.ts'
-import { readMulticall } from '../../chain/call/many/multicall.ts'
+import { type ContractCall, readMulticall } from '../../chain/call/many/multicall.ts'
 import { createBlockFinder, NoBlockError } from '../../chain/past/block_at.ts'
 import { QUORUM } from '../../chain/past/quorum.ts'
 import type { BorrowedFeed, FinanceChain, FinanceClient } from '../../finance/chain.ts'
 import type { PriceReader } from '../../finance/price/past/price_reader.ts'
-import { createLatestRoundCalls, decodeLatestRound } from '../../finance/price/past/rounds.ts'
+import {
+  createRangeQuestion,
+  decodeSequencer,
+  findRoundFault,
+  readRanges,
+} from '../../finance/price/past/round_faults.ts'
+import { createLatestRoundCall, createLatestRoundCalls, decodeLatestRound } from '../../finance/price/past/rounds.ts'
 import { computeDirectPrice, noPriceBecause, type UsdPriceOutcome } from '../../finance/price/price.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
@@ -35,15 +41,26 @@ export function createBorrowedPriceReader(options: {
   const blocks = createBlockFinder(clock)
   const newestRounds = createBlockCache<Awaited<ReturnType<typeof readRound>>>({ clock, entriesMax: ENTRIES_MAX })
 
-  /** Reads the latest round of the feed; at the newest block if there is no other. */
+  /** Reads the latest round of the feed and what decides whether it is believed; at the newest block if no other. */
   function readRound(lender: FinanceClient, { token }: BorrowedFeed, at: PinnedBlock | undefined, signal: AbortSignal) {
     const { chain } = lender
-    const calls = createLatestRoundCalls(chain.prices.usdFeeds[token]?.feed ?? token)
+    const { usdFeeds, sequencerFeed } = chain.prices
+    const feed = usdFeeds[token]?.feed ?? token
     return lender.read(
       async (endpoint, within) => {
-        const block = at ?? { chainId: chain.id }
-        const { results, block: seen } = await readMulticall(endpoint, { calls, block, isLight: true, clock }, within)
-        return { block: seen, round: decodeLatestRound(results[0], results[1]) }
+        const readCalls = (calls: readonly ContractCall[]) =>
+          readMulticall(endpoint, { calls, block: at ?? { chainId: chain.id }, isLight: true, clock }, within)
+        const question = createRangeQuestion(feed)
+        const roundCalls = createLatestRoundCalls(feed)
+        const sequencerCalls = sequencerFeed === undefined ? [] : [createLatestRoundCall(sequencerFeed)]
+        const { results, block } = await readCalls([...roundCalls, ...question.calls, ...sequencerCalls])
+        const answers = results.slice(roundCalls.length)
+        const ranges = await readRanges(
+          [{ question, answers: answers.splice(0, question.calls.length) }],
+          async (calls) => (await readCalls(calls)).results,
+        )
+        const [sequencer] = answers.map(decodeSequencer)
+        return { block, round: decodeLatestRound(results[0], results[1]), range: ranges.get(feed), sequencer }
       },
       { signal, budgetMs: BUDGET_MS, isBundled: true, ...(at && { past: at }) },
     )
@@ -65,12 +82,16 @@ export function createBorrowedPriceReader(options: {
     const key = `${feed.token}:${chain.prices.usdFeeds[feed.token]?.feed}`
     const read = (shared: AbortSignal) => readRound(lender, feed, undefined, shared)
     const newest = await newestRounds.reuse({ chain, key, read }, signal)
-    const isLater = newest.block.timestampSec > timeSec && (newest.round?.updatedAtSec ?? 0n) > timeSec
-    // A round that is not later was the latest one at the moment too.
-    const { round } = isLater ? await readRound(lender, feed, await findBlock(lender, timeSec, signal), signal) : newest
+    const changedSecs = [newest.round?.updatedAtSec ?? 0n, newest.sequencer?.sinceSec ?? 0n]
+    const isLater = newest.block.timestampSec > timeSec && changedSecs.some((sec) => sec > timeSec)
+    // A round and a status that are not later were the latest ones at the moment too.
+    const { round, range, sequencer } = isLater
+      ? await readRound(lender, feed, await findBlock(lender, timeSec, signal), signal)
+      : newest
+    const roundFault = round && findRoundFault(round, { range, sequencer, blockTimestampSec: timeSec })
     return computeDirectPrice(feed.token, {
       prices: chain.prices,
-      answers: { round, aave: undefined },
+      answers: { round, roundFault, aave: undefined },
       blockTimestampSec: timeSec,
     })
   }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { zeroAddress } from 'viem'
+import { type Address, encodeFunctionData, parseAbi, zeroAddress } from 'viem'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
@@ -8,7 +8,7 @@ import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { usdToRaw } from '../../../devnet/scenario.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { transferCall } from '../../finance/token/balance/world.ts'
+import { createCode, deploy, transferCall } from '../../finance/token/balance/world.ts'
 import { allRows, countedClient, createPortfolio, listing, type WireRow } from '../support.ts'
 
 const DAY_SEC = 86_400
@@ -169,6 +169,39 @@ test('where Ethereum does not answer, a live read says so and a dated one fails'
   } finally {
     ethereumRpc.rule(() => undefined)
   }
+})
+
+test('a round at a bound, and one of before a halt of the lender, price nothing, live or dated', async () => {
+  const abi = parseAbi(['function set(int256 answer, uint256 startedAt, uint256 updatedAt)'])
+  const codes = [createCode('BoundedAggregator', 1, 2_500 * 10 ** 8), createCode('BoundedAggregator', 0, 0)]
+  const [feed, sequencerFeed] = (await deploy(ethereum, codes)) as [Address, Address]
+  const set = async (to: Address, answer: bigint, timeSec: number) => {
+    await ethereum.rpc.call('evm_setNextBlockTimestamp', timeSec)
+    const args = [answer, BigInt(timeSec), BigInt(timeSec)] as const
+    await ethereum.send([{ from: BANK, to, data: encodeFunctionData({ abi, functionName: 'set', args }) }])
+    nowSec = Math.max(nowSec, timeSec)
+  }
+  const usdFeeds = { [weth.address]: { feed, heartbeatSec: HEARTBEAT_SEC } }
+  const lender = createLender({ prices: { usdFeeds, stablecoins: [], sequencerFeed } })
+  const told: unknown[] = []
+  const tell = async () => {
+    await mine(borrower, nowSec + 2)
+    const { number } = await borrower.client.getBlock()
+    for (const moment of ['', `&at_block=${number}`]) {
+      const { price_usd, detail } = (await read(createPortfolioWith(lender), moment)).wrapped
+      told.push(price_usd ?? detail)
+    }
+  }
+  await set(sequencerFeed, 0n, nowSec + 12)
+  await set(feed, 2_500n * 10n ** 8n, nowSec + 12)
+  await tell()
+  await set(feed, 2_499n * 10n ** 8n, nowSec + 12)
+  await tell()
+  await set(sequencerFeed, 1n, nowSec + 12)
+  await tell()
+  const bound = expect.stringContaining('stands at a bound of what it can answer')
+  const halt = expect.stringContaining("answered before the chain's sequencer halted")
+  expect(told).toEqual([bound, bound, '2499', '2499', halt, halt])
 })
 
 test('a midnight has the round of its time, and is read again when another feed is lent', async () => {
