@@ -272,7 +272,9 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.goto(`${stage.scene.url}#wallet=${wallets.everywhere}`)
     const read = page.getByRole('button', { name: 'Read it', exact: true })
     await read.waitFor()
-    await page.getByText(/^Reads .+ A wallet costs 15 credits for each of its first 10 open positions of each exchange/).waitFor()
+    await page
+      .getByText(/^Reads .+ A wallet costs 15 credits for each of its first 10 open positions of each exchange/)
+      .waitFor()
     expect(await audit(page)).toEqual([])
     expect(listAsked()).toEqual([])
 
