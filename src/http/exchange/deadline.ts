@@ -36,7 +36,7 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
     /**
      * Returns the result of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, even if
      * the read ignores its signal; when the budget is spent, the signal's timeout error, if the read has set one.
-     * Throws `AbortedError` when the caller disconnects from a read that has taken its signal.
+     * Throws `AbortedError` when the caller disconnects from work that has taken its signal.
      */
     read<Result>(call: Work<Result>, reader: Reader): Promise<Result> {
       const queue = call.budgetMs === undefined ? defaultQueue : getQueue(call.budgetMs)
@@ -109,7 +109,10 @@ class Queue {
   }
 }
 
-/** One read under way. Its signal, which follows the caller's, is created on first use: reads from memory need none. */
+/**
+ * One read under way. Its signal, which follows the caller's, is created on first use: changes may need none. Reads take
+ * it for what they note, even from memory.
+ */
 class Run implements ReadContext, EventListenerObject {
   readonly organizationId: string
   readonly apiKeyId: string
