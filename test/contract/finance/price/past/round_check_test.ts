@@ -1,16 +1,22 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { type Address, getAddress, toHex } from 'viem'
+import { type Address, encodeFunctionData, getAddress, parseAbi, toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/evm_client.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
-import { toWalletAddress } from '../../../../devnet/addresses.ts'
+import { deployAll } from '../../../../devnet/aave_v3/deploy.ts'
+import { BANK, toWalletAddress } from '../../../../devnet/addresses.ts'
+import { createSend } from '../../../../devnet/transaction.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
 import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createCode } from '../../token/balance/world.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
+const ABI = parseAbi(['function set(int256 answer, uint256 startedAt, uint256 updatedAt)'])
 const HOUR_SEC = 3_600
+/** The upper bound of a feed with bounds. */
+const GREATEST = 10_000_000_000n
 const TOKEN = getAddress(toWalletAddress('priced token'))
 const never = new AbortController().signal
 
@@ -200,6 +206,28 @@ describe('a round from a single endpoint', () => {
     first.rule(() => undefined)
     second.rule(lacks(running))
     expect(await ask(running, { ...both, sequencerFeed: TOKEN })).toEqual([1_004n, 1])
+  })
+
+  test('has one witness if the other endpoint finds another fault by the bounds', async () => {
+    const send = createSend(feeds.rpc)
+    const [bounded] = (await deployAll(send, [createCode('BoundedAggregator', 1, Number(GREATEST))])) as [Address]
+    const bound = expect.stringContaining('stands at a bound of what it can answer')
+    for (const [answer, lie, honest, lied] of [
+      [GREATEST + 5n, GREATEST + 9n, bound, GREATEST + 5n],
+      [GREATEST - 5n, GREATEST - 9n, GREATEST - 5n, bound],
+    ] as const) {
+      const { timestampSec } = await feeds.moment()
+      const data = encodeFunctionData({ abi: ABI, functionName: 'set', args: [answer, timestampSec, timestampSec] })
+      await send([{ from: BANK, to: bounded, data }])
+      const block = await feeds.moment()
+      await feeds.pass(60)
+      second.rule(lacks(block))
+      first.rule(() => undefined)
+      const found: unknown[] = await ask(block, { feed: bounded, rpcs: [first, second] })
+      first.rule(says(block, [[GREATEST, lie]]))
+      found.push(...(await ask(block, { feed: bounded, rpcs: [first, second] })))
+      expect(found).toEqual([honest, 2, lied, 1])
+    }
   })
 
   test('of a feed without phases counts as well, unless the feed keeps no such round', async () => {
