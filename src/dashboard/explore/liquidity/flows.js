@@ -18,7 +18,7 @@ const SHOWN_MAX = 25
 const VERBS = { increase: 'Deposited', decrease: 'Withdrew', collect: 'Collected' }
 
 /** @param {string} path @param {number} page */
-export function toFlowPagePath(path, page) {
+function toFlowPagePath(path, page) {
   return `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
 }
 

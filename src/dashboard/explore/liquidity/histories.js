@@ -2,7 +2,7 @@ import { pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Offer, toPressId } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
-import { FLOW_PAGES_MAX, toFlowPagePath } from './flows.js'
+import { FLOW_PAGES_MAX, toFlowsId } from './flows.js'
 import { sortPositions } from './order.js'
 import { lacksHistory } from './pnl.js'
 
@@ -36,13 +36,13 @@ export function HistoriesOffer({ parts, order, context, onPress }) {
     const { data } = /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body)
     return sortPositions(data, order)
       .filter((position) => position.pnl_status === 'ready' && !lacksHistory(position))
-      .map((position) => toFlowPagePath(toFlowsPath(position, { protocol: served.protocol, view }), 1))
-      .filter((path) => !paid.has(path) && !pressed.has(toPressId([path])))
-      .map((path) => ({ path, credits: served.credits.events }))
+      .map((position) => toFlowsId(toFlowsPath(position, { protocol: served.protocol, view })))
+      .filter((id) => !paid.has(id) && !pressed.has(toPressId([id])))
+      .map((id) => ({ id, credits: served.credits.events }))
   })
   if (unread.length < 2) return null
   const press = () => {
-    for (const { path } of unread) pressed.add(toPressId([path]))
+    for (const { id } of unread) pressed.add(toPressId([id]))
     onPress()
   }
   const credits = unread.reduce((sum, each) => sum + each.credits, 0)
