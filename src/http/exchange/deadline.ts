@@ -1,6 +1,6 @@
 import { withRequesters } from '../../lib/async/requesters.ts'
 import { getTimeoutError } from '../../lib/async/timeout_error.ts'
-import { trackUnwitnessed } from '../../lib/async/unwitnessed.ts'
+import { getUnwitnessed, NO_CHAINS, trackUnwitnessed, type Unwitnessed } from '../../lib/async/unwitnessed.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { ReadContext, RouteCall } from '../route/route.ts'
@@ -110,8 +110,8 @@ class Queue {
 }
 
 /**
- * One read under way. Its signal, which follows the caller's, is created on first use: changes may need none. Reads take
- * it for what they note, even from memory.
+ * One read under way. Its signal, which follows the caller's, is created on first use: changes and reads from memory may
+ * need none, and note nothing then.
  */
 class Run implements ReadContext, EventListenerObject {
   readonly organizationId: string
@@ -142,6 +142,10 @@ class Run implements ReadContext, EventListenerObject {
       else this.#callerSignal.addEventListener('abort', this)
     }
     return this.#controller.signal
+  }
+
+  get unwitnessed(): Unwitnessed {
+    return this.#controller === undefined ? NO_CHAINS : getUnwitnessed(this.#controller.signal)
   }
 
   /** The error for the caller when the budget is spent, if the read has set one. */

@@ -16,6 +16,8 @@ import {
 export interface ReadContext {
   /** Fires when the caller disconnects, the service stops, or the request's budget is spent. */
   readonly signal: AbortSignal
+  /** Chains noted under the signal so far. @default those of `signal` */
+  readonly unwitnessed?: Unwitnessed
   /** End of the budget, milliseconds of the monotonic clock. */
   readonly untilMs: number
   readonly organizationId: string
@@ -356,7 +358,7 @@ class WorkCall<Input extends object, Result> implements RouteCall {
     const units = count === undefined ? 1 : count(result, this.#input)
     const credits = computeCredits(charge, this.#input, units) + receiptCredits(this.receipt)
     if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-    const unwitnessed = getUnwitnessed(context.signal)
+    const unwitnessed = context.unwitnessed ?? getUnwitnessed(context.signal)
     const until = untilMs?.(result, this.#input) ?? 0
     const answer = new WorkAnswer(this, result, { credits, untilMs: until, unwitnessed })
     if (!context.isStateOnly || !this.restsOnLogs) return answer

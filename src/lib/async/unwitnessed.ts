@@ -3,7 +3,8 @@ import { getRequesters, withRequesters } from './requesters.ts'
 /** Ids of the chains of which the work under a signal rests on the word of one endpoint. It grows while the work runs. */
 export type Unwitnessed = ReadonlySet<number>
 
-const NO_CHAINS: Unwitnessed = new Set()
+/** Nothing rests on the word of one endpoint. */
+export const NO_CHAINS: Unwitnessed = new Set()
 const chainsBySignal = new WeakMap<AbortSignal, Set<number>>()
 
 /** Returns the chains noted under a signal so far; none if it was never tracked. */
