@@ -50,7 +50,8 @@ interface Claims {
 /**
  * Compares claimed rounds with the rounds that the feeds keep, read at the newest block from an endpoint other than
  * `claimantIndex`, or from the claimant if no other endpoint answers. Returns the claims that another endpoint
- * confirms: it has the same round, and the same fault of it by its own bounds and sequencer. Throws `DisputeError` if a round contradicts its claim.
+ * confirms: it has the same round, and the same fault of it by its own bounds and sequencer, read at the same time. Throws
+ * `DisputeError` if a round contradicts its claim.
  */
 export async function compareRounds(
   client: FinanceClient,
@@ -95,7 +96,11 @@ export async function compareRounds(
     }
   }
 
-  const otherVerdicts = chain.rpcUrls.length > 1 ? await read(false) : undefined
+  const hasOther = chain.rpcUrls.length > 1
+  const [otherVerdicts, sameFaults] = await Promise.all([
+    hasOther ? read(false) : undefined,
+    hasOther ? selectSameFaults(client, { claims, claimantIndex, clock }, signal) : new Set(),
+  ])
   const verdicts = otherVerdicts ?? (await read(true)) ?? []
   const contradicted = claims.find((_, index) => verdicts[index] === 'contradicts')
   if (contradicted !== undefined) {
@@ -109,29 +114,27 @@ export async function compareRounds(
         `it keeps contradict endpoint ${(claimantIndex ?? 0) + 1} (second witness)`,
     )
   }
-  const agreed = claims.filter((_, index) => otherVerdicts?.[index] === 'agrees')
-  return await filterSameFaults(client, { claims: agreed, claimantIndex, clock }, signal)
+  return new Set(claims.filter((claim, index) => otherVerdicts?.[index] === 'agrees' && sameFaults.has(claim)))
 }
 
 /**
- * Returns the claims whose fault an endpoint other than the claimant finds too, by the bounds and the sequencer's rounds
+ * Selects the claims whose fault an endpoint other than the claimant finds too, by the bounds and the sequencer's rounds
  * that contracts keep now; none if no other endpoint can read them.
  */
-async function filterSameFaults(
+async function selectSameFaults(
   client: FinanceClient,
   { claims, claimantIndex, clock }: Claims,
   signal: AbortSignal,
 ): Promise<ReadonlySet<ClaimedRound>> {
-  if (claims.length === 0) return new Set()
-  const { chain } = client
-  const { sequencerFeed } = chain.prices
+  const { sequencerFeed } = client.chain.prices
   const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<readonly boolean[]> => {
     if (endpoint.index === claimantIndex) throw new EndpointPrunedError('The endpoint made the claim itself')
     const newest = await readSharedNewest(client, { endpoint, clock }, within)
     if (claims.some(({ block }) => newest.number < block.number))
       throw new EndpointPrunedError('The endpoint has not reached the block')
-    const callContracts: CallContracts = async (calls) =>
-      (await readMulticall(endpoint, { calls, block: newest, isLight: true, clock }, within)).results
+    const callContracts = shareCalls(
+      async (calls) => (await readMulticall(endpoint, { calls, block: newest, isLight: true, clock }, within)).results,
+    )
     return await Promise.all(
       claims.map(async ({ feed, round, block, fault }) => {
         const asked = { feed, round, sequencerFeed }
@@ -147,6 +150,17 @@ async function filterSameFaults(
   } catch (error) {
     if (error instanceof UnavailableError) return new Set()
     throw error
+  }
+}
+
+/** Makes the same calls once: claims about one feed differ by their blocks alone. */
+function shareCalls(callContracts: CallContracts): CallContracts {
+  const made = new Map<string, ReturnType<CallContracts>>()
+  return (calls) => {
+    const key = calls.map(({ to, data }) => `${to}${data}`).join()
+    const results = made.get(key) ?? callContracts(calls)
+    made.set(key, results)
+    return results
   }
 }
 
