@@ -15,18 +15,22 @@ import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
 /*
  * All families have one shape, which `test/unit/layers_test.ts` enforces. Their folders have no circular imports.
  *
+ * A part is a folder, or a file where it is little.
+ *
  *     table/     addresses of the contracts, by chain, and their sources
  *     event/     pure: rows from logs, if the family has a history
  *     math/      pure: figures from state
- *     present/   pure: the figures as answers have them, and the schemas of answers; a file where it is little
+ *     present/   pure: the figures as answers have them, and the schemas of answers
  *     read/      queries a chain: state at one pinned block, and its interpretation; log streams; readers for triggers
  *     holdings   queries a chain too: the rows of a wallet's portfolio
+ *     watch      queries a chain too: the figures that triggers watch
+ *     snapshot   queries a chain too: a market at a midnight
  *     protocol   what its kind asks of it, instead of routes and holdings
  *     routes/    the only part that knows http: input, price in credits, output
  *     mod        the definition that `family/mod.ts` lists: name, settings, routes, histories, work
  *
- * Rows go into a table of `finance` or into a table of the family, whose migration lets it inherit `history_row`.
- * A folder of `test/family` holds a family with a history that the service does not list.
+ * Rows go into a table of the kind or of the family, whose migration lets it inherit `history_row`. Folders of
+ * `test/contract/family` hold families that the service does not list, each with a history.
  */
 
 export interface FamilyServices {

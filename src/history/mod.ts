@@ -2,14 +2,14 @@
  * How an answer gets a history of which no log is missing:
  *
  * 1. The caller names a stream, its target and a subject: what is followed, on which contract, for whom (`stream.ts`).
- * 2. `finality/` reads the newest final block, has the other endpoints confirm it, and compares the block that the
+ * 2. `finality.ts` reads the newest final block, has the other endpoints confirm it, and compares the block that the
  *    stored history was built on, its anchor, with the chain. Where the chain has another block there, the history goes
  *    back to an older block, or stops.
  * 3. `coverage.ts` reads which blocks are stored, for the subject and for all. With none, the contracts' state may prove
  *    that the subject has no rows; then no log is read.
  * 4. `follow/follower.ts` finds the blocks that are missing, those of a single endpoint's word among them if a second
- *    one may serve. `follow/plan.ts` chooses to read the subject alone or all subjects at once, `follow/scheduler.ts`
- *    gives requesters their turns, and a lease keeps other processes off the same blocks.
+ *    one may serve. It chooses to read the subject alone or all subjects at once, gives requesters their turns, and a
+ *    lease keeps other processes off the same blocks.
  * 5. `proof/cover.ts` goes through these blocks in parts, newest first. `logs/reader.ts` divides a part into requests
  *    that the endpoint accepts.
  * 6. `proof/proof.ts` reads each part until two reads have every known log, from two endpoints if two may serve.

@@ -96,6 +96,20 @@ test('the map of rooms in the README names every folder of src, and no other', (
   expect(rooms).toEqual(folders.map(({ name }) => name).sort())
 })
 
+test('files that comments and guides name exist', () => {
+  const paths = ['src', 'sql', 'test', '.ci'].flatMap((room) => [
+    ...new Glob(`${room}/**/*.{ts,js,sql,sol,md}`).scanSync({ cwd: ROOT, dot: true }),
+  ])
+  // Contracts of protocols are named, too; their sources are not here.
+  const theirs = ['Hooks', 'Morpho', 'ValidationLogic'].map((name) => `${name}.sol`)
+  const named = [...SOURCE, ...files('src/**/*.{js,md}'), ...files('sql/**/*.sql')].flatMap(({ path, text }) =>
+    [...text.matchAll(/`([\w./-]+\.(?:ts|js|sql|sol|md))`/g)].map(([, name = '']) => ({ path, name })),
+  )
+  expect(named.length).toBeGreaterThan(100)
+  const isKnown = (name: string) => theirs.includes(name) || paths.some((path) => `/${path}`.endsWith(`/${name}`))
+  expect(named.filter(({ name }) => !isKnown(name))).toEqual([])
+})
+
 test('nothing is left half-done', () => {
   const words = new RegExp(
     ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', String.raw`\b(test|it|describe)\.(skip|only|todo)\b`].join('|'),

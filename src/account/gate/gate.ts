@@ -6,17 +6,16 @@
  * 2. `admit.ts` decides all requests that arrived while the previous batch was in flight, in one statement: it tells
  *    which records are out of date, and counts each organization's last second over all processes. No credits move.
  * 3. The exchange carries the request out, and comes back with its status and what it costs.
- * 4. `settle.ts` charges and logs all requests that finished meanwhile, in order of arrival, in one durable statement
- *    (`settle_columns.ts` builds its columns). What a balance or a limit cannot pay is refused, and its answer is never
- *    sent.
+ * 4. `settle.ts` charges and logs all requests that finished meanwhile, in order of arrival, in one durable statement.
+ *    What a balance or a limit cannot pay is refused, and its answer is never sent.
  * 5. A change, and an answer kept for an idempotency key (`idempotency.ts`), commit in the same statement as their
  *    charge.
  * 6. If it is unknown whether a batch was charged, the requests fail, and `journal.ts` writes them to disk before they do.
  *    `voider.ts` ends them as 503 when the database answers: it refunds what was charged, and a row under the same id
  *    blocks what may still arrive. A change that was made stays.
- * 7. After a crash another process adopts the journal of the dead one, and does 6 for it (`journal_watch.ts`).
- * 8. `rollup.ts` adds the rows of the log to the hours' totals, and `write_check.ts` tells readiness whether charges
- *    succeed now.
+ * 7. After a crash another process adopts the journal of the dead one, and does 6 for it (`journal.ts`).
+ * 8. A job adds the rows of the log to the hours' totals, and `write_check.ts` tells readiness whether charges succeed
+ *    now.
  */
 
 import { requestRollupFold } from '../../../sql/functions.ts'

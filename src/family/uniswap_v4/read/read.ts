@@ -5,19 +5,19 @@
  *
  * 1. `ownership.ts` tries the ids that the wallet had at its last read. The lens (`queries.ts`, `lens.sol`) reads at one
  *    block which of them it owns, with the number that it owns in all. If both are equal, the list is complete.
- * 2. If not, `owned/mod.ts` finds ids: `owned/scan.ts` looks through the manager's storage, newest id first, and where
- *    that takes more requests than logs do, `owned/transfers.ts` follows what the wallet was ever sent.
+ * 2. If not, `owned/mod.ts` finds ids: it looks through the manager's storage, newest id first, and where that takes more
+ *    requests than logs do, `owned/transfers.ts` follows what the wallet was ever sent.
  * 3. The lens reads again with these ids. If ids are still missing, the answer fails and names the check `ownership`.
- * 4. `position.ts` interprets what the lens read. A hook may change what a withdrawal pays: `withdrawals.ts` then
+ * 4. `position.ts` interprets what the lens read. A hook may change what a withdrawal pays: `withdrawal/` then
  *    withdraws as the owner, in a call that changes nothing.
  *
  * A position's past, for profit and loss:
  *
- * 5. `position_history/mod.ts` finds the block of the mint, and of a burned position its pool and range (`origin.ts`).
+ * 5. `position_history.ts` finds the block of the mint, and of a burned position its pool and range.
  * 6. History follows the changes of liquidity of the whole pool (`change/stream.ts`), without amounts.
  * 7. `change/amounts.ts` completes the changes that lack theirs. `change/changed_blocks.ts` reads, for each block with a
- *    change, the pool's events (`pool_events.ts`) and the counters before and after it (`state.ts`), each from two
- *    endpoints; `../math/change.ts` computes principal and fees.
+ *    change, the pool's events (`pool_events.ts`) and the counters before and after it, each from two endpoints;
+ *    `math/change.ts` computes principal and fees.
  * 8. The counters before a change equal those after the previous one, and those after the last equal the position's
  *    now: otherwise a change is missing, and the answer fails.
  */
