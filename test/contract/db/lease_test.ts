@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { testDatabase } from '../../support/database.ts'
 
-test('a lease is its holder’s until it ends or is released, and then anybody’s', async () => {
+test('a lease is its holder’s until it ends or is released, and then free', async () => {
   const { db } = await testDatabase()
   const ask = async (text: string, params: readonly (string | number)[]) =>
     (await db.run<{ done: boolean }>(`select ${text} as done`, params))[0]?.done

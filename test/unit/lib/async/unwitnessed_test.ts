@@ -15,7 +15,7 @@ function track(): AbortSignal {
   return trackUnwitnessed(new AbortController().signal)
 }
 
-test('works are told apart, and one that nobody tracks notes nothing', () => {
+test('works are told apart, and one that is not tracked notes nothing', () => {
   const [one, other, untracked] = [track(), track(), new AbortController().signal]
   for (const signal of [one, untracked]) noteUnwitnessed(signal, [1, 10])
   expect([one, other, untracked].map((signal) => [...getUnwitnessed(signal)])).toEqual([[1, 10], [], []])

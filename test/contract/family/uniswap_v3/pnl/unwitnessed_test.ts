@@ -56,7 +56,7 @@ test('prices that one endpoint gave are told although two gave the logs', async 
   for (let asked = 0; asked < 2; asked++) expect((await askAbout(pnl, position.tokenId)).reply.unwitnessed).toEqual([1])
 }, 60_000)
 
-test('a price that no endpoint knows rests on nobody’s word: two pruned endpoints that agree on the logs are enough', async () => {
+test('a price that no endpoint knows rests on no word: two pruned endpoints that agree on the logs are enough', async () => {
   const database = await testDatabase()
   databases.push(database)
   const pruned = [0, 1].map(() => withoutPast(scene.devnet.rpcUrl))
