@@ -10,8 +10,8 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { holdLock } from '../../../support/held_lock.ts'
+import { waitForLockWaits } from '../../../support/lock_waits.ts'
 import { createPatientClock } from '../../../support/test_clock.ts'
-import { waitFor } from '../../../support/wait_for.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -157,11 +157,8 @@ test('batches that bring the same new names at once agree on their numbers', asy
   await lock.untilWaiting()
   const batches = Array.from({ length: 8 }, (_, key) => [settlement({ ...caller, apiKeyId: `key_${key}` }, { path })])
   const settling = Promise.all(batches.map((batch) => settleBatch(many, batch)))
-  // What holds the balance and seven batches: a lane has eight connections.
-  await waitFor('all connections to wait for another transaction', async () => {
-    const waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-    return (await db.run(waits, [])).length === batches.length
-  })
+  // The holder of the balance waits too, and no further one can come: a lane has eight connections.
+  await waitForLockWaits(db, batches.length + 1)
   await lock.release()
   const outcomes = await settling
   await held
