@@ -5,8 +5,7 @@ import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices, kaminoEntries, program } from '../contract.ts'
 import { requireReader } from '../moment.ts'
 import { createOrcaReader } from './read/read.ts'
-import { listRoute } from './routes/list.ts'
-import { positionRoute } from './routes/position.ts'
+import { listRoute, positionRoute } from './routes.ts'
 import { WHIRLPOOL_PROGRAMS } from './table.ts'
 
 /** Built-in settings: the programs that hold positions, and the sources of prices. */

@@ -14,3 +14,6 @@ export const CHARGES = {
   events: { credits: 1, per: PER_CALL },
   snapshots: { credits: 2, per: PER_CALL },
 } satisfies Record<string, Charge>
+
+/** The family as tools for agents name it. */
+export const PROTOCOL = { code: 'aave-v3', name: 'Aave V3 and its forks' }

@@ -10,9 +10,8 @@ import { LENDING_TOOLS } from '../../tools.ts'
 import type { LendingTarget } from '../event/target.ts'
 import type { LendingReader } from '../read/read.ts'
 import type { MarketReader } from '../read/read_market.ts'
-import { CHARGES } from './credits.ts'
+import { CHARGES, PROTOCOL } from './credits.ts'
 import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
-import { PROTOCOL } from './protocol.ts'
 
 /** Creates the route for a wallet's events in one market. */
 export function eventsRoute(options: {

@@ -23,9 +23,8 @@ import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
 import type { UnvaluedMarket, WalletPositions } from '../read/position.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
-import { CHARGES } from './credits.ts'
+import { CHARGES, PROTOCOL } from './credits.ts'
 import { marketIdParameter, NAME } from './market.ts'
-import { PROTOCOL } from './protocol.ts'
 
 const withParts = v.optional(
   v.pipe(

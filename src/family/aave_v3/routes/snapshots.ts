@@ -8,9 +8,8 @@ import type { LendingSeries } from '../../lending/series/market.ts'
 import { LENDING_TOOLS } from '../../tools.ts'
 import type { LendingReader } from '../read/read.ts'
 import { snapshotMarket } from '../snapshot.ts'
-import { CHARGES } from './credits.ts'
+import { CHARGES, PROTOCOL } from './credits.ts'
 import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
-import { PROTOCOL } from './protocol.ts'
 
 const FROM = 'X-Snapshots-From'
 

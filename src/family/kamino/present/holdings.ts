@@ -4,8 +4,7 @@ import type { Withdrawable } from '../../../finance/withdrawable.ts'
 import type { AccountHolding, AccountHoldings, HoldingExclusion } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'
 import type { Asset } from '../math/position.ts'
-import type { ObligationTarget } from '../read/accounts/account_cache.ts'
-import type { FoundBy } from '../read/find/find_result.ts'
+import type { FoundBy, ObligationTarget } from '../read/accounts/account_cache.ts'
 import { presentCoverage } from './list.ts'
 
 /** Leg of an obligation, or what a ticket stands for, with the token and price that its portfolio row shows. */

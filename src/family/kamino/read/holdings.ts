@@ -11,11 +11,16 @@ import { type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../
 import { computeLegs } from '../math/holding.ts'
 import { computeTicket } from '../math/ticket.ts'
 import { type HeldLeg, toHoldings } from '../present/holdings.ts'
-import { type AccountCache, listReserves, type ObligationTarget, type TicketTarget } from './accounts/account_cache.ts'
+import {
+  type AccountCache,
+  type FoundObligations,
+  listReserves,
+  type ObligationTarget,
+  type TicketTarget,
+} from './accounts/account_cache.ts'
 import type { AnswerCheck } from './accounts/check.ts'
 import type { Reserve } from './accounts/layout.ts'
-import type { Finder, FoundTickets } from './find/find.ts'
-import type { FoundObligations } from './find/find_result.ts'
+import type { Finder, FoundTickets } from './find.ts'
 import type { Snapshots } from './snapshot.ts'
 
 /** Rounds of reads before all accounts are known: first an obligation, then its reserves. */

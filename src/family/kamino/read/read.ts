@@ -19,12 +19,13 @@ import { type AssessedObligation, assessObligation } from '../math/risk.ts'
 import {
   type AccountCache,
   createAccountCache,
+  type FoundBy,
+  type FoundObligations,
   type MarketObligation,
   type ObligationTarget,
 } from './accounts/account_cache.ts'
 import { createAnswerCheck } from './accounts/check.ts'
-import { createFinder, type Finder } from './find/find.ts'
-import type { FoundBy, FoundObligations } from './find/find_result.ts'
+import { createFinder, type Finder } from './find.ts'
 import { createHoldingsReader } from './holdings.ts'
 import {
   type AbsentReason,

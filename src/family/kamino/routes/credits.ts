@@ -11,3 +11,6 @@ export const CHARGES = {
   },
   obligation: { credits: 8, per: PER_CALL },
 } satisfies Record<string, Charge>
+
+/** The family as tools for agents name it. */
+export const PROTOCOL = { code: 'kamino', name: 'Kamino on Solana' }

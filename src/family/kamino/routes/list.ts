@@ -16,8 +16,7 @@ import { SPARE_MS, toAsOfSlot } from '../../moment.ts'
 import { LENDING_TOOLS } from '../../tools.ts'
 import { batchOutput, listOutput, presentCoverage, presentReduced, presentWallet } from '../present/list.ts'
 import { BATCH_BUDGET_MS, type KaminoReader, LIST_BUDGET_MS } from '../read/read.ts'
-import { CHARGES } from './credits.ts'
-import { PROTOCOL } from './protocol.ts'
+import { CHARGES, PROTOCOL } from './credits.ts'
 
 const market_address = v.optional(solanaAddress)
 

@@ -10,8 +10,7 @@ import { type NamedObligation, presentRisk, riskOutput } from '../present/obliga
 import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { AbsentReason } from '../read/obligations.ts'
 import type { KaminoReader } from '../read/read.ts'
-import { CHARGES } from './credits.ts'
-import { PROTOCOL } from './protocol.ts'
+import { CHARGES, PROTOCOL } from './credits.ts'
 
 const input = v.object({
   ...noMoment,

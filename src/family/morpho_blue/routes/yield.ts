@@ -9,9 +9,8 @@ import { LENDING_TOOLS } from '../../tools.ts'
 import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { MarketRead } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
-import { CHARGES } from './credits.ts'
+import { CHARGES, PROTOCOL } from './credits.ts'
 import { marketId, NAME } from './market.ts'
-import { PROTOCOL } from './protocol.ts'
 
 /** A missing price or rate rarely returns within a second. */
 const UNANSWERABLE_RETRY_SEC = 60

@@ -1,6 +1,6 @@
 import { createLru } from '../../../lib/lru.ts'
 import { type AccountHoldings, type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
-import { toHoldings } from '../present/holdings.ts'
+import { toHoldings } from '../present.ts'
 import type { AccountsCheck } from './check.ts'
 import type { PositionInterpretation } from './interpret.ts'
 import { comparePositions, getTokenId, type PositionItem } from './item.ts'

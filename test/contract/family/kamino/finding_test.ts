@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
 import { deriveProgramAddress } from '../../../../src/chain/solana/program_address.ts'
-import { deriveObligationAddress } from '../../../../src/family/kamino/read/find/find.ts'
+import { deriveObligationAddress } from '../../../../src/family/kamino/read/find.ts'
 import { kaminoStage } from '../../../support/family/kamino/stage.ts'
 import {
   KLEND,

@@ -5,7 +5,7 @@ import type { EnumerableDeployment } from '../../../../src/family/liquidity/enum
 import { isOwed } from '../../../../src/family/liquidity/enumerable/math/fees.ts'
 import type { Position } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import { createPositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
-import { createHoldingsReader } from '../../../../src/family/liquidity/mod.ts'
+import { createHoldingsReader } from '../../../../src/family/liquidity/holdings.ts'
 import type { WithdrawnReader } from '../../../../src/family/liquidity/withdrawn.ts'
 import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'

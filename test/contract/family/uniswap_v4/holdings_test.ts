@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { createHoldingsReader } from '../../../../src/family/liquidity/mod.ts'
+import { createHoldingsReader } from '../../../../src/family/liquidity/holdings.ts'
 import { computeHeldAmounts } from '../../../../src/family/uniswap_v4/math/figures.ts'
 import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
 import type { FindOwnedIds } from '../../../../src/family/uniswap_v4/read/ownership.ts'

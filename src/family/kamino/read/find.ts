@@ -1,26 +1,26 @@
-import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
-import { type AccountKind, createByteReader } from '../../../../chain/solana/bytes.ts'
-import type { SolanaSession } from '../../../../chain/solana/client.ts'
-import { MethodRefusedError } from '../../../../chain/solana/error.ts'
-import { deriveProgramAddress } from '../../../../chain/solana/program_address.ts'
-import type { KaminoMarket } from '../../../../finance/price/table/kamino.ts'
-import { mapCooperatively, yieldToEventLoop } from '../../../../lib/async/cooperative.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import { CodedError, UpstreamError } from '../../../../lib/error.ts'
-import { createLru } from '../../../../lib/lru.ts'
-import { maxBigint, minBigint } from '../../../../lib/number/fixed_point.ts'
-import { decodeBase58Address } from '../../../../lib/text/base58.ts'
+import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
+import { type AccountKind, createByteReader } from '../../../chain/solana/bytes.ts'
+import type { SolanaSession } from '../../../chain/solana/client.ts'
+import { MethodRefusedError } from '../../../chain/solana/error.ts'
+import { deriveProgramAddress } from '../../../chain/solana/program_address.ts'
+import type { KaminoMarket } from '../../../finance/price/table/kamino.ts'
+import { mapCooperatively, yieldToEventLoop } from '../../../lib/async/cooperative.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { CodedError, UpstreamError } from '../../../lib/error.ts'
+import { createLru } from '../../../lib/lru.ts'
+import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
+import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import {
   type AccountCache,
   type Accounts,
   decodeAccount,
+  type FoundObligations,
   type KnownMarket,
   type ObligationTarget,
   type TicketTarget,
-} from '../accounts/account_cache.ts'
-import type { AnswerCheck } from '../accounts/check.ts'
-import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET, TICKET_OWNER_OFFSET } from '../accounts/layout.ts'
-import type { FoundObligations } from './find_result.ts'
+} from './accounts/account_cache.ts'
+import type { AnswerCheck } from './accounts/check.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET, TICKET_OWNER_OFFSET } from './accounts/layout.ts'
 
 /** Highest number of obligations of a wallet. Only the owner opens them, so spam cannot reach it. */
 const OBLIGATIONS_MAX = 500

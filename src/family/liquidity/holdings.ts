@@ -1,0 +1,82 @@
+import { checksumAddress } from 'viem'
+import type { Pair } from '../../finance/math/pnl/flow.ts'
+import { memoize } from '../../lib/memoize.ts'
+import { addLiquidityRows, countOmitted, type Holding, type HoldingsReader } from '../holding.ts'
+import type {
+  BriefPosition,
+  LiquidityDeployment,
+  LiquidityPosition,
+  LiquidityProtocol,
+  LiquidityReader,
+} from './protocol.ts'
+import { listEmptied } from './targets.ts'
+import type { WithdrawnReader } from './withdrawn.ts'
+
+/** Creates a reader of a wallet's positions as rows of a portfolio. */
+export function createHoldingsReader<
+  Deployment extends LiquidityDeployment,
+  Brief extends BriefPosition,
+  Position extends LiquidityPosition<Deployment>,
+  Withdrawal,
+>(
+  protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
+  {
+    reader,
+    readWithdrawn,
+  }: {
+    readonly reader: Pick<LiquidityReader<Deployment, Brief, Position, Withdrawal>, 'targets' | 'past' | 'readHeld'>
+    readonly readWithdrawn: WithdrawnReader<Position>
+  },
+): HoldingsReader {
+  const { name: family, getManager, toHeldParts, withdrawn } = protocol
+  const getManagerAddress = memoize((deployment: Deployment) => checksumAddress(getManager(deployment)))
+
+  /** Converts positions to rows, without empty ones. */
+  function toRows(
+    positions: readonly Position[],
+    withdrawals: ReadonlyMap<Position, Withdrawal> | undefined,
+    principals: readonly (Pair<bigint> | undefined)[] = [],
+  ): Holding[] {
+    const rows: Holding[] = []
+    for (const [index, position] of positions.entries()) {
+      const ids = { family, manager_address: getManagerAddress(position.deployment), token_id: `${position.tokenId}` }
+      const context = { withdrawal: withdrawals?.get(position), withdrawn: principals[index] }
+      for (const { part, refused, ...amounts } of toHeldParts(position, context)) {
+        addLiquidityRows(rows, position, { ...amounts, position: { ...ids, part }, refused })
+      }
+    }
+    return rows
+  }
+
+  return {
+    chainIds: new Set(reader.targets.keys()),
+    async open(wallet, { client, block }, signal) {
+      const target = reader.targets.get(client.chain.id)
+      if (target === undefined) return undefined
+      const dated = { ...target, client, ...(block && { block }) }
+      const deployments = await reader.past.filterDeployed(dated, signal)
+      if (deployments.length === 0) return undefined
+      return async (request, within) => {
+        const { positionsMax } = request
+        const held = await reader.readHeld({ ...dated, deployments, wallet }, request, within)
+        const { count, unreadable, withdrawals } = held
+        // The first page may hold more.
+        const positions = held.positions.slice(0, positionsMax)
+        const at = { client, block: held.block.number }
+        return {
+          block: held.block,
+          rows: toRows(positions, withdrawals),
+          ...(withdrawn !== undefined &&
+            positions.some(withdrawn.isOwed) && {
+              itemize: async (shared: AbortSignal) =>
+                toRows(positions, withdrawals, await readWithdrawn(positions, at, shared)),
+            }),
+          ...countOmitted({ family, kind: 'liquidity', count }, positionsMax),
+          ownTokens: [],
+          emptied: listEmptied(positions),
+          notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
+        }
+      }
+    },
+  }
+}
