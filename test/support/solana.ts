@@ -67,8 +67,10 @@ export interface SolanaDouble {
   latencyMs: number
   /** Slots that go by with every answer. */
   slotsPerRead: number
-  /** Requests that are answered in each window of time; further ones get 429. */
-  limit: { readonly requests: number; readonly windowMs: number } | undefined
+  /** Lets time pass with every request, on a clock of the test. */
+  pass: (() => void) | undefined
+  /** Of so many requests the last gets 429. */
+  refusedEvery: number | undefined
   stop(): Promise<void>
 }
 
@@ -86,7 +88,6 @@ export function startSolanaDouble(
   } = {},
 ): SolanaDouble {
   const startedMs = performance.now()
-  let taken: readonly number[] = []
   const server = Bun.serve({ port: options.port ?? 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: handle })
   const double: SolanaDouble = {
     url: `http://127.0.0.1:${server.port}/?api-key=solana-secret`,
@@ -100,7 +101,8 @@ export function startSolanaDouble(
     clockSlot: undefined,
     latencyMs: 0,
     slotsPerRead: 0,
-    limit: undefined,
+    pass: undefined,
+    refusedEvery: undefined,
     stop: () => server.stop(true),
   }
 
@@ -114,23 +116,16 @@ export function startSolanaDouble(
     const seen: SeenCall = { method, addresses, minContextSlot, atMs: performance.now(), filter }
     double.seen.push(seen)
     request.signal.addEventListener('abort', () => Object.assign(seen, { isLeft: true }))
-    if (isOverLimit()) return new Response('upstream text', { status: 429 })
+    double.pass?.()
+    if (double.refusedEvery !== undefined && double.seen.length % double.refusedEvery === 0) {
+      return new Response('upstream text', { status: 429 })
+    }
     const fault = double.ofMethod.get(method) ?? double.faults.shift() ?? double.always
     const reply = honest({ id, method, addresses, filter, config })
     double.slot += double.slotsPerRead
     if (double.latencyMs > 0) await Bun.sleep(double.latencyMs)
     seen.endMs = performance.now()
     return fault === undefined ? Response.json(reply) : faulty(fault, { reply, id })
-  }
-
-  function isOverLimit(): boolean {
-    const { limit } = double
-    if (limit === undefined) return false
-    const nowMs = performance.now()
-    const since = taken.filter((atMs) => nowMs - atMs < limit.windowMs)
-    if (since.length >= limit.requests) return true
-    taken = [...since, nowMs]
-    return false
   }
 
   function slotNow(): number {

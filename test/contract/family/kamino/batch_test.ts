@@ -15,8 +15,6 @@ import { type Fault, startSolanaDouble } from '../../../support/solana.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
 const ROWS = [{ market: MARKET, reserves: [SOL, USDC] }]
-/** Speed of the service's clock, so that its 15 seconds take one and a half. */
-const PACE = 10
 
 const double = startSolanaDouble({ slot: SLOT })
 let stage = kaminoStage([double], { rows: ROWS })
@@ -27,7 +25,8 @@ beforeEach(() => {
   double.seen.length = 0
   double.always = undefined
   double.ofMethod.clear()
-  double.limit = undefined
+  double.pass = undefined
+  double.refusedEvery = undefined
   double.latencyMs = 0
   double.slot = SLOT
   double.slotsPerRead = 0
@@ -181,7 +180,7 @@ describe('POST /v1/lending/kamino/batch', () => {
   })
 })
 
-describe('500 wallets and an endpoint of five requests a second', () => {
+describe('500 wallets and an endpoint that is slow and refuses one request of four', () => {
   const wallets = listWallets(500)
 
   test.each([
@@ -192,9 +191,10 @@ describe('500 wallets and an endpoint of five requests a second', () => {
     async (_, refuses) => {
       if (refuses) double.ofMethod.set('getProgramAccounts', { kind: 'rpc', code: -32601 })
       double.accounts = chain(500)
-      // A rate at which even 50 requests for derived addresses are late.
-      double.limit = { requests: refuses ? 2 : 5, windowMs: 1_000 / PACE }
-      stage = kaminoStage([double], { rows: ROWS, pace: PACE })
+      stage = kaminoStage([double], { rows: ROWS, skipsPauses: true })
+      // Time at which even 50 requests for derived addresses are late.
+      double.pass = () => stage.pass(refuses ? 500 : 200)
+      double.refusedEvery = 4
       const tries: number[] = []
       for (let attempt = 0; attempt < 2; attempt++) {
         const { status, code, message, credits } = await stage.batch({ wallets })
@@ -207,9 +207,9 @@ describe('500 wallets and an endpoint of five requests a second', () => {
       expect(first).toBeGreaterThan(0)
       expect(second).toBeGreaterThan(first)
       expect(second).toBeLessThan(500)
-      double.limit = undefined
+      double.pass = undefined
+      double.refusedEvery = undefined
       double.seen.length = 0
-      stage.stopClock()
       const last = await stage.batch({ wallets })
       expect([last.status, last.credits]).toEqual([200, 500 * 12])
       const searches = double.seen.filter(({ method }) => method === 'getProgramAccounts').length

@@ -8,7 +8,7 @@ import { createLog } from '../../../../src/lib/log.ts'
 import { callRoute, type RouteTestRequest, toRouteFailure } from '../../call_route.ts'
 import { createFamilyRoutes } from '../../family.ts'
 import type { SolanaDouble } from '../../solana.ts'
-import { createFixedClock } from '../../test_clock.ts'
+import { createFixedClock, settle } from '../../test_clock.ts'
 
 export const LIST = '/v1/lending/kamino'
 export const BATCH = `${LIST}/batch`
@@ -29,20 +29,26 @@ export interface KaminoAnswer {
 interface StageOptions {
   /** Markets to search, and their rows of a `CHAINS_FILE`. */
   readonly rows?: readonly KaminoMarket[]
-  /** Speed of the fake clock, as a multiple of real time. */
-  readonly pace?: number
+  /** True if the clock passes only in pauses, which take no time of the machine. */
+  readonly skipsPauses?: boolean
   /** The wall clock. @default the machine's own */
   readonly now?: Clock['now']
 }
 
 /** The family over test doubles, with a reader and a clock that can be advanced. */
 export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], options: StageOptions = {}) {
-  const { rows = [], pace = 1, now = systemClock.now } = options
+  const { rows = [], skipsPauses = false, now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  let stoppedMs: number | undefined
-  const getPacedMs = () => systemClock.monotonicMs() * pace
-  const clock: Clock = { ...systemClock, now, monotonicMs: () => (stoppedMs ?? getPacedMs()) + passedMs }
+  const startMs = systemClock.monotonicMs()
+  const monotonicMs = () => (skipsPauses ? startMs : systemClock.monotonicMs()) + passedMs
+  const skip: Clock['sleep'] = async (ms) => {
+    const untilMs = monotonicMs() + ms
+    await settle(1)
+    // Pauses at the same time pass together.
+    passedMs += Math.max(0, untilMs - monotonicMs())
+  }
+  const clock: Clock = { ...systemClock, now, monotonicMs, sleep: skipsPauses ? skip : systemClock.sleep }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
   const rpcUrls = doubles.map(({ url }) => url)
   const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })
@@ -80,10 +86,6 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
     /** Advances the clock, by default one slot, so that cached reads expire. */
     pass(ms = SLOT_MS) {
       passedMs += ms
-    },
-    /** Stops the clock but for `pass`, so that no deadline passes however slow the machine is. */
-    stopClock() {
-      stoppedMs = getPacedMs()
     },
     /** Result of the reader, without routes. */
     wallet: (wallet: string, market?: string) => reader.readWallet({ wallet, market }, new AbortController().signal),
