@@ -1,8 +1,11 @@
 import { base58 } from '@scure/base'
 import { KLEND, type ServedAccount, type ServedAccounts } from './kamino.ts'
+import { settle } from './test_clock.ts'
 
 /** The account in which every cluster keeps its clock, and who owns it. */
 export const CLOCK = 'SysvarC1ock11111111111111111111111111111111'
+/** Requests that arrive within this time of each other were sent at once. */
+const SILENCE_MS = 10
 const SYSVAR = 'Sysvar1111111111111111111111111111111111111'
 
 /** What one request gets instead of its answer. */
@@ -65,6 +68,8 @@ export interface SolanaDouble {
   clockSlot: number | undefined
   /** How long each answer takes, milliseconds. */
   latencyMs: number
+  /** True if requests that a client sends at once are answered at once, so that they count as one in a row. */
+  answersTogether: boolean
   /** Slots that go by with every answer. */
   slotsPerRead: number
   /** Lets time pass with every request, on a clock of the test. */
@@ -88,6 +93,7 @@ export function startSolanaDouble(
   } = {},
 ): SolanaDouble {
   const startedMs = performance.now()
+  let silence: Promise<void> | undefined
   const server = Bun.serve({ port: options.port ?? 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: handle })
   const double: SolanaDouble = {
     url: `http://127.0.0.1:${server.port}/?api-key=solana-secret`,
@@ -100,6 +106,7 @@ export function startSolanaDouble(
     clockSec: undefined,
     clockSlot: undefined,
     latencyMs: 0,
+    answersTogether: false,
     slotsPerRead: 0,
     pass: undefined,
     refusedEvery: undefined,
@@ -124,8 +131,19 @@ export function startSolanaDouble(
     const reply = honest({ id, method, addresses, filter, config })
     double.slot += double.slotsPerRead
     if (double.latencyMs > 0) await Bun.sleep(double.latencyMs)
+    if (double.answersTogether) await (silence ??= waitForSilence())
     seen.endMs = performance.now()
     return fault === undefined ? Response.json(reply) : faulty(fault, { reply, id })
+  }
+
+  /** Waits until no further request arrives, also on a machine that was busy elsewhere for a while. */
+  async function waitForSilence(): Promise<void> {
+    for (let count = -1; count !== double.seen.length; ) {
+      count = double.seen.length
+      await Bun.sleep(SILENCE_MS)
+      await settle()
+    }
+    silence = undefined
   }
 
   function slotNow(): number {

@@ -3,13 +3,12 @@ import type { Chain } from '../../../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { parseQuantity } from '../../../../src/chain/rpc/value.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { createLog } from '../../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { createFixedClock } from '../../../support/test_clock.ts'
+import { createFixedClock, createPatientClock } from '../../../support/test_clock.ts'
 
 const never = new AbortController().signal
 const BLOCKS = 40
@@ -62,7 +61,7 @@ function createClient(endpoints: number): EvmClient {
   }
   return createChainClient({
     chain,
-    clock: systemClock,
+    clock: createPatientClock(),
     log: createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() }),
   })
 }

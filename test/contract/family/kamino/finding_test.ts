@@ -40,8 +40,6 @@ const ROWS = [
   { market: OTHER_MARKET, reserves: [OTHER_USDC] },
 ]
 
-/** Delay of answers, long enough to observe which requests are concurrent. */
-const LATENCY_MS = 30
 
 const double = startSolanaDouble({ slot: SLOT })
 afterAll(() => double.stop(), 60_000)
@@ -51,7 +49,7 @@ beforeEach(() => {
   double.seen.length = 0
   double.ofMethod.clear()
   double.slot = SLOT
-  double.latencyMs = 0
+  double.answersTogether = false
 })
 
 /** Derives an address from the seeds of the program's source: tag, number, wallet, market and two keys. */
@@ -144,7 +142,7 @@ describe('an endpoint that searches the program’s accounts', () => {
     expect(countSequentialRequests(double)).toBe(2)
     stage.pass()
     double.seen.length = 0
-    double.latencyMs = LATENCY_MS
+    double.answersTogether = true
     await found(stage)
     expect([countSequentialRequests(double), double.seen.length]).toEqual([1, 2])
   })
@@ -256,7 +254,7 @@ describe('endpoints that search nothing', () => {
     await found(stage)
     stage.pass()
     double.seen.length = 0
-    double.latencyMs = LATENCY_MS
+    double.answersTogether = true
     expect((await found(stage)).addresses).toEqual(addresses)
     expect(countSequentialRequests(double)).toBe(1)
     expect(double.seen.map(({ method }) => method)).not.toContain('getProgramAccounts')
@@ -281,7 +279,7 @@ describe('endpoints that search nothing', () => {
     expect((await found(stage)).addresses).toEqual([named, later].sort())
     stage.pass()
     double.seen.length = 0
-    double.latencyMs = LATENCY_MS
+    double.answersTogether = true
     expect((await found(stage)).addresses).toEqual([named, later].sort())
     expect(countSequentialRequests(double)).toBe(1)
   })

@@ -10,18 +10,21 @@ import { bundleBytes, WHIRLPOOL } from '../../../support/orca.ts'
 import { type OrcaCase, orcaAccounts, orcaCase, orcaPositionBytes } from '../../../support/orca_vectors.ts'
 import { countSequentialRequests, startSolanaDouble } from '../../../support/solana.ts'
 import { mintBytes, TOKEN, TOKEN_2022, tokenAccountBytes } from '../../../support/solana_token.ts'
+import { createPatientClock } from '../../../support/test_clock.ts'
 
 const WALLET = toFakeAddress('wallet of all')
 const SLOT = 432_000 * 925 + 7
 const double = startSolanaDouble()
-let stage = orcaStage([double])
+/** Time passes only as a test says, so that no slot passes between the requests of a slow machine. */
+const createStage = () => orcaStage([double], { clock: createPatientClock() })
+let stage = createStage()
 
 beforeEach(() => {
-  stage = orcaStage([double])
+  stage = createStage()
   double.accounts = {}
   double.slot = SLOT
   double.slotsPerRead = 0
-  double.latencyMs = 20
+  double.answersTogether = true
   double.always = undefined
   double.ofMethod.clear()
   double.faults.length = 0
@@ -117,7 +120,7 @@ describe.each([{ full: false }, { full: true }])('requests in a row, full=$full'
       const { tokenId, addresses } = orcaCase(name)
       for (const id of new Set([tokenId, addresses.position])) {
         stage.solana.close()
-        stage = orcaStage([double])
+        stage = createStage()
         const ask = async () => expect((await stage.single(id, { wallet: WALLET, full: query.full })).status).toBe(200)
         expect((await asked(ask)).row).toBeLessThanOrEqual(3)
         expect(await asked(ask)).toEqual({ row: 1, count: 1 })
@@ -232,7 +235,7 @@ describe('the list', () => {
       accounts[positionMint] = toServedAccount(mintBytes({ decimals: 0 }), TOKEN)
     }
     double.accounts = accounts
-    double.latencyMs = 0
+    double.answersTogether = false
     const { reply, message } = await stage.list({ wallet: WALLET, limit: 25 })
     expect(message).toBeUndefined()
     expect(reply?.counts).toMatchObject({ totalActive: 2_000, total: 2_000, errors: 49 })

@@ -27,7 +27,7 @@ beforeEach(() => {
   double.ofMethod.clear()
   double.faults.length = 0
   double.seen.length = 0
-  double.latencyMs = 0
+  double.answersTogether = false
   serve([USDC_TOKEN])
 })
 
@@ -180,7 +180,7 @@ describe('tokens', () => {
 
   test('one base unit of a token with decimals is a row, and is looked up once', async () => {
     serve([plain(toFakeAddress('dust'), 6, [1n])])
-    double.latencyMs = 15
+    double.answersTogether = true
     const read = async () => {
       double.seen.length = 0
       stage.pass()
