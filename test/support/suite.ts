@@ -4,8 +4,8 @@
  * interrupted; of a run that is killed, the next one removes the directory.
  *
  * Without names it runs `unit` (in its process alone), `contract` (chains and PostgreSQL) and six files of `system` (the
- * program, processes, browsers), which run one at a time; with `--all`, all of them. Names are parts of paths, of any
- * tier. A file that fails once has failed; `test/quarantine.txt` names those that are left out.
+ * program, processes, browsers), of which two run at once; with `--all`, all of them, one at a time. Names are parts of
+ * paths, of any tier. A file that fails once has failed; `test/quarantine.txt` names those that are left out.
  */
 import {
   accessSync,
@@ -33,11 +33,11 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /** Short, because names of sockets begin with it. */
 const PREFIX = 'wst-'
-/** What another process does in time is judged only while no other test runs; chains and databases are waited for. */
+/** Files of a tier that run at once. Those of `system` in README's command mostly wait for what they start. */
 const WORKERS = {
   unit: Math.min(8, availableParallelism() + 2),
   contract: Math.min(8, 2 * availableParallelism() + 2),
-  system: 1,
+  system: process.argv.includes('--all') ? 1 : 2,
 } as const
 /** Many times what all tests say. */
 const SAID_MAX = 2 ** 25

@@ -363,10 +363,13 @@ describe('workers', async () => {
       const keys = Array.from({ length: 20 }, () => crypto.randomUUID())
       const asked = keys.flatMap((key) => Array.from({ length: 6 }, () => ({ ...headers, 'Idempotency-Key': key })))
       const statuses = (await Promise.all(asked.map((each) => get(each)))).map(({ status }) => status)
-      // 409: another worker was answering it at that moment.
-      expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([])
-      const again = await Promise.all(keys.map((key) => get({ ...headers, 'Idempotency-Key': key })))
-      expect(again.map(({ status }) => status)).toEqual(keys.map(() => 200))
+      // 409: another worker was answering it at that moment; 503: the machine is too busy to answer it now.
+      expect(statuses.filter((status) => ![200, 409, 503].includes(status))).toEqual([])
+      for (const key of keys) {
+        await waitFor('an answer to the key', async () => {
+          return (await get({ ...headers, 'Idempotency-Key': key })).status === 200
+        })
+      }
       expect(await balance()).toBe(GRANTED - keys.length)
     }, 60_000)
 
