@@ -16,6 +16,7 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off 
 #variable_conflict use_column
 declare
   c_hour constant bigint := 3600000;
+  v_now constant bigint := floor(extract(epoch from statement_timestamp()) * 1000);
   -- Whole hours: from the first one that begins in the range to the first that does not end in it.
   v_first bigint := (p_from_ms + c_hour - 1) / c_hour;
   v_end bigint := p_to_ms / c_hour;
@@ -58,8 +59,9 @@ begin
     where e.low < e.high
     order by e.low
   loop
-    -- Reads the shorter side of the hour: the part itself, or the remainder of the hour.
-    v_is_short := (v_edge.high - v_edge.low) * 2 <= c_hour;
+    -- Reads the side of the hour that fewer requests can have fallen into by now: the part itself, or the remainder.
+    v_is_short := least(v_edge.high, v_now) - v_edge.low
+      <= v_edge.low - v_edge.hour * c_hour + greatest(least((v_edge.hour + 1) * c_hour, v_now) - v_edge.high, 0);
     select coalesce(sum(c.requests), 0)
     into v_rest
     from unnest(

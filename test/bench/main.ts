@@ -11,6 +11,7 @@ import { benchContainer } from './container/container.ts'
 import { benchGoals } from './goals.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
+import { benchLog } from './log.ts'
 import { benchMetered } from './metered.ts'
 import { benchOpenLoop } from './open_loop.ts'
 import { benchPonder } from './ponder.ts'
@@ -53,6 +54,7 @@ const PARTS: readonly Part[] = [
   { name: 'triggers', isExtra: true, run: onlyShown(benchTriggers) },
   { name: 'strangers', isExtra: true, run: onlyShown(benchStrangers) },
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
+  { name: 'log', isExtra: true, run: onlyShown(benchLog) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
   { name: 'workers', isExtra: true, run: onlyShown(benchWorkers) },
@@ -68,10 +70,11 @@ const PARTS: readonly Part[] = [
  * that it means the same on another machine. With `--record` what a part prints replaces its block in `results.md`. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, that Ponder has other rows, that a container is too small, or that
- * a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `holds`, which
- * builds a large chain first, `ponder`, which installs Ponder first, `container`, which wants to make a group of
- * processes (root), `storm`, which lasts for `--seconds=`, `goals`, which wants a machine to itself, and `compare` and
- * `compare_answers`, which measure these files against those of the commit that `--against=` names.
+ * a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `log`, which
+ * logs a million requests first, `holds`, which builds a large chain first, `ponder`, which installs Ponder first,
+ * `container`, which wants to make a group of processes (root), `storm`, which lasts for `--seconds=`, `goals`, which
+ * wants a machine to itself, and `compare` and `compare_answers`, which measure these files against those of the commit
+ * that `--against=` names.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')

@@ -149,6 +149,32 @@ test('walking all pages shows every entry once', async () => {
   expect(seen).toEqual(matches(filter).map((each) => each.requestedAtMs))
 })
 
+test('a page up to now reads as little of the running hour when thousands of requests fell into it', async () => {
+  const own = await createAccount(db, { credits: 1_000_000 })
+  const nowMs = Date.now()
+  const log = async (count: number) => {
+    const made = Array.from({ length: count }, (_, index) =>
+      settlement(own.caller, { requestedAtMs: Math.max(nowMs - (nowMs % HOUR_MS), nowMs - count + index) }),
+    )
+    await settleBatch(db, made)
+    await db.run('select request_rollup_fold()', [])
+  }
+  const countBlocks = async () => {
+    const [row] = await db.run<{ 'QUERY PLAN': readonly { readonly Plan: Record<string, number> }[] }>(
+      `explain (analyze, buffers, format json)
+       select * from request_log_page($1, $2, $3, null, null, 100, 599, 0, 25)`,
+      [own.organizationId, nowMs - 24 * HOUR_MS, nowMs + 1],
+    )
+    const plan = row?.['QUERY PLAN'][0]?.Plan ?? {}
+    return Number(plan['Shared Hit Blocks']) + Number(plan['Shared Read Blocks'])
+  }
+  await log(100)
+  await countBlocks()
+  const few = await countBlocks()
+  for (let batch = 0; batch < 8; batch++) await log(500)
+  expect(await countBlocks()).toBeLessThan(2 * few)
+}, 30_000)
+
 test('a page past the end is empty and knows the total', async () => {
   const range = { organizationId: account.organizationId, fromMs: BASE_MS, toMs: BASE_MS + 8 * HOUR_MS }
   const found = await readRequestLog(db, { ...range, errors: 'all', page: 1_000_000_000, limit: 25 })
