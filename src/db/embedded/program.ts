@@ -23,6 +23,14 @@ const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid)/
 /** Loadable modules that `initdb` and our migrations need. */
 const NEEDED_MODULE = /^(plpgsql|dict_snowball)\.(so|dylib)$/
 
+/** ICU's data, by its name on every platform. */
+const ICU_DATA = /^lib\/libicudata\b/
+const NEEDED_ICU_ITEM = /^\w+\/(root\.res|coll\/(root\.res|ucadata\.icu))$/
+const ELF_MAGIC = Buffer.from('\x7fELF', 'latin1')
+/** Header of ICU's data: the length of the header, the magic bytes, and further on the format. Little-endian. */
+const ICU_MAGIC = Buffer.from([0xda, 0x27])
+const ICU_FORMAT_OFFSET = 12
+
 /** Characters that the shell reads in double quotes: `initdb` starts `postgres` by a command line with its path in them. */
 const SHELL_CHARACTER = /["$`\\]/
 
@@ -103,7 +111,7 @@ export function packageEntries(native: string): readonly ProgramEntry[] {
     kind: 'file',
     path,
     mode: path.startsWith('bin/') ? 0o755 : 0o644,
-    bytes: new Uint8Array(readFileSync(join(native, path))),
+    bytes: readProgramFile(native, path),
   }))
   // The package creates its links in an install script, which package managers no longer run.
   for (const { source, target } of readLinks(native)) {
@@ -113,6 +121,41 @@ export function packageEntries(native: string): readonly ProgramEntry[] {
     entries.push({ kind: 'link', path, target: linked.slice(dirname(path).length + 1) })
   }
   return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+function readProgramFile(native: string, path: string): Uint8Array {
+  const bytes = readFileSync(join(native, path))
+  return new Uint8Array(ICU_DATA.test(path) ? blankIcuData(bytes) : bytes)
+}
+
+/**
+ * Returns ICU's data library with zeros for all that `initdb` does not read, which is the root collation alone: our
+ * databases have the built-in locale provider. The whole would be a fifth of the executable beside Bun. Libraries of other
+ * formats, which may be signed, are returned as they are.
+ */
+function blankIcuData(library: Buffer): Buffer {
+  const headerAt = library.indexOf('CmnD') - ICU_FORMAT_OFFSET
+  if (!hasAt(library, 0, ELF_MAGIC) || headerAt < 0 || !hasAt(library, headerAt + 2, ICU_MAGIC)) return library
+  const blanked = Buffer.from(library)
+  const tableAt = headerAt + library.readUInt16LE(headerAt)
+  const count = library.readUInt32LE(tableAt)
+  /** Offsets of an item's name and data from the table; items stand in the order of the table. */
+  const readItem = (index: number) => {
+    const [nameAt = 0, dataAt = 0] = [4, 8].map(
+      (offset) => tableAt + library.readUInt32LE(tableAt + 8 * index + offset),
+    )
+    return { name: library.toString('latin1', nameAt, library.indexOf(0, nameAt)), dataAt }
+  }
+  // Nothing tells where the last item ends; it stays.
+  for (let index = 0; index + 1 < count; index++) {
+    const { name, dataAt } = readItem(index)
+    if (!NEEDED_ICU_ITEM.test(name)) blanked.fill(0, dataAt, readItem(index + 1).dataAt)
+  }
+  return blanked
+}
+
+function hasAt(bytes: Buffer, at: number, expected: Buffer): boolean {
+  return bytes.subarray(at, at + expected.length).equals(expected)
 }
 
 function readLinks(native: string): readonly { readonly source: string; readonly target: string }[] {
