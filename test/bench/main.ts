@@ -8,6 +8,7 @@ import { benchAnswers } from './answers/answers.ts'
 import { compareAnswers } from './compare/answers.ts'
 import { compareMetered } from './compare/metered.ts'
 import { benchContainer } from './container/container.ts'
+import { benchFull } from './full.ts'
 import { benchGoals } from './goals.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
@@ -45,6 +46,7 @@ const PARTS: readonly Part[] = [
   { name: 'metered', run: benchMetered },
   { name: 'rpc', run: benchRpc },
   { name: 'answers', run: onlyShown(benchAnswers) },
+  { name: 'full', run: onlyShown(benchFull) },
   { name: 'open_loop', run: onlyShown(benchOpenLoop) },
   { name: 'history', run: onlyShown(benchHistory) },
   { name: 'portfolio', run: onlyShown(benchPortfolio) },
